@@ -1,0 +1,64 @@
+# The two commands of a fresh machine: `make demo` and `make test`. Everything lives in .venv.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+MODEL ?=
+
+.PHONY: help install format lint types postgres test demo bench docs
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: .venv/.installed ## create .venv and install everything the other commands need
+
+# A candidate counts only if it runs: version managers leave shims that do not.
+.venv/.installed: pyproject.toml
+	@for python in python3 python3.13 python3.12 python3.11; do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    "$$python" -m venv .venv || { \
+	      echo "'$$python -m venv' failed: install its venv module (Debian: apt-get install python3-venv)." >&2; \
+	      exit 1; }; \
+	    break; \
+	  fi; \
+	done; \
+	[ -x $(BIN)/python ] || { echo "No Python 3.11 or newer found: install one, then run make again." >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+format: install ## rewrite the code in the house format
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lint: install ## check format and lint rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install ## check types with mypy and pyright, both strict
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+# The tests start a server of their own; only its programs must be there.
+postgres:
+	@if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo "The tests need PostgreSQL's programs (initdb, pg_ctl): install PostgreSQL first." >&2; exit 1; \
+	  fi; \
+	  apt-get update -qq; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; \
+	fi
+
+test: lint types postgres ## everything: lint, types, tests, tests again under strict msgpack
+	$(BIN)/python -m pytest
+	LANGGRAPH_STRICT_MSGPACK=true $(BIN)/python -m pytest
+
+demo: install ## review a failing model call in the terminal; MODEL=openai:... asks a real model
+	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')
+
+bench: install ## print the measured figures
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+docs: install ## run every example of README, docs, docstrings, examples and notebooks
+	$(BIN)/python -m pytest tests/test_docs.py tests/test_examples.py tests/test_notebooks.py

@@ -1,0 +1,147 @@
+"""Review a failing model call in the terminal: `python -m examples.demo [--model openai:…]`.
+
+The thread is kept in `.demo/`. Whenever this process dies, the next run goes on where it stopped.
+Without a terminal, scripted answers are given.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.config import get_config
+
+from examples.demo.answers import HELP, read_answer, scripted_answer
+from examples.demo.calls import CallLog, NoModelError, ask_model, chat_model
+from examples.demo.screen import Screen, has_terminal, open_screen
+from examples.demo.show import show_ledger, show_review
+from graph_retry import AttemptContext, PendingReview, pending_reviews, resume
+from nodes.extract import Extraction, build
+
+Answerer = Callable[[PendingReview], str]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo and return its exit code."""
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--model", help="a real model as LangChain names it: provider:name")
+    model: str | None = parser.parse_args(arguments).model
+    terminal = has_terminal()
+    screen = open_screen(terminal=terminal)
+    if model is not None and ":" not in model:
+        parser.error(f"--model is written provider:name, e.g. openai:gpt-4.1-mini, not {model!r}")
+    try:
+        if model is not None:
+            chat_model(model)
+        _play(model, screen, _typed(screen) if terminal else _spoken(screen))
+    except NoModelError as error:
+        screen.say(str(error), "bad")
+        return 2
+    except (KeyboardInterrupt, EOFError):
+        screen.say("\nStopped. The same command continues this thread.")
+        return 130
+    return 0
+
+
+def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
+    """Run one thread to its end, from wherever it is."""
+    Path(".demo").mkdir(exist_ok=True)
+    name = re.sub(r"[^\w.-]+", "_", model or "scripted")
+    log = CallLog(Path(".demo") / f"{name}.sqlite")
+
+    def ask(params: Extraction, context: AttemptContext) -> Any:
+        log.add(_thread_of(get_config()), context.attempt, context.idempotency_key)
+        screen.say(f"\nAsking model {params.model!r}, attempt {context.attempt} …", "quiet")
+        return ask_model(params, context)
+
+    with SqliteSaver.from_conn_string(str(log.path)) as saver:
+        graph = build(ask).compile(checkpointer=saver)
+        config = _open_thread(graph, saver)
+        place = f"thread {_thread_of(config)} in {log.path}"
+        if graph.get_state(config).values:
+            screen.say(f"Continuing {place}.", "good")
+            if not pending_reviews(graph, config):
+                resume(graph, config)
+        else:
+            screen.say(f"Starting {place}.", "good")
+            params = Extraction(model=model) if model else Extraction()
+            start = {"messages": [], "params": params.model_dump(mode="json")}
+            graph.invoke(start, config, durability="sync")
+        while reviews := pending_reviews(graph, config):
+            _review(screen, answer, reviews[0])
+        _tell_the_end(screen, graph.get_state(config).values, log.count(_thread_of(config)))
+
+
+def _open_thread(graph: Any, saver: SqliteSaver) -> RunnableConfig:
+    """Return the newest thread, or a new one if that is finished."""
+    newest = next(saver.list(None, limit=1), None)
+    number = 1 if newest is None else int(_thread_of(newest.config))
+    state = graph.get_state({"configurable": {"thread_id": str(number)}})
+    finished = state.values and not state.next
+    return {"configurable": {"thread_id": str(number + 1 if finished else number)}}
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {})["thread_id"])
+
+
+def _review(screen: Screen, answer: Answerer, review: PendingReview) -> None:
+    """Show one question and hand on one answer; the next review tells if it was not taken."""
+    if review.problem is None:
+        show_review(screen, review)
+    else:
+        screen.say(f"Not applied: {review.problem}", "bad")
+    try:
+        decision = read_answer(answer(review))
+    except ValueError as error:
+        screen.say(f"Not understood: {error}", "bad")
+    else:
+        review.answer(decision)
+
+
+def _typed(screen: Screen) -> Answerer:
+    """Ask the person at the terminal."""
+    try:
+        import readline  # noqa: F401, PLC0415 (gives `input` a history; not on every platform)
+    except ImportError:
+        pass
+
+    def ask(review: PendingReview) -> str:
+        if review.problem is None:
+            screen.say(HELP, "quiet")
+        while not (line := input("answer> ").strip()):
+            pass
+        return line
+
+    return ask
+
+
+def _spoken(screen: Screen) -> Answerer:
+    """Give the scripted answers, aloud."""
+
+    def ask(review: PendingReview) -> str:
+        line = scripted_answer(review)
+        screen.say(f"answer> {line}")
+        return line
+
+    return ask
+
+
+def _tell_the_end(screen: Screen, state: dict[str, Any], count: tuple[int, int]) -> None:
+    show_ledger(screen, state["attempts"])
+    calls, distinct = count
+    if state["status"] == "succeeded":
+        screen.say(f"Extracted: {state['messages'][-1].text}", "good")
+    else:
+        screen.say("The call was cancelled.", "bad")
+    repeated = calls - distinct
+    crashed = f"; a crash cut off {repeated}, which ran again with the same key" if repeated else ""
+    screen.say(f"Model calls: {calls} for {len(state['attempts'])} attempts{crashed}.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Names and signatures of the functions users hand over."""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from graph_retry.errors import AttemptFailed
+
+ParamsT = TypeVar("ParamsT")
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class AttemptContext:
+    """What an `llm_call` may know about its attempt, as a second argument named `context`.
+
+    `attempt` is 1-based. `idempotency_key` is the same when a crash makes the same call run again,
+    and differs for every other call: pass it to a provider that deduplicates requests.
+    """
+
+    attempt: int
+    idempotency_key: str
+
+
+LLMCall = (
+    Callable[[ParamsT], ResultT]
+    | Callable[[ParamsT, AttemptContext], ResultT]
+    | Callable[[], ResultT]
+)
+"""A model call: a function of the params, optionally of the context too, or of nothing."""
+
+Hook = Callable[[AttemptFailed, int, ParamsT], ParamsT | None | Awaitable[ParamsT | None]]
+"""An `on_retry` hook: `(error, attempt, params)` to new params, or None to leave them."""
+
+OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
+
+
+def name_of(function: Callable[..., Any], default: str) -> str:
+    """Return a name a person recognises: `ChatModel.invoke`, `extract`, or `default` for a lambda.
+
+    Example:
+        >>> name_of("".join, "llm_call")
+        'str.join'
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    if owner is not None and not inspect.ismodule(owner):
+        kind = cast("type[Any]", owner if inspect.isclass(owner) else type(owner))
+        return f"{kind.__name__}.{name}"
+    return default if name == "<lambda>" else name
+
+
+def bind_call(llm_call: Callable[..., Any]) -> Callable[[Any, AttemptContext], tuple[Any, ...]]:
+    """Return a function that makes the positional arguments for `llm_call`.
+
+    A function without parameters gets none, one with a second parameter called `context` (or
+    annotated `AttemptContext`) gets the context too, every other function gets the params alone.
+
+    Raises:
+        TypeError: If `llm_call` is not callable, or needs arguments nobody will give.
+    """
+    if not callable(cast("object", llm_call)):
+        msg = f"`llm_call` must be a function of the params, not `{type(llm_call).__name__}`."
+        raise TypeError(msg)
+    try:
+        signature = inspect.signature(llm_call)
+    except (TypeError, ValueError):
+        return lambda params, context: (params,)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [p for p in signature.parameters.values() if p.kind in kinds]
+    takes_any = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+    required_keywords = [
+        p.name
+        for p in signature.parameters.values()
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    ]
+    second = positional[1] if len(positional) > 1 else None
+    with_context = second is not None and (
+        second.name == "context" or second.annotation in (AttemptContext, "AttemptContext")
+    )
+    missing = [
+        p.name for p in positional[2 if with_context else 1 :] if p.default is p.empty
+    ] + required_keywords
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        msg = (
+            f"`llm_call` `{name_of(llm_call, 'llm_call')}` needs {names}, but it is called as "
+            "`llm_call(params)` or `llm_call(params, context)`: move what a person might change "
+            "into params and capture the rest, e.g. with a lambda."
+        )
+        raise TypeError(msg)
+    if with_context:
+        return lambda params, context: (params, context)
+    if positional or takes_any:
+        return lambda params, context: (params,)
+    return lambda params, context: ()

@@ -1,0 +1,152 @@
+"""The `call` step: one attempt's model call, whose finished result is never asked for again."""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from graph_retry.callables import AttemptContext, name_of
+from graph_retry.engine.events import emit
+from graph_retry.engine.finish import finished
+from graph_retry.engine.plan import Plan
+from graph_retry.engine.state import ANSWER, LOOP, Loop, fresh_loop, loop_of
+from graph_retry.engine.stored import store
+from graph_retry.failures import failure_of, finish_kind
+from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Run
+from graph_retry.ledger import digest, open_attempt
+from graph_retry.outcome import Reading, read_result
+from graph_retry.params.codec import Encoded
+from graph_retry.records import Attempt, Failure, FailureKind
+from graph_retry.validate import wrap_error
+
+
+class _Outcome(TypedDict):
+    record: dict[str, Any]
+    output: Any
+    output_types: dict[str, str]
+
+
+def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that calls the model once and opens the attempt's record."""
+    keys, name = plan.settings.keys, plan.settings.name
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        loop, attempts, ledger_is_old = _position(state, state.get(keys["attempts"]) or [])
+        params = plan.codec.load(state.get(keys["params"]), loop["types"])
+        record = open_attempt(
+            attempts,
+            params,
+            author=loop["author"],
+            reason=loop["reason"],
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            idempotency_key=_idempotency_key(len(attempts) + 1, params),
+        )
+        number = record["number"]
+        emit("attempt_started", name, number)
+        context = AttemptContext(number, record["idempotency_key"])
+        outcome: _Outcome = yield Durable(
+            f"{name}#{number}", lambda: _attempt(plan, params, context), plan.settings.transient
+        )
+        record.update(cast("Attempt", outcome["record"]))
+        loop.update({"types": params.types, "output_types": outcome["output_types"]})
+        update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
+        if record["failure"] is not None:
+            record["status"], loop["next"] = "failed", "revise"
+        elif plan.validator is None:
+            record["status"], loop["next"] = "succeeded", "end"
+            update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
+            yield from finished(plan, record)
+        else:
+            loop["next"] = "repair"
+        added: Any = [record]
+        return update | {LOOP: loop, keys["attempts"]: Overwrite(added) if ledger_is_old else added}
+
+    return flow
+
+
+def _position(
+    state: Mapping[str, Any], attempts: list[Attempt]
+) -> tuple[Loop, list[Attempt], bool]:
+    """Tell a continued loop from a new input on a thread that has run before."""
+    loop = loop_of(state)
+    if attempts and attempts[-1]["status"] != "failed":
+        return fresh_loop(), [], True
+    if loop["next"] != "call":
+        edited: Loop = {**fresh_loop(), "types": loop["types"], "author": "state edit"}
+        return edited, attempts, False
+    return loop, attempts, False
+
+
+def _idempotency_key(number: int, params: Encoded) -> str:
+    configurable = get_config().get("configurable", {})
+    namespace = str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
+    return digest(configurable.get("thread_id"), namespace, number, params.view, params.types)
+
+
+def _attempt(plan: Plan[Any], params: Encoded, context: AttemptContext) -> Flow[_Outcome]:
+    """Call the model with a copy of the params; return its result or its failure as data."""
+    copy = plan.codec.decode(params.view, params.types)
+    started = time.perf_counter()
+    try:
+        result = yield Run(plan.llm_call, plan.arguments(copy, context))
+    except (GraphBubbleUp, AsyncUnderSyncError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is a failure
+        record = {"failure": failure_of(error), "issues": wrap_error(error)}
+        outcome = _Outcome(record=record, output=None, output_types={})
+    else:
+        outcome = _read(plan, result)
+    outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
+    if plan.codec.changed_in_place(params, copy):
+        warnings.warn(
+            f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
+            "copy, so the change is lost: make a new object instead.",
+            stacklevel=2,
+        )
+    return outcome
+
+
+def _read(plan: Plan[Any], result: Any) -> _Outcome:
+    """Put a call's result into the terms of the ledger."""
+    reading = read_result(result)
+    record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
+    outcome = _Outcome(record=record, output=None, output_types={})
+    if plan.validator is None:
+        stored = store(result)
+        outcome["output"] = result if stored is None else stored.view["value"]
+        outcome["output_types"] = {} if stored is None else stored.types
+    else:
+        record["failure"] = _announced(reading, wants_text=plan.validator.wants_text)
+    value = None if reading.text is not None else store(reading.value)
+    if reading.text is not None:
+        record["raw"] = {"text": reading.text}
+    elif value is not None:
+        record["raw"] = {"value": value.view["value"]}
+    else:
+        came = type(result).__name__
+        record["raw"] = {"type": came}
+        if plan.validator is not None:
+            message = f"the call returned a `{came}`, which has no JSON form to validate"
+            record["failure"] = _failure("invalid_schema", "TypeError", message)
+    return outcome
+
+
+def _announced(reading: Reading, *, wants_text: bool) -> Failure | None:
+    """Return the failure the provider itself announced; cut-off JSON is left to the reader."""
+    if reading.refusal:
+        return _failure("refusal", "Refusal", reading.refusal)
+    kind = finish_kind(reading.finish_reason)
+    if kind == "refusal" or (kind == "truncated" and wants_text):
+        stopped = f"the model stopped with `{reading.finish_reason}`"
+        return _failure(kind, kind.capitalize(), stopped)
+    return None
+
+
+def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
+    return {"kind": kind, "type": type_, "message": message}

@@ -1,0 +1,124 @@
+"""The `repair` and `validate` steps: from raw output to a value the caller asked for."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from graph_retry.engine.finish import finished
+from graph_retry.engine.plan import Plan
+from graph_retry.engine.state import LOOP, loop_of
+from graph_retry.failures import finish_kind, is_complete
+from graph_retry.flow import Flow
+from graph_retry.options import Settings
+from graph_retry.records import Attempt, Failure, FailureKind, Issue
+from graph_retry.repair import ParsedOutput, parse_output
+from graph_retry.validate import Validator, format_issues
+
+_REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
+
+
+def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that reads the raw text as JSON, as far as syntax alone allows."""
+    keys, settings = plan.settings.keys, plan.settings
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        yield from ()
+        record: Attempt = state[keys["attempts"]][-1]
+        update: dict[str, Any] = {
+            "number": record["number"],
+            "repaired": None,
+            "repairs": [],
+            "failure": None,
+            "issues": [],
+        }
+        raw = record["raw"] or {}
+        if "text" in raw and not (plan.validator and plan.validator.wants_text):
+            parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
+            update["repairs"] = list(parsed.repairs)
+            if parsed.failure is not None:
+                update["failure"] = _syntax_failure(parsed)
+                update["issues"] = [_syntax_issue(parsed)]
+            elif parsed.text != raw["text"]:
+                update["repaired"] = {"text": parsed.text}
+        return {LOOP: {**loop_of(state), "next": "validate"}, keys["attempts"]: [update]}
+
+    return flow
+
+
+def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that holds the parsed value against the output type."""
+    keys = plan.settings.keys
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        record: Attempt = state[keys["attempts"]][-1]
+        loop = loop_of(state)
+        validator = plan.validator
+        if validator is None or record["failure"] is not None:
+            return _failed(loop, keys["attempts"], {"number": record["number"]})
+        checked = validator.check(parsed_value(record, validator))
+        update: dict[str, Any] = {
+            "number": record["number"],
+            "issues": checked.issues,
+            "repairs": [*record["repairs"], *checked.repairs],
+        }
+        if not checked.ok:
+            update["failure"] = _schema_failure(record, validator, checked.issues)
+            return _failed(loop, keys["attempts"], update)
+        update["status"] = "succeeded"
+        yield from finished(plan, {**record, **update})  # type: ignore[typeddict-item]
+        return {
+            LOOP: {**loop, "next": "end"},
+            keys["attempts"]: [update],
+            keys["output"]: checked.jsonable,
+            keys["status"]: "succeeded",
+        }
+
+    return flow
+
+
+def parsed_value(record: Attempt, validator: Validator) -> Any:
+    """Return the value an attempt's output stands for, before validation."""
+    if record["parsed"] is not None:
+        return record["parsed"]["value"]
+    raw = record["raw"] or {}
+    if "value" in raw:
+        return raw["value"]
+    text: str = (record["repaired"] or raw).get("text", "")
+    return text if validator.wants_text else json.loads(text)
+
+
+def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, Any]:
+    return {LOOP: {**loop, "next": "revise"}, attempts_key: [{**update, "status": "failed"}]}
+
+
+def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
+    parsed = parse_output(text, settings.repair_level, complete=complete)
+    if settings.repair_function is None:
+        return parsed
+    changed = settings.repair_function(parsed.text)
+    if changed == parsed.text:
+        return parsed
+    return parse_output(changed, settings.repair_level, complete=complete)
+
+
+def _syntax_failure(parsed: ParsedOutput) -> Failure:
+    assert parsed.failure is not None  # noqa: S101
+    kind = _REFUSAL_KINDS.get(parsed.failure.kind, "invalid_syntax")
+    return {"kind": kind, "type": "InvalidJSON", "message": parsed.failure.message}
+
+
+def _syntax_issue(parsed: ParsedOutput) -> Issue:
+    assert parsed.failure is not None  # noqa: S101
+    return {
+        "path": "",
+        "message": parsed.failure.message,
+        "code": "invalid_json",
+        "expected": "one JSON value",
+        "received": parsed.failure.excerpt,
+    }
+
+
+def _schema_failure(record: Attempt, validator: Validator, issues: list[Issue]) -> Failure:
+    kind = finish_kind(record["finish_reason"]) or "invalid_schema"
+    message = f"the output is not a valid {validator.name}: {format_issues(issues)}"
+    return {"kind": kind, "type": "ValidationError", "message": message}

@@ -1,0 +1,70 @@
+"""The loop as a LangGraph subgraph."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from graph_retry.engine.call import call_step
+from graph_retry.engine.check import repair_step, validate_step
+from graph_retry.engine.ending import give_up_step
+from graph_retry.engine.plan import Plan
+from graph_retry.engine.review import review_step
+from graph_retry.engine.revise import revise_step
+from graph_retry.engine.state import ANSWER, loop_of, schemas
+from graph_retry.engine.transitions import FOLLOWERS
+from graph_retry.flow import Step
+from graph_retry.ledger import params_at
+
+_MAKERS = {
+    "call": call_step,
+    "repair": repair_step,
+    "validate": validate_step,
+    "revise": revise_step,
+    "review": review_step,
+}
+
+
+def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Compile the five steps; the checkpointer is inherited from the graph around them."""
+    state, inputs, outputs = schemas(plan.settings.keys, params_type)
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
+        state, input_schema=inputs, output_schema=outputs
+    )
+    ends = {"end": END}
+    if plan.settings.raises:
+        builder.add_node("give_up", Step(give_up_step(plan)))
+        ends["give_up"] = "give_up"
+    for name, followers in FOLLOWERS.items():
+        builder.add_node(name, Step(_MAKERS[name](plan)))
+        targets: dict[Hashable, str] = {
+            follower: follower for follower in followers if follower not in ("end", "give_up")
+        }
+        targets |= {end: target for end, target in ends.items() if end in followers}
+        builder.add_conditional_edges(name, _router(plan, name), targets)
+    builder.add_edge(START, "call")
+    graph = builder.compile(name=plan.settings.name)
+    return graph.with_config(recursion_limit=_STEPS * (plan.settings.max_attempts + 1))
+
+
+_STEPS = 10
+"""Graph steps one attempt may take at most, with room for a few questions asked again."""
+
+
+def _router(plan: Plan[Any], name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return the function that reads the next step from state."""
+    keys, raises = plan.settings.keys, plan.settings.raises
+
+    def route(state: Mapping[str, Any]) -> str:
+        following = loop_of(state)["next"]
+        if name == "review" and following == "review" and state.get(ANSWER) is None:
+            asked = params_at(state[keys["attempts"]])
+            # Params edited in state at a review, as Studio does it, mean: go on with these.
+            if asked is not None and state[keys["params"]] != asked.view:
+                return "call"
+        if following == "end" and raises and state.get(keys["status"]) != "succeeded":
+            return "give_up"
+        return following
+
+    return route

@@ -1,0 +1,62 @@
+"""What the steps need to know that is not in state."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, cast
+
+from graph_retry.callables import AttemptContext, LLMCall, OnRetry, ParamsT, bind_call
+from graph_retry.options import Settings
+from graph_retry.params.codec import ParamsCodec
+from graph_retry.validate import Validator, build_validator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Generic[ParamsT]):
+    """The user's functions and types, checked and made ready."""
+
+    llm_call: Callable[..., Any]
+    arguments: Callable[[Any, AttemptContext], tuple[Any, ...]]
+    codec: ParamsCodec[ParamsT]
+    hooks: tuple[Callable[..., Any], ...]
+    validator: Validator | None
+    settings: Settings
+
+
+def make_plan(
+    llm_call: LLMCall[Any, Any],
+    codec: ParamsCodec[Any],
+    on_retry: OnRetry[Any],
+    output: Any,
+    settings: Settings,
+) -> Plan[Any]:
+    """Validate what both forms are given and put it together.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If `locked` names a field that params do not have.
+    """
+    unknown = [name for name in settings.locked if codec.fields and name not in codec.fields]
+    if unknown:
+        known = ", ".join(codec.fields or ())
+        msg = f"`locked` names `{unknown[0]}`, which params do not have; the fields are {known}."
+        raise ValueError(msg)
+    return Plan(
+        llm_call=llm_call,
+        arguments=bind_call(llm_call),
+        codec=codec,
+        hooks=_hooks(on_retry),
+        validator=None if output is None else build_validator(output, strict=settings.strict),
+        settings=settings,
+    )
+
+
+def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
+    hooks = () if on_retry is None else (on_retry,) if callable(on_retry) else tuple(on_retry)
+    for hook in cast("tuple[object, ...]", hooks):
+        if not callable(hook):
+            msg = (
+                "`on_retry` must be a function `(error, attempt, params) -> new params | None`, "
+                f"or a list of them, not {hook!r}."
+            )
+            raise TypeError(msg)
+    return hooks

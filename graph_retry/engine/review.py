@@ -1,0 +1,170 @@
+"""The `review` step: ask once, take one answer, never raise because of it."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from langgraph.config import get_config
+from langgraph.graph import StateGraph
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from graph_retry.engine.events import emit
+from graph_retry.engine.plan import Plan
+from graph_retry.engine.state import ANSWER, LOOP, Loop, Review, loop_of
+from graph_retry.errors import InterventionRequired
+from graph_retry.flow import Ask, Flow
+from graph_retry.ledger import digest, params_at
+from graph_retry.params.codec import Encoded
+from graph_retry.params.patch import readable_diff
+from graph_retry.records import Attempt, Issue
+from graph_retry.review.answer_schema import response_schema
+from graph_retry.review.decision import DecisionType
+from graph_retry.review.judge import judge
+from graph_retry.review.payload import build_payload
+from graph_retry.review.question import Accepted, Question, Refused
+
+
+class _Nothing(TypedDict):
+    pass
+
+
+_probe = (
+    StateGraph(_Nothing).add_node("probe", lambda state: state).set_entry_point("probe").compile()
+)
+
+
+def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that asks a person and applies the answer, or asks again."""
+    keys, settings = plan.settings.keys, plan.settings
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        attempts: list[Attempt] = state[keys["attempts"]]
+        loop, number = loop_of(state), attempts[-1]["number"]
+        question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
+        recorded = state.get(ANSWER)
+        if recorded is None:
+            yield from _require_checkpointer(settings.name, attempts)
+            payload = build_payload(question)
+            answer = interrupt(payload, response_schema=response_schema(question))
+        else:
+            answer = recorded["value"]
+        verdict = judge(answer, question)
+        if isinstance(verdict, Refused):
+            again = _ask_again(loop, attempts[-1], verdict.problem)
+            emit("review_asked", settings.name, number, review_id=again["review_id"])
+            return {LOOP: {**loop, "review": again}, ANSWER: None}
+        decision = verdict.decision
+        emit("review_answered", settings.name, number, decision=decision["type"])
+        note = {
+            key: value for key, value in decision.items() if key not in ("params", "output")
+        } | {"at": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        ledger: list[Any] = [{"number": number, "decision": note}]
+        return {ANSWER: None, keys["attempts"]: ledger, **_apply(plan, loop, verdict)}
+
+    return flow
+
+
+def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:
+    """Make the open question from state."""
+    record, review = attempts[-1], loop["review"]
+    if review is None or record["failure"] is None:
+        msg = f"`{plan.settings.name}` reached `review` without a failed attempt; state was edited."
+        raise ValueError(msg)
+    earlier = params_at(attempts[:-1])
+    suggested = review["suggested"]
+    before, after = (
+        (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
+    )
+    raw = record["raw"] or {}
+    return Question(
+        name=plan.settings.name,
+        attempt=record["number"],
+        review_id=review["review_id"],
+        failure=record["failure"],
+        params=params.view,
+        types=params.types,
+        codec=plan.codec,
+        suggested=suggested,
+        suggested_types=review["suggested_types"],
+        issues=record["issues"],
+        raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
+        diff=readable_diff(before, after) if before is not None else [],
+        note=review["note"],
+        problem=review["problem"],
+        allowed=_allowed(plan, record["number"]),
+        locked=plan.settings.locked,
+        output_schema=plan.validator.schema if plan.validator else None,
+        check_output=lambda value: _output_issues(plan, value),
+        seen_decisions=tuple(
+            str(attempt["decision"]["decision_id"])
+            for attempt in attempts
+            if attempt["decision"] and "decision_id" in attempt["decision"]
+        ),
+    )
+
+
+def _require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
+    """Refuse to ask where the pause could not be saved."""
+    try:
+        yield Ask(_probe, "get_state", (get_config(),))
+    except ValueError as error:
+        if "checkpointer" not in str(error):
+            raise
+        _intervene(name, attempts)
+
+
+def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
+    failure = attempts[-1]["failure"]
+    why = failure["message"] if failure else "no reason recorded"
+    msg = (
+        f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
+        "checkpointer to pause on: compile the graph with one, e.g. "
+        "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`."
+    )
+    raise InterventionRequired(msg, attempts) from None
+
+
+def _allowed(plan: Plan[Any], number: int) -> tuple[DecisionType, ...]:
+    if number < plan.settings.max_attempts:
+        return plan.settings.allowed
+    last: tuple[DecisionType, ...] = ("respond", "reject")
+    return tuple(kind for kind in last if kind in plan.settings.allowed) or ("reject",)
+
+
+def _output_issues(plan: Plan[Any], value: Any) -> list[Issue]:
+    return [] if plan.validator is None else plan.validator.check(value).issues
+
+
+def _as_text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _ask_again(loop: Loop, record: Attempt, problem: str) -> Review:
+    review = loop["review"]
+    assert review is not None  # noqa: S101
+    round_ = review["round"] + 1
+    review_id = digest(record["idempotency_key"], round_)
+    return {**review, "review_id": review_id, "round": round_, "problem": problem}
+
+
+def _apply(plan: Plan[Any], loop: Loop, verdict: Accepted) -> dict[str, Any]:
+    """Turn an accepted decision into the state that follows it."""
+    keys, decision = plan.settings.keys, verdict.decision
+    by = decision.get("by")
+    author = f"human:{by}" if by else "human"
+    closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
+    if decision["type"] == "reject":
+        return {LOOP: {**closed, "next": "end"}, keys["status"]: "cancelled"}
+    if decision["type"] == "respond":
+        output = decision.get("output")
+        if plan.validator is not None:
+            output = plan.validator.check(output).jsonable
+        return {
+            LOOP: {**closed, "next": "end", "output_types": {}},
+            keys["output"]: output,
+            keys["status"]: "succeeded",
+        }
+    reason = decision.get("message") or decision["type"]
+    retry: Loop = {**closed, "next": "call", "types": verdict.types, "reason": reason}
+    return {LOOP: retry, keys["params"]: verdict.params}

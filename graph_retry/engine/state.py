@@ -1,0 +1,86 @@
+"""What the loop keeps in graph state."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NotRequired, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry.ledger import merge_attempts
+from graph_retry.records import Attempt
+
+LOOP = "retry_loop"
+ANSWER = "retry_answer"
+
+
+class Review(TypedDict):
+    """The open question: which one it is, and what is suggested.
+
+    `round` counts the questions asked about one attempt; `problem` says why the last answer to it
+    was not taken; `note` why automation stopped.
+    """
+
+    review_id: str
+    round: int
+    suggested: dict[str, Any] | None
+    suggested_types: dict[str, str]
+    suggested_by: str | None
+    note: str | None
+    problem: str | None
+
+
+class Loop(TypedDict):
+    """The loop's position, beside the ledger. Plain JSON.
+
+    `next` is the step to run; `types` belongs to the params in state, which `author` made for
+    `reason`; `automatic` counts revisions since a reviewer last decided.
+    """
+
+    next: str
+    types: dict[str, str]
+    author: str
+    reason: str | None
+    automatic: int
+    output_types: dict[str, str]
+    review: Review | None
+
+
+def fresh_loop() -> Loop:
+    """Return the position before the first attempt."""
+    return {
+        "next": "call",
+        "types": {},
+        "author": "caller",
+        "reason": None,
+        "automatic": 0,
+        "output_types": {},
+        "review": None,
+    }
+
+
+def loop_of(state: Mapping[str, Any]) -> Loop:
+    """Read the loop's position from state."""
+    return cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+
+
+def schemas(keys: Mapping[str, str], params_type: Any) -> tuple[type[Any], type[Any], type[Any]]:
+    """Return state, input and output schema for these state keys.
+
+    They are TypedDicts made at run time because users may name the keys. Without a `params_type`
+    (the function form) input and output are the whole state.
+    """
+    ledger = Annotated[list[Attempt], merge_attempts]
+    inputs: dict[str, Any] = {
+        keys["params"]: Any if params_type is None else params_type,
+        keys["attempts"]: NotRequired[ledger],
+    }
+    outputs: dict[str, Any] = {
+        keys["output"]: Any,
+        keys["status"]: str,
+        keys["attempts"]: ledger,
+    }
+    private: dict[str, Any] = {LOOP: Any, ANSWER: Any}
+    make = cast("Callable[..., type[Any]]", TypedDict)
+    state = make("RetryState", {**inputs, **outputs, **private}, total=False)
+    if params_type is None:
+        return state, state, state
+    return state, make("RetryInput", inputs), make("RetryOutput", outputs)

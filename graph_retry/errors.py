@@ -1,0 +1,94 @@
+"""The errors this library raises.
+
+    GraphRetryError
+    ├── AttemptFailed         why one attempt failed; what hooks receive
+    ├── CallCancelled         a reviewer rejected the call
+    ├── AttemptsExhausted     automation ran out and nobody may be asked
+    ├── InterventionRequired  a person is needed and there is no way to ask one
+    ├── StaleDecision         the review this decision answers is no longer open
+    └── ReplayMismatch        the thread does not fit the code that continues it
+
+Misuse raises `TypeError` or `ValueError`.
+"""
+
+from typing import Any
+
+from graph_retry.records import Attempt, FailureKind, Issue
+
+
+class GraphRetryError(Exception):
+    """Base of every error below.
+
+    `attempts` is the ledger as far as it is known.
+    """
+
+    def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.attempts: list[Attempt] = attempts or []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.message, self.attempts))
+
+
+class AttemptFailed(GraphRetryError):
+    """Why one attempt failed, rebuilt from graph state: what `on_retry` hooks receive.
+
+    It is the same on the first run and after a crash, so it carries data and not the original
+    exception: `kind` is the failure kind, `type` the class name of the original exception (or
+    `ValidationError`, …), `issues` what validation found, `raw_output` the model's text if any.
+
+    Example:
+        >>> raise AttemptFailed("429 Resource exhausted", kind="transient", type="RateLimitError")
+        Traceback (most recent call last):
+        ...
+        graph_retry.errors.AttemptFailed: 429 Resource exhausted
+    """
+
+    def __init__(
+        self,
+        message: str,
+        attempts: list[Attempt] | None = None,
+        *,
+        kind: FailureKind = "rejected_input",
+        type: str = "Exception",
+        issues: list[Issue] | None = None,
+        raw_output: str | None = None,
+    ) -> None:
+        super().__init__(message, attempts)
+        self.kind: FailureKind = kind
+        self.type = type
+        self.issues: list[Issue] = issues or []
+        self.raw_output = raw_output
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.message, self.attempts), self.__dict__)
+
+
+class CallCancelled(GraphRetryError):
+    """A reviewer rejected the call; `reason` is what they wrote, if anything."""
+
+    def __init__(
+        self, message: str, attempts: list[Attempt] | None = None, *, reason: str | None = None
+    ) -> None:
+        super().__init__(message, attempts)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.message, self.attempts), self.__dict__)
+
+
+class AttemptsExhausted(GraphRetryError):
+    """Every automatic attempt failed and `review=False` forbids asking anybody."""
+
+
+class InterventionRequired(GraphRetryError):
+    """A person is needed, and this run has no checkpointer to pause on."""
+
+
+class StaleDecision(GraphRetryError):
+    """The review a decision answers is no longer open: answered already, or never asked."""
+
+
+class ReplayMismatch(GraphRetryError):
+    """The saved thread does not fit the code that continues it."""

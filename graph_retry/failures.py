@@ -1,0 +1,92 @@
+"""Which kind of failure an exception or a finish reason is."""
+
+import asyncio
+from typing import Any
+
+from langchain_core.exceptions import ModelError, OutputParserException
+from pydantic import ValidationError
+
+from graph_retry.records import Failure, FailureKind
+
+MAX_MESSAGE = 4_000
+"""Characters of an error message kept in the ledger."""
+
+_STATUS_KINDS: dict[int, FailureKind] = {
+    401: "permanent",
+    402: "permanent",
+    403: "permanent",
+    408: "transient",
+    409: "transient",
+    425: "transient",
+    429: "transient",
+}
+_TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
+_REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist"})
+_STOPPED = frozenset({"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"})
+
+
+def failure_of(error: Exception) -> Failure:
+    """Describe an exception as a failure, by LangChain's class, by HTTP status, then by type.
+
+    An exception nothing is known about is `rejected_input`: other params may still help.
+
+    Example:
+        >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
+        'transient'
+    """
+    text = str(error) or type(error).__name__
+    return {"kind": _kind(error), "type": type(error).__name__, "message": text[:MAX_MESSAGE]}
+
+
+def finish_kind(finish_reason: str | None) -> FailureKind | None:
+    """Return the failure a finish reason announces, or None.
+
+    Example:
+        >>> finish_kind("length")
+        'truncated'
+    """
+    reason = (finish_reason or "").lower()
+    if reason in _TRUNCATED:
+        return "truncated"
+    return "refusal" if reason in _REFUSED else None
+
+
+def is_complete(finish_reason: str | None) -> bool | None:
+    """Tell whether the model said it was done: yes, no (cut off), or unknown.
+
+    Example:
+        >>> is_complete("stop"), is_complete("length"), is_complete(None)
+        (True, False, None)
+    """
+    reason = (finish_reason or "").lower()
+    if reason in _STOPPED:
+        return True
+    return False if reason in _TRUNCATED else None
+
+
+def _kind(error: Exception) -> FailureKind:
+    if isinstance(error, OutputParserException):
+        return "invalid_syntax"
+    if isinstance(error, ValidationError):
+        return "invalid_schema"
+    status = _status(error)
+    if status is not None:
+        if "insufficient_quota" in (getattr(error, "code", None), getattr(error, "type", None)):
+            return "permanent"
+        if status >= 500:
+            return "transient"
+        return _STATUS_KINDS.get(status, "rejected_input")
+    if isinstance(error, ModelError):
+        return "transient" if error.is_retryable else "rejected_input"
+    if isinstance(error, TimeoutError | ConnectionError | asyncio.TimeoutError):
+        return "transient"
+    return "rejected_input"
+
+
+def _status(error: Exception) -> int | None:
+    response: Any = getattr(error, "response", None)
+    for holder, name in ((error, "status_code"), (error, "code"), (response, "status_code")):
+        status = getattr(holder, name, None)
+        if isinstance(status, int) and 400 <= status < 600:
+            return status
+    return None

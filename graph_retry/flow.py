@@ -1,0 +1,174 @@
+"""Write a step once, drive it sync or async.
+
+A flow is a generator that yields effects and is sent their results, in the manner of httpx's auth
+flows: the rules stay in one place and only these two drivers know about `await`.
+"""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.func import task
+from langgraph.types import RetryPolicy
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Call a function of the user's, sync or async, and send back what it returns."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Durable:
+    """Run a sub-flow as a LangGraph task, so that a finished one never runs again on resume."""
+
+    name: str
+    flow: Callable[[], "Flow[Any]"]
+    retry_policy: RetryPolicy | None = None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Call a graph's method: `name` from sync code, its async twin `a` + name from async code."""
+
+    graph: Any
+    name: str
+    args: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait a moment, in seconds."""
+
+    seconds: float
+
+
+Effect = Run | Durable | Ask | Pause
+Flow = Generator[Effect, Any, T]
+
+
+class AsyncUnderSyncError(TypeError):
+    """An async function was reached from a sync run."""
+
+
+def drive(flow: Flow[T]) -> T:
+    """Run a flow to its end in the calling thread.
+
+    Raises:
+        AsyncUnderSyncError: If a function of the user's turns out to be async.
+    """
+    resume: Callable[[], Effect] = lambda: next(flow)  # noqa: E731
+    while True:
+        try:
+            effect = resume()
+        except StopIteration as stop:
+            return cast("T", stop.value)
+        try:
+            result = _perform(effect)
+        except Exception as error:  # handed to the flow, which raises what it does not know
+            resume = _throwing(flow, error)
+        else:
+            resume = _sending(flow, result)
+
+
+async def adrive(flow: Flow[T]) -> T:
+    """Run a flow to its end on the event loop; sync functions run in a worker thread."""
+    resume: Callable[[], Effect] = lambda: next(flow)  # noqa: E731
+    while True:
+        try:
+            effect = resume()
+        except StopIteration as stop:
+            return cast("T", stop.value)
+        try:
+            result = await _aperform(effect)
+        except Exception as error:  # handed to the flow, which raises what it does not know
+            resume = _throwing(flow, error)
+        else:
+            resume = _sending(flow, result)
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Tell whether calling `function` gives a coroutine, as far as can be known before."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
+
+
+class Step(Runnable[Any, Any]):
+    """A graph node made of one flow, usable under `invoke` and `ainvoke`."""
+
+    def __init__(self, flow: Callable[[Any], Flow[Any]]) -> None:
+        self._flow = flow
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the step on a state."""
+        return drive(self._flow(input))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the step on a state, on the event loop."""
+        return await adrive(self._flow(input))
+
+
+def _sending(flow: Flow[Any], result: Any) -> Callable[[], Effect]:
+    return lambda: flow.send(result)
+
+
+def _throwing(flow: Flow[Any], error: Exception) -> Callable[[], Effect]:
+    return lambda: flow.throw(error)
+
+
+def _as_task(effect: Durable) -> Any:
+    return task(name=effect.name, retry_policy=effect.retry_policy)
+
+
+def _perform(effect: Effect) -> Any:
+    if isinstance(effect, Durable):
+
+        def body() -> Any:
+            return drive(effect.flow())
+
+        return _as_task(effect)(body)().result()
+    if isinstance(effect, Ask):
+        return getattr(effect.graph, effect.name)(*effect.args, **effect.options)
+    if isinstance(effect, Pause):
+        time.sleep(effect.seconds)
+        return None
+    result = effect.function(*effect.args)
+    if inspect.iscoroutine(result):
+        result.close()
+    if inspect.isawaitable(result):
+        name = getattr(effect.function, "__qualname__", repr(effect.function))
+        msg = (
+            f"`{name}` is async but the graph runs synchronously: "
+            "use `ainvoke` (or `aretry_llm_call`), or pass a sync function."
+        )
+        raise AsyncUnderSyncError(msg)
+    return result
+
+
+async def _aperform(effect: Effect) -> Any:
+    if isinstance(effect, Durable):
+
+        async def body() -> Any:
+            return await adrive(effect.flow())
+
+        return await _as_task(effect)(body)()
+    if isinstance(effect, Ask):
+        return await getattr(effect.graph, f"a{effect.name}")(*effect.args, **effect.options)
+    if isinstance(effect, Pause):
+        await asyncio.sleep(effect.seconds)
+        return None
+    if is_async(effect.function):
+        return await effect.function(*effect.args)
+    result = await asyncio.to_thread(effect.function, *effect.args)
+    return await result if inspect.isawaitable(result) else result

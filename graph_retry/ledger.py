@@ -1,0 +1,88 @@
+"""The ledger: a list of slim attempts, and what can be told from it."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from graph_retry.params.codec import Encoded
+from graph_retry.params.patch import apply_patch, diff_views, initial_patch
+from graph_retry.records import SCHEMA_VERSION, Attempt
+
+
+def merge_attempts(
+    ledger: list[Attempt] | None, updates: Sequence[dict[str, Any] | Attempt] | None
+) -> list[Attempt]:
+    """Reduce updates into the ledger: a known `number` is completed, a new one is appended.
+
+    Example:
+        >>> merge_attempts([{"number": 1, "status": "running"}], [{"number": 1, "status": "failed"}])
+        [{'number': 1, 'status': 'failed'}]
+    """
+    merged = list(ledger or [])
+    places = {attempt["number"]: place for place, attempt in enumerate(merged)}
+    for update in updates or []:
+        number = update["number"]
+        if number in places:
+            whole = {**merged[places[number]], **update}
+            merged[places[number]] = cast("Attempt", whole)
+        else:
+            places[number] = len(merged)
+            merged.append(cast("Attempt", update))
+    return merged
+
+
+def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
+    """Rebuild the params of one attempt (default: the last) from the patches up to it."""
+    if not attempts:
+        return None
+    view: dict[str, Any] = {}
+    types: dict[str, str] = {}
+    for attempt in attempts:
+        view = apply_patch(view, attempt["params_patch"])
+        types = attempt["params_types"]
+        if attempt["number"] == number:
+            break
+    return Encoded(view, types)
+
+
+def open_attempt(
+    attempts: Sequence[Attempt],
+    params: Encoded,
+    *,
+    author: str,
+    reason: str | None,
+    started_at: str,
+    idempotency_key: str,
+) -> Attempt:
+    """Make the record of an attempt that is about to run."""
+    before = params_at(attempts)
+    return {
+        "number": attempts[-1]["number"] + 1 if attempts else 1,
+        "status": "running",
+        "params_patch": (
+            initial_patch(params.view) if before is None else diff_views(before.view, params.view)
+        ),
+        "params_types": params.types,
+        "author": author,
+        "reason": reason,
+        "raw": None,
+        "repaired": None,
+        "repairs": [],
+        "parsed": None,
+        "issues": [],
+        "failure": None,
+        "decision": None,
+        "usage": None,
+        "finish_reason": None,
+        "started_at": started_at,
+        "duration_s": 0.0,
+        "idempotency_key": idempotency_key,
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def digest(*parts: Any) -> str:
+    """Return a short stable hash of JSON values, for keys and ids."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.blake2s(text.encode(), digest_size=12).hexdigest()

@@ -1,0 +1,52 @@
+"""The node form: the loop as a compiled subgraph for `add_node`."""
+
+from typing import Any, Unpack
+
+from langgraph.graph.state import CompiledStateGraph
+
+from graph_retry.callables import LLMCall, OnRetry, name_of
+from graph_retry.engine.graph import build_graph
+from graph_retry.engine.plan import make_plan
+from graph_retry.options import RetryOptions, settle
+from graph_retry.params.codec import ParamsCodec
+
+
+def create_retry_node(
+    llm_call: LLMCall[Any, Any],
+    params_type: Any,
+    on_retry: OnRetry[Any] = None,
+    *,
+    output: Any = None,
+    **options: Unpack[RetryOptions],
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Make a graph node that calls a model, checks its output and asks a person when it fails.
+
+    The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
+    (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
+    Given `attempts` in its input it goes on after them. Its steps `call`, `repair`, `validate`,
+    `revise` and `review` show in Studio and with `get_graph(xray=1)`.
+
+    Args:
+        llm_call: A function of the params, sync or async, that returns text, a LangChain message,
+            a `Completion` or any object, and raises on failure.
+        params_type: What may be inspected and edited: a pydantic model, dataclass, TypedDict,
+            `dict`, any other type for a bare value, or `None` for nothing.
+        on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
+            in order; sync or async.
+        output: What the call must give: a type, a JSON Schema, or a validator function. With
+            `None` whatever it returns is a success.
+        **options: See `RetryOptions`.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an option has a value that is not allowed.
+
+    Example:
+        >>> from langgraph.graph import StateGraph
+        >>> node = create_retry_node(lambda params: '{"n": 1}', dict, output=dict[str, int])
+        >>> node.invoke({"params": {"prompt": "count"}})["output"]
+        {'n': 1}
+    """
+    settings = settle(name_of(llm_call, "llm_call"), "node", options)
+    codec: ParamsCodec[Any] = ParamsCodec(params_type)
+    return build_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)

@@ -1,0 +1,91 @@
+"""Plain-JSON records that travel through graph state: issues, repairs, failures, attempts."""
+
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+SCHEMA_VERSION = 1
+"""Version of the ledger record; a reader refuses a newer one."""
+
+FailureKind = Literal[
+    "transient",
+    "invalid_syntax",
+    "invalid_schema",
+    "truncated",
+    "refusal",
+    "rejected_input",
+    "permanent",
+]
+
+
+class Issue(TypedDict):
+    """One thing that is wrong with a value.
+
+    `path` is a JSON Pointer (`""` is the whole value). `expected` and `received` are short
+    human-readable renderings, `None` where there is nothing to say.
+    """
+
+    path: str
+    message: str
+    code: str
+    expected: str | None
+    received: str | None
+
+
+class Repair(TypedDict):
+    """One change that was made to read a text as JSON, or to make a value fit its type.
+
+    `position` is a character offset in the raw text, or `None` when the repair has no place in it.
+    `grade` is `format` (syntax only), `assumed` (one missing piece supplied on evidence), `guessed`
+    (only the `aggressive` level does that) or `coerced` (a value converted to its type).
+    """
+
+    kind: str
+    position: int | None
+    grade: Literal["format", "assumed", "guessed", "coerced"]
+    detail: str
+
+
+class Failure(TypedDict):
+    """Why an attempt failed: the route-deciding `kind`, the error class name and its text."""
+
+    kind: FailureKind
+    type: str
+    message: str
+
+
+class Attempt(TypedDict):
+    """One attempt, as the ledger keeps it. Plain JSON, and only what changed.
+
+    `number` is 1-based. `params_patch` is an RFC 6902 patch on the previous attempt's params; the
+    first attempt's replaces the whole document. `params_types` tells which Python types those
+    params had where JSON and the params type cannot. `author` and `reason` tell who revised the
+    params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, ….
+
+    `raw` is what the call returned: `{"text": …}`, or `{"value": …}` for structured results.
+    `repaired` is the JSON text repair made of it, where that differs; `parsed` is the value handed
+    to validation, where it is not simply what `repaired` (or `raw`) holds. `decision` is what a
+    reviewer decided after this attempt failed.
+
+    `started_at` is ISO 8601 in UTC, `duration_s` in seconds.
+    """
+
+    number: int
+    status: Literal["running", "succeeded", "failed"]
+    params_patch: list[dict[str, Any]]
+    params_types: dict[str, str]
+    author: str
+    reason: str | None
+    raw: dict[str, Any] | None
+    repaired: dict[str, Any] | None
+    repairs: list[Repair]
+    parsed: dict[str, Any] | None
+    issues: list[Issue]
+    failure: Failure | None
+    decision: dict[str, Any] | None
+    usage: dict[str, Any] | None
+    finish_reason: str | None
+    started_at: str
+    duration_s: float
+    idempotency_key: str
+    schema_version: int

@@ -1,0 +1,1 @@
+"""Lossless reading of what a model wrote: the value, or why there is none."""

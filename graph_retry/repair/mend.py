@@ -1,0 +1,86 @@
+"""Read one document; where it breaks, try single edits and accept only an undisputed one."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph_retry.records import Repair
+from graph_retry.repair.read import Reader
+from graph_retry.repair.report import Edit, Unreadable
+from graph_retry.repair.scan import SPACE
+from graph_retry.repair.strict import STRICT, same
+
+# What cannot follow a complete document: it would be a piece of it, or of another one.
+STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}[\"'{{\[\d\]}}]|[:：\]}}]|\d)|[\"'“”‘’]")
+_EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One value with its place in the text and what was repaired to read it."""
+
+    value: Any
+    start: int
+    end: int
+    repairs: list[Repair] = field(default_factory=list[Repair])
+
+
+def read_document(text: str, start: int, *, complete: bool | None) -> Document:
+    """Read the document that opens at `start`.
+
+    Raises:
+        Unreadable: it breaks, and no single edit explains why, or more than one does.
+    """
+    try:
+        value, end = STRICT.raw_decode(text, start)
+        return _without_extra_braces(text, Document(value, start, end))
+    except RecursionError:
+        raise Unreadable("too_deep", start, "Nested too deeply.") from None
+    except ValueError:
+        reader = Reader(text)
+    try:
+        value, end = reader.read(start)
+    except Unreadable as error:
+        return edited(text, start, error, complete=complete)
+    return _without_extra_braces(text, Document(value, start, end, reader.notes.records()))
+
+
+def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -> Document:
+    """Read the document with each edit that `error` suggests; raise `error` unless one value fits."""
+    if error.at_end and (
+        complete is False or (complete is None and error.position >= len(text.rstrip()))
+    ):
+        raise error
+    found: Document | None = None
+    for edit in dict.fromkeys(error.edits):
+        attempt = edit.apply(text)
+        reader = Reader(attempt, careful=True)
+        try:
+            value, end = reader.read(start)
+        except Unreadable:
+            continue
+        if STRAY.match(attempt, end):
+            continue
+        if found is not None:
+            if not same(found.value, value):
+                message = "More than one single change would explain what is wrong here."
+                raise Unreadable("ambiguous", error.position, message)
+            continue
+        shift = edit.length - len(edit.token)
+        reader.notes.add("supplied", edit.position, edit.describe(), "assumed")
+        found = Document(value, start, end + shift, reader.notes.records(shift, edit.position))
+    if found is None:
+        raise error
+    return found
+
+
+def _without_extra_braces(text: str, document: Document) -> Document:
+    """Leave out closing braces after a whole document: nothing could have opened them."""
+    match = _EXTRA_BRACES.match(text, document.end)
+    if match is None or STRAY.match(text, match.end()):
+        return document
+    detail = "closing braces too many left out"
+    repair = Repair(kind="extra_closer", position=document.end, grade="assumed", detail=detail)
+    return Document(
+        document.value, document.start, match.end(), [*document.repairs, repair]
+    )

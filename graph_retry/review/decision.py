@@ -1,0 +1,66 @@
+"""Decisions in their canonical form, and the constructors people write in code."""
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+DecisionType = Literal["approve", "edit", "reject", "respond"]
+DECISION_TYPES: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
+
+
+class Decision(TypedDict):
+    """What a person or an agent decided about one review.
+
+    `params` (edit) is partial: it is merged onto what was shown. `message` (reject) is the reason.
+    `output` (respond) is validated like the model's. `attempt` and `review_id` bind the decision
+    to one question; `decision_id` makes a repeated delivery recognisable; `by` names the author.
+    """
+
+    type: DecisionType
+    params: NotRequired[Any]
+    message: NotRequired[str | None]
+    output: NotRequired[Any]
+    attempt: NotRequired[int]
+    review_id: NotRequired[str]
+    decision_id: NotRequired[str]
+    by: NotRequired[str]
+
+
+def approve() -> Decision:
+    """Retry with the suggested params if there are any, else with the same ones.
+
+    Example:
+        >>> approve()
+        {'type': 'approve'}
+    """
+    return {"type": "approve"}
+
+
+def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
+    """Retry with some fields changed; the others stay as they were shown.
+
+    Example:
+        >>> edit(temperature=0.0)
+        {'type': 'edit', 'params': {'temperature': 0.0}}
+    """
+    return {"type": "edit", "params": {**(params or {}), **changes}}
+
+
+def reject(reason: str | None = None) -> Decision:
+    """Give the call up, with a reason for the record.
+
+    Example:
+        >>> reject("the input has no invoice in it")
+        {'type': 'reject', 'message': 'the input has no invoice in it'}
+    """
+    return {"type": "reject", "message": reason}
+
+
+def respond(output: Any) -> Decision:
+    """Supply the output by hand; it is validated like the model's.
+
+    Example:
+        >>> respond({"name": "Ada"})
+        {'type': 'respond', 'output': {'name': 'Ada'}}
+    """
+    return {"type": "respond", "output": output}

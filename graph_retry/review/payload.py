@@ -1,0 +1,91 @@
+"""The value of a review's interrupt: one dict that every known client can render."""
+
+from dataclasses import replace
+from typing import Any
+
+from graph_retry.records import Issue
+from graph_retry.review.answer_schema import response_schema
+from graph_retry.review.description import describe, one_line
+from graph_retry.review.excerpt import excerpt
+from graph_retry.review.form_view import form_args
+from graph_retry.review.question import Question
+from graph_retry.validate.issues import cut
+
+INTERVENTION = "llm_intervention"
+MAX_RAW = 2_000
+MAX_ERROR = 1_000
+MAX_ISSUES = 20
+
+
+def build_payload(question: Question) -> dict[str, Any]:
+    """Return the interrupt value of a question.
+
+    `params` is the retry surface in full, `suggested_params` the hooks' proposal. The args that
+    graphical clients edit are what an approval would use: the proposal if there is one. All of
+    them share their values, and everything else is bounded, so the size is that of the params, a
+    few times when it is written out (fields above 100,000 characters: once).
+
+    Example:
+        >>> from graph_retry.params.codec import ParamsCodec
+        >>> payload = build_payload(Question(
+        ...     name="extract", attempt=2, review_id="r", params={"n": 1}, codec=ParamsCodec(dict),
+        ...     failure={"kind": "transient", "type": "TimeoutError", "message": "no answer"},
+        ... ))
+        >>> payload["message"]
+        'extract failed (attempt 2): TimeoutError: no answer'
+    """
+    issues = [_bounded(issue) for issue in question.issues[:MAX_ISSUES]]
+    description = describe(replace(question, issues=issues))
+    args = form_args(question)
+    offered = list(question.offered)
+    failure = {**question.failure, "message": excerpt(question.failure["message"], MAX_ERROR)}
+    return {
+        "type": INTERVENTION,
+        "function_name": question.name,
+        "attempt_count": question.attempt,
+        "error": excerpt(f"{failure['type']}: {failure['message']}", MAX_ERROR),
+        "params": question.params,
+        "suggested_params": question.suggested,
+        "failure": failure,
+        "issues": issues,
+        "raw_output": _short(question.raw_output, MAX_RAW),
+        "diff": question.diff,
+        "note": _short(question.note, MAX_ERROR),
+        "problem": _short(question.problem, MAX_RAW),
+        "review_id": question.review_id,
+        "expires_at": question.expires_at,
+        "action_requests": [
+            {
+                "name": question.title,
+                "args": args,
+                "arguments": args,  # Agent Inbox reads this key, Agent Chat UI the other
+                "description": description,
+            }
+        ],
+        "review_configs": [{"action_name": question.title, "allowed_decisions": offered}],
+        "action_request": {"action": question.title, "args": args},
+        "config": {
+            "allow_accept": "approve" in offered,
+            "allow_edit": "edit" in offered,
+            "allow_respond": "reject" in offered or "respond" in offered,
+            "allow_ignore": "reject" in offered,
+        },
+        "description": description,
+        "message": f"{question.title}: {one_line(question.failure['message'], 300)}",
+        "reason": INTERVENTION,
+        "response_schema": response_schema(question),
+    }
+
+
+def _short(text: str | None, limit: int) -> str | None:
+    return None if text is None else excerpt(text, limit)
+
+
+def _bounded(issue: Issue) -> Issue:
+    return {
+        "path": cut(issue["path"], 300),
+        "message": cut(issue["message"], 500),
+        "code": cut(issue["code"], 100),
+        "expected": None if issue["expected"] is None else cut(issue["expected"], 200),
+        "received": None if issue["received"] is None else cut(issue["received"], 200),
+    }

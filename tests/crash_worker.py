@@ -1,0 +1,64 @@
+"""A process to kill: makes one step of a thread on SQLite, and may kill itself on the way.
+
+Usage: python -m tests.crash_worker FORM DATABASE LOG STEP [MOMENT]
+
+STEP is `start`, `go-on` or `edit:N`. MOMENT is `call:N` (inside the call with `n=N`),
+`hook:N` (inside the hook after that call) or `written` (after the answer is saved, before it is
+applied). Every model call appends `n key` to LOG.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+
+from graph_retry import AttemptContext, create_retry_node, edit, resume, retry_llm_call
+from tests.loops import State, thread
+
+GOAL = 3
+
+
+def main(form: str, database: str, log: str, step: str, moment: str = "") -> None:
+    """Make the step, or die at the moment."""
+
+    def die_at(here: str) -> None:
+        if here == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def model(params: dict[str, Any], context: AttemptContext) -> str:
+        with Path(log).open("a") as lines:
+            lines.write(f"{params['n']} {context.idempotency_key}\n")
+        die_at(f"call:{params['n']}")
+        return f'{{"n": {params["n"]}}}' if params["n"] >= GOAL else "not yet"
+
+    def hook(error: Exception, attempt: int, params: dict[str, Any]) -> None:
+        die_at(f"hook:{params['n']}")
+
+    options: Any = {"output": dict[str, int], "name": "count"}
+
+    def node(state: State) -> State:
+        return {"output": retry_llm_call(model, state["params"], hook, **options)}
+
+    builder = StateGraph(State)
+    made: Any = create_retry_node(model, dict, hook, **options) if form == "node" else node
+    builder.add_node("ask", made)
+    builder.add_edge(START, "ask")
+    with SqliteSaver.from_conn_string(database) as saver:
+        graph = builder.compile(checkpointer=saver)
+        if step == "start":
+            graph.invoke({"params": {"n": 0}}, thread(), durability="sync")
+        elif step == "go-on":
+            print(resume(graph, thread()).get("output"))
+        else:
+            if moment == "written":
+                invoke = graph.invoke
+                graph.invoke = lambda *args, **kwargs: (die_at("written"), invoke(*args, **kwargs))  # type: ignore[method-assign]
+            resume(graph, thread(), edit(n=int(step.removeprefix("edit:"))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,80 @@
+"""The loop's rules, without a graph."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph_retry.engine.transitions import FOLLOWERS, after_failure
+from graph_retry.ledger import merge_attempts
+from graph_retry.options import settle
+
+COUNTS = st.integers(0, 30)
+
+
+@given(COUNTS, st.booleans(), COUNTS, st.integers(1, 30), COUNTS, st.booleans())
+def test_no_blind_retry_and_no_endless_one(attempt, changed, automatic, most, auto, review):
+    """A retry always has changed params, an allowance and an attempt left (I2)."""
+    verdict = after_failure(
+        attempt=attempt,
+        changed=changed,
+        automatic=automatic,
+        max_attempts=most,
+        auto_retries=auto,
+        review=review,
+    )
+    if verdict == "retry":
+        assert changed
+        assert automatic < auto
+        assert attempt < most
+    else:
+        assert verdict == ("ask" if review else "give_up")
+
+
+def test_every_step_leads_somewhere_that_exists():
+    """The drawn graph has no dead end and no unknown step."""
+    known = {*FOLLOWERS, "end", "give_up"}
+    assert all(set(followers) <= known for followers in FOLLOWERS.values())
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.text(max_size=3)), max_size=20))
+def test_the_ledger_reducer_completes_and_appends(updates):
+    """One record per number, in order of appearance, the last word on each field."""
+    ledger = []
+    for number, text in updates:
+        before = list(ledger)
+        ledger = merge_attempts(ledger, [{"number": number, "raw": text}])
+        assert len(ledger) - len(before) in (0, 1)
+    assert [record["number"] for record in ledger] == list(dict.fromkeys(n for n, _ in updates))
+    assert {r["number"]: r["raw"] for r in ledger} == dict(updates)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"max_attemps": 3}, "unknown option `max_attemps`"),
+        ({"max_attempts": 0}, "`max_attempts` must be at least 1"),
+        ({"max_attempts": True}, "`max_attempts` must be a whole number"),
+        ({"auto_retries": -1}, "`auto_retries` must be at least 0"),
+        ({"review": "no"}, "`review` must be True or False"),
+        ({"repair": "heavy"}, "`repair` must be one of 'none'"),
+        ({"on_cancel": "ignore"}, "`on_cancel` must be"),
+        ({"allowed_decisions": ["aprove"]}, "'aprove'"),
+        ({"allowed_decisions": []}, "`allowed_decisions`"),
+        ({"locked": "model"}, r"locked=\['model'\]"),
+        ({"keys": {"result": "x"}}, "`keys` may rename"),
+        ({"keys": {"output": "params"}}, "`keys` may rename"),
+        ({"transient": 3}, "RetryPolicy"),
+        ({"on_attempt": 3}, "`on_attempt`"),
+    ],
+)
+def test_a_wrong_option_is_named(options, error):
+    """Each message names the option, what came and what is allowed."""
+    with pytest.raises((TypeError, ValueError), match=error):
+        settle("f", "node", options)
+
+
+@pytest.mark.parametrize("options", [{"on_cancel": "end"}, {"keys": {"output": "x"}}])
+def test_options_of_the_node_form_are_refused_by_the_function(options):
+    """A function has no status or state keys to write."""
+    with pytest.raises(ValueError, match="create_retry_node"):
+        settle("f", "function", options)

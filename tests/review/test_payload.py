@@ -1,0 +1,262 @@
+"""The interrupt value serves every client and stays bounded, whatever failed."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from graph_retry.params.codec import ParamsCodec
+from graph_retry.params.patch import readable_diff
+from graph_retry.records import Failure, Issue
+from graph_retry.review.description import MAX_DESCRIPTION
+from graph_retry.review.judge import judge
+from graph_retry.review.payload import build_payload
+from graph_retry.review.question import Accepted, Question
+from tests.review.questions import TITLE, Params, Person, question
+
+KEYS = {
+    "type",
+    "function_name",
+    "attempt_count",
+    "error",
+    "params",
+    "suggested_params",
+    "failure",
+    "issues",
+    "raw_output",
+    "diff",
+    "note",
+    "problem",
+    "review_id",
+    "expires_at",
+    "action_requests",
+    "review_configs",
+    "action_request",
+    "config",
+    "description",
+    "message",
+    "reason",
+    "response_schema",
+}
+HOT = Params(temperature=1.5, seed=7)
+ANY_TEXT = st.text(st.characters(codec=None), max_size=300)
+ISSUE: Issue = {
+    "path": "/age",
+    "message": "is missing",
+    "code": "missing",
+    "expected": None,
+    "received": None,
+}
+
+
+def failed(message: str) -> Failure:
+    """Make a failure with a text of the provider's."""
+    return {"kind": "transient", "type": "RateLimitError", "message": message}
+
+
+def examples_in(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Collect the JSON answers a person could copy out of the description."""
+    found = re.findall(r"^- .*? `(\{.*\})`$", payload["description"], re.MULTILINE)
+    return [json.loads(text) for text in found if "…" not in text]
+
+
+def test_every_key_of_the_contract_is_there() -> None:
+    """Clients find exactly the documented keys, and the plain facts under them."""
+    payload = build_payload(
+        question(raw_output="{", issues=[ISSUE], expires_at="2030-01-01T00:00:00Z")
+    )
+    assert payload.keys() == KEYS
+    assert payload["type"] == payload["reason"] == "llm_intervention"
+    assert (payload["function_name"], payload["attempt_count"]) == ("extract", 2)
+    assert payload["error"] == "RateLimitError: 429 quota"
+    assert payload["issues"] == [ISSUE]
+    assert payload["raw_output"] == "{"
+    assert (payload["review_id"], payload["expires_at"]) == ("r2", "2030-01-01T00:00:00Z")
+    assert payload["message"] == f"{TITLE}: 429 quota"
+
+
+def test_what_agent_chat_ui_reads() -> None:
+    """Buttons need the name twice and the allowed decisions; the title tells failures apart."""
+    payload = build_payload(question())
+    request, config = payload["action_requests"][0], payload["review_configs"][0]
+    assert request["name"] == config["action_name"] == TITLE
+    assert config["allowed_decisions"] == ["approve", "edit", "reject", "respond"]
+    assert request["args"]["top_k"] == 5
+    assert request["description"] == payload["description"]
+
+
+def test_what_agent_inbox_reads() -> None:
+    """It edits `arguments`, which is the same object, and crashes on a null field."""
+    payload = build_payload(question())
+    request = payload["action_requests"][0]
+    assert request["arguments"] is request["args"] is payload["action_request"]["args"]
+    assert payload["action_request"]["action"] == TITLE
+    assert None not in request["args"].values()
+    assert (request["args"]["seed"], payload["params"]["seed"]) == ("null", None)
+    assert payload["config"] == {
+        "allow_accept": True,
+        "allow_edit": True,
+        "allow_respond": True,
+        "allow_ignore": True,
+    }
+
+
+def test_the_last_attempt_offers_only_a_way_out() -> None:
+    """When no attempt is left, nothing that would call again is offered."""
+    payload = build_payload(question(allowed=("respond", "reject")))
+    assert payload["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
+    assert payload["config"] == {
+        "allow_accept": False,
+        "allow_edit": False,
+        "allow_respond": True,
+        "allow_ignore": True,
+    }
+    assert "Approve" not in payload["description"]
+    assert "sends *approve*" not in payload["description"]
+
+
+def test_a_call_without_params_offers_no_edit() -> None:
+    """No form is offered where there is nothing to fill in."""
+    payload = build_payload(replace(question(), params={}, codec=ParamsCodec(None)))
+    assert payload["config"]["allow_edit"] is False
+    assert payload["action_requests"][0]["args"] == {}
+
+
+def test_the_form_shows_what_an_approval_takes() -> None:
+    """With a suggestion the form holds it, and `params` still the ones that failed."""
+    failed_params, hot = question().params, question(HOT).params
+    asked = question(suggested=HOT, diff=readable_diff(failed_params, hot))
+    payload = build_payload(asked)
+    assert payload["params"]["temperature"] == 1.0
+    assert payload["suggested_params"]["temperature"] == 1.5
+    assert payload["action_requests"][0]["args"]["temperature"] == 1.5
+    assert {change["path"] for change in payload["diff"]} == {"/temperature", "/seed"}
+    assert "/temperature: 1.0 → 1.5" in payload["description"]
+    assert "Suggested changes:" in payload["description"]
+
+
+def test_the_description_starts_with_the_error() -> None:
+    """The Inbox previews 65 characters, so the error is among them."""
+    description = build_payload(question())["description"]
+    assert description[:65].startswith("RateLimitError: 429 quota")
+    assert "an empty box sends *approve*" in description
+
+
+def test_a_question_asked_again_starts_with_the_problem() -> None:
+    """A person whose answer was refused reads that first."""
+    payload = build_payload(question(problem='`top_k` expects a number, not "x".'))
+    assert payload["description"][:65].startswith("Your answer was not applied: `top_k` expects")
+    assert payload["problem"].startswith("`top_k`")
+
+
+def test_locked_fields_and_the_note_are_told() -> None:
+    """The person learns what may not be changed, and what automation found out."""
+    payload = build_payload(question(locked=("prompt",), note="The budget is spent."))
+    assert "leave as shown: prompt." in payload["description"]
+    assert "The budget is spent." in payload["description"]
+    assert payload["note"] == "The budget is spent."
+
+
+@pytest.mark.parametrize(
+    "text", ["```\nAnswer: approve\n```", "`````` x", "`" * 500, "~~~\n> # hi"]
+)
+def test_quoted_model_text_cannot_leave_its_block(text: str) -> None:
+    """What the model wrote stays inside a fence that it does not hold itself."""
+    description = build_payload(question(raw_output=text, failure=failed(text)))["description"]
+    block = re.search(r"The model wrote:\n(`{3,})text\n(.*?)\n\1\n", description, re.DOTALL)
+    assert block is not None
+    assert block[1] not in block[2]
+    assert "```" not in description.splitlines()[0]
+    assert description.index("How to answer") > block.end()
+
+
+SITUATIONS: list[dict[str, Any]] = [
+    {},
+    {"suggested": HOT},
+    {"locked": ("prompt", "temperature")},
+    {"params": {"prompt": "x" * 1_000}},
+    {"params": {"prompt": "x"}, "output": dict[str, int]},
+    {"params": "bare", "output": list[Person]},
+    {"params": {"n": None}, "output": str},
+    {"output": Params},
+    {"output": None},
+    {"output": {"type": "object", "required": ["a"], "properties": {"a": {"enum": [3, 4]}}}},
+]
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=range(len(SITUATIONS)))
+def test_every_printed_example_is_a_good_answer(situation: dict[str, Any]) -> None:
+    """An example copied from the description into Studio's box is accepted as it stands."""
+    asked = question(**situation)
+    found = examples_in(build_payload(asked))
+    known = [kind for kind in asked.offered if kind != "respond" or asked.output_schema]
+    assert [example["type"] for example in found] == known
+    for example in found:
+        verdict = judge(json.dumps(example), asked)
+        assert isinstance(verdict, Accepted), verdict
+
+
+def test_an_output_that_cannot_be_guessed_is_left_open() -> None:
+    """No example of an output is printed that the check would refuse."""
+    coded = {
+        "type": "object",
+        "required": ["code"],
+        "properties": {"code": {"pattern": "^[A-Z]{3}$"}},
+    }
+    payload = build_payload(question(output=coded))
+    assert [each["type"] for each in examples_in(payload)] == ["approve", "edit", "reject"]
+    assert '{"type": "respond", "output": …}' in payload["description"]
+
+
+def test_params_are_whole_and_everything_else_is_bounded() -> None:
+    """Five megabytes of params are there once; five of output and error hardly at all."""
+    big = "x" * 5_000_000
+    asked = question(
+        {"prompt": big, "n": 1},
+        raw_output=big,
+        failure=failed(big),
+        note=big,
+        problem=big,
+        issues=[{**ISSUE, "message": big, "path": big, "received": big}] * 1_000,
+    )
+    payload = build_payload(asked)
+    assert payload["params"] is asked.params
+    rest = {**payload, "params": None}
+    assert len(json.dumps(rest)) < 60_000
+    assert len(payload["raw_output"]) <= 2_000
+    assert "4,998,040 characters cut" in payload["raw_output"]
+    assert len(payload["error"]) <= 1_000
+    assert len(payload["issues"]) == 20
+    assert len(payload["description"]) <= MAX_DESCRIPTION
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "failure": st.builds(failed, ANY_TEXT),
+            "raw_output": st.none() | ANY_TEXT.map(lambda text: text * 20),
+            "note": st.none() | ANY_TEXT,
+            "problem": st.none() | ANY_TEXT.map(lambda text: text * 10),
+            "issues": st.lists(
+                st.builds(lambda text: {**ISSUE, "message": text}, ANY_TEXT), max_size=3
+            ),
+            "locked": st.sampled_from([(), ("prompt",), tuple(Params.model_fields)]),
+        }
+    )
+)
+def test_any_question_is_plain_bounded_json(more: dict[str, Any]) -> None:
+    """Any text may have failed: the value survives JSON, the checkpointer, and fits its bounds."""
+    asked: Question = question(**more)
+    payload = build_payload(asked)
+    assert json.loads(json.dumps(payload)) == payload
+    serde = JsonPlusSerializer()
+    assert serde.loads_typed(serde.dumps_typed(payload)) == payload
+    assert len(payload["description"]) <= MAX_DESCRIPTION
+    assert len(json.dumps(payload)) < 60_000
+    for example in examples_in(payload):
+        assert isinstance(judge(example, asked), Accepted)

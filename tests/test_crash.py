@@ -1,0 +1,60 @@
+"""Killed processes: only the call in flight may be repeated, with the same key (I1)."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+KILLED = -9
+
+
+def work(form, folder, step, moment=""):
+    """Run one step in a process of its own; return its exit code."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "tests.crash_worker", form),
+            *(str(folder / "thread.sqlite"), str(folder / "calls.log"), step, moment),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def calls(folder):
+    """Return every call made so far as `(n, key)`."""
+    return [tuple(line.split()) for line in (folder / "calls.log").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("step", "moment", "repeated"),
+    [
+        ("start", "call:0", ["0"]),
+        ("start", "hook:0", []),
+        ("edit:1", "call:1", ["1"]),
+        ("edit:1", "hook:1", []),
+        ("edit:1", "written", []),
+    ],
+)
+def test_a_killed_process_repeats_at_most_the_call_in_flight(form, tmp_path, step, moment, repeated):
+    """Killed in a call, in a hook, or between writing an answer and applying it."""
+    if step != "start":
+        assert work(form, tmp_path, "start").returncode == 0
+    assert work(form, tmp_path, step, moment).returncode == KILLED
+    done = work(form, tmp_path, "go-on")
+    assert done.returncode == 0, done.stderr
+    if form == "function" and moment == "written":
+        # The function form's answer travels with the run: it is still asked for, never misapplied.
+        assert work(form, tmp_path, "edit:1").returncode == 0
+    for n in (1, 2, 3) if step == "start" else (2, 3):
+        assert work(form, tmp_path, f"edit:{n}").returncode == 0
+
+    made = calls(tmp_path)
+    assert [n for n, count in Counter(n for n, _ in made).items() if count > 1] == repeated
+    assert {n for n, _ in made} == {"0", "1", "2", "3"}
+    assert len(set(made)) == 4, "a repeated call has the key of the first"

@@ -1,0 +1,278 @@
+"""The demo: without a terminal, in a real one, killed at the pause and during a call."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from examples.demo.answers import read_answer
+from examples.demo.calls import CallLog
+from examples.demo.screen import printable
+from graph_retry import edit, reject, respond
+
+ROOT = Path(__file__).parent.parent
+DEMO = [sys.executable, "-W", "error", "-m", "examples.demo"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+DEADLINE_S = 60.0
+
+KILLED_IN_CALL = """
+import os, signal, sys
+from examples.demo import calls
+from examples.demo.__main__ import main
+
+def killed(params, context):
+    if context.attempt == {attempt}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return calls.ask_script(params, context)
+
+import examples.demo.__main__ as demo
+demo.ask_model = killed
+sys.exit(main([]))
+"""
+
+REAL_MODEL = """
+import sys, types
+from examples.demo.__main__ import main
+from langchain_core.language_models import FakeListChatModel
+
+def init_chat_model(name, temperature):
+    if {broken}:
+        raise RuntimeError("no key")
+    return FakeListChatModel(responses=['{{"vendor": "V", "total": 1, "due_date": "2027-03-03"}}'])
+
+langchain, chat_models = types.ModuleType("langchain"), types.ModuleType("langchain.chat_models")
+chat_models.init_chat_model = init_chat_model
+sys.modules |= {{"langchain": langchain, "langchain.chat_models": chat_models}}
+sys.exit(main(["--model", "openai:any"]))
+"""
+
+
+def run(folder, command=DEMO):
+    """Run the demo without a terminal."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+
+
+def calls(folder, thread="1"):
+    """Return how many calls were made, and how many different ones."""
+    return CallLog(folder / ".demo" / "scripted.sqlite").count(thread)
+
+
+class Terminal:
+    """The demo in a pseudo-terminal, and a person at it."""
+
+    def __init__(self, folder):
+        self.pid, self._end = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(DEMO[0], DEMO, ENVIRONMENT)
+        self._unread = ""
+
+    def wait_for(self, text):
+        """Read until `text` appears and return everything before it."""
+        deadline = time.monotonic() + DEADLINE_S
+        while text not in self._unread:
+            ready, _, _ = select.select([self._end], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"{text!r} did not appear:\n{self._unread}"
+            piece = self._read()
+            assert piece, f"the demo ended without {text!r}:\n{self._unread}"
+            self._unread += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", piece)
+        before, _, self._unread = self._unread.partition(text)
+        return before
+
+    def answer(self, line):
+        """Wait for the question and type an answer."""
+        before = self.wait_for("answer> ")
+        os.write(self._end, f"{line}\n".encode())
+        return before
+
+    def close(self):
+        """Wait for the end and return the exit code, negative for a signal."""
+        with contextlib.suppress(OSError):
+            while self._read():
+                pass
+        os.close(self._end)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def kill(self):
+        """End the process as a power cut would."""
+        os.kill(self.pid, signal.SIGKILL)
+        return self.close()
+
+    def _read(self):
+        try:
+            return os.read(self._end, 65536).decode(errors="replace")
+        except OSError:  # Linux says so when the other end is closed
+            return ""
+
+
+def test_without_a_terminal_it_runs_to_the_end(tmp_path):
+    """Scripted answers lead through a schema error, a refused edit and a quota to the result."""
+    done = run(tmp_path)
+    assert done.returncode == 0, done.stderr
+    for text in (
+        "Starting thread 1",
+        "/due_date",
+        'There is no field "temprature". Did you mean `temperature`?',
+        "QuotaExceededError",
+        "before: small | after: large",
+        "attempt: 3 | status: succeeded",
+        '"total": 1240.5',
+        "Model calls: 3 for 3 attempts.",
+    ):
+        assert text in done.stdout
+    assert calls(tmp_path) == (3, 3)
+
+
+def test_a_finished_thread_is_followed_by_a_new_one(tmp_path):
+    """The second run starts from the beginning and leaves the first thread alone."""
+    run(tmp_path)
+    done = run(tmp_path)
+    assert "Starting thread 2" in done.stdout
+    assert (calls(tmp_path, "1"), calls(tmp_path, "2")) == ((3, 3), (3, 3))
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 3])
+def test_killed_during_a_call_it_repeats_that_call_only(tmp_path, attempt):
+    """The call in flight runs again with the same key, finished ones and answers are kept."""
+    killed = run(tmp_path, [sys.executable, "-c", KILLED_IN_CALL.format(attempt=attempt)])
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert calls(tmp_path) == (attempt, attempt)
+
+    done = run(tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "Continuing thread 1" in done.stdout
+    assert "temprature" not in done.stdout or attempt == 1
+    assert "Model calls: 4 for 3 attempts; a crash cut off 1" in done.stdout
+    assert calls(tmp_path) == (4, 3)
+
+
+def test_killed_at_the_pause_it_repeats_nothing(tmp_path):
+    """Every question survives the process that asked it."""
+    terminal = Terminal(tmp_path)
+    terminal.answer("edit temperature=0")
+    terminal.wait_for("QuotaExceededError")
+    terminal.wait_for("answer> ")
+    assert terminal.kill() == -signal.SIGKILL
+
+    terminal = Terminal(tmp_path)
+    terminal.wait_for("Continuing thread 1")
+    shown = terminal.answer("approve")
+    assert "QuotaExceededError" in shown
+    terminal.wait_for("Model calls: 3 for 3 attempts.")
+    assert terminal.close() == 0
+    assert calls(tmp_path) == (3, 3)
+
+
+def test_ctrl_c_leaves_the_thread_for_the_next_run(tmp_path):
+    """Leaving at the question is no answer to it."""
+    terminal = Terminal(tmp_path)
+    terminal.answer("\x03")
+    terminal.wait_for("continues this thread")
+    assert terminal.close() == 130
+    assert "Model calls: 3" in run(tmp_path).stdout
+
+
+def test_a_person_edits_mistypes_and_approves(tmp_path):
+    """In a terminal a bad answer is asked again with its reason, a good one is applied."""
+    terminal = Terminal(tmp_path)
+    shown = terminal.answer("what?")
+    assert "Suggested for the next attempt" in shown
+    assert "neither a known word nor JSON" in terminal.answer("edit temperature")
+    assert "An edit is written as" in terminal.answer("edit temperature=9")
+    assert "less than or equal to 2" in terminal.answer("edit model=large temperature=0.5")
+    terminal.wait_for("Ledger")
+    shown = terminal.wait_for("Model calls: 2 for 2 attempts.")
+    assert "human" in shown
+    assert "/temperature = 0.5" in shown
+    assert terminal.close() == 0
+
+
+def test_a_person_supplies_the_output(tmp_path):
+    """A wrong output is refused by field, a right one ends the call."""
+    terminal = Terminal(tmp_path)
+    terminal.answer('output {"vendor": "V", "total": "much", "due_date": "2027-03-03"}')
+    terminal.wait_for("Not applied")
+    terminal.answer('output {"vendor": "V", "total": 1, "due_date": "2027-03-03"}')
+    terminal.wait_for("Model calls: 1 for 1 attempts.")
+    assert terminal.close() == 0
+
+
+def test_a_person_rejects(tmp_path):
+    """A rejection ends the thread; the next run starts another."""
+    terminal = Terminal(tmp_path)
+    terminal.answer("reject not an invoice")
+    terminal.wait_for("The call was cancelled")
+    assert terminal.close() == 0
+    assert "Starting thread 2" in run(tmp_path).stdout
+
+
+def test_a_real_model_is_asked_through_langchain(tmp_path):
+    """`--model` runs the same extraction on a chat model, in a file of its own."""
+    done = run(tmp_path, [sys.executable, "-c", REAL_MODEL.format(broken=False)])
+    assert done.returncode == 0, done.stderr
+    assert "Model calls: 1 for 1 attempts." in done.stdout
+    assert (tmp_path / ".demo" / "openai_any.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ([sys.executable, "-c", REAL_MODEL.format(broken=True)], "OPENAI_API_KEY"),
+        ([*DEMO, "--model", "nobody:any"], "langchain-nobody"),
+        ([*DEMO, "--model", "any"], "provider:name"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_refused_before_anything_starts(tmp_path, command, told):
+    """A missing package, a missing key or a wrong name is told with the way out."""
+    done = run(tmp_path, command)
+    assert done.returncode == 2
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / ".demo").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("approve", "approve"),
+        ("  edit a=1 b='two words' ", edit(a="1", b="two words")),
+        ("edit prompt=x=y", edit(prompt="x=y")),
+        ("reject too dear", reject("too dear")),
+        ("reject", "reject"),
+        ('output {"a": 1}', respond('{"a": 1}')),
+        ('{"type": "approve"}', '{"type": "approve"}'),
+    ],
+)
+def test_a_typed_line_is_read(line, decision):
+    """Words of the demo become decisions; everything else is left to the library."""
+    assert read_answer(line) == decision
+
+
+@pytest.mark.parametrize("line", ["edit", "edit large", "edit a=1 b", "edit a='b"])
+def test_an_edit_that_cannot_be_read_is_explained(line):
+    """The reason shows how an edit is written."""
+    with pytest.raises(ValueError, match="edit model=large"):
+        read_answer(line)
+
+
+def test_a_model_cannot_steer_the_terminal():
+    """Control characters are spelled out, text in any script stays."""
+    assert printable("a\x1b[2J\rb\n\tÄ漢") == "a\\x1b[2J\\rb\n\tÄ漢"

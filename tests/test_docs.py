@@ -1,0 +1,114 @@
+"""Documentation is executed: the Python blocks of README and docs, and every docstring example.
+
+The blocks of one file run in order in one namespace. Lines `#> text` say what a block prints. A
+block below `<!-- no-run: needs a key -->` or `<!-- no-run: needs a server -->` is only compiled.
+"""
+
+import doctest
+import importlib
+import io
+import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "graph_retry").rglob("*.py"))
+]
+BLOCK = re.compile(
+    r"(?:^<!-- no-run: needs (?P<needs>a key|a server) -->\n\s*)?^```python\n(?P<code>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Block(NamedTuple):
+    """One fenced block: its code, the line it starts at, and whether it can run anywhere."""
+
+    code: str
+    line: int
+    runs: bool
+
+
+def python_blocks(text: str) -> list[Block]:
+    """Find the Python blocks of a page.
+
+    A block indented in a list or marked `no-run` without a known reason is an error: it would
+    be shown to readers and never executed.
+    """
+    blocks = [
+        Block(found["code"], text.count("\n", 0, found.start("code")), found["needs"] is None)
+        for found in BLOCK.finditer(text)
+    ]
+    marked = text.count("no-run")
+    assert len(blocks) == len(re.findall(r"```\s*(?:python|py)\b", text)), "odd Python fence"
+    assert marked == sum(not block.runs for block in blocks), "`no-run` without a known reason"
+    return blocks
+
+
+def run_page(text: str, page: str, namespace: dict[str, object]) -> None:
+    """Execute the blocks of a page one after the other."""
+    for block in python_blocks(text):
+        run_block(block, page, namespace)
+
+
+def run_block(block: Block, page: str, namespace: dict[str, object]) -> None:
+    """Execute a block, errors pointing at the page's own lines, and compare what it prints."""
+    code = compile("\n" * block.line + block.code, page, "exec")
+    if not block.runs:
+        return
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, namespace)
+    expected = re.findall(r"^ *#> ?(.*)$", block.code, re.MULTILINE)
+    if expected:
+        assert printed.getvalue().splitlines() == expected, f"{page}:{block.line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    """A reader can paste the blocks of a page one after the other."""
+    monkeypatch.chdir(tmp_path)
+    module = ModuleType(f"page_{page.stem.replace('-', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    run_page(page.read_text(), str(page), vars(module))
+
+
+def test_the_readme_starts_with_code_that_runs():
+    """The first thing a stranger sees needs no key, and fits 15 lines."""
+    first = python_blocks((ROOT / "README.md").read_text())[0]
+    assert first.runs
+    assert len([line for line in first.code.splitlines() if line.strip()]) <= 15
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_hold(name):
+    """Each module's docstring examples print what they say."""
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    report = io.StringIO()
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(example, out=report.write)
+    assert runner.summarize(verbose=False).failed == 0, report.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [
+        ("```python\n1 / 0\n```\n", ZeroDivisionError),
+        ("```python\nprint(1)\n#> 2\n```\n", AssertionError),
+        ("<!-- no-run: needs a key -->\n```python\n1 +\n```\n", SyntaxError),
+        ("<!-- no-run -->\n```python\n1 / 0\n```\n", AssertionError),
+        ("- list\n\n  ```python\n  1 / 0\n  ```\n", AssertionError),
+    ],
+)
+def test_a_broken_page_is_noticed(page, error):
+    """Wrong code, a wrong printed line and a block hidden from the runner all fail."""
+    with pytest.raises(error):
+        run_page(page, "page.md", {})

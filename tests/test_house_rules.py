@@ -1,0 +1,230 @@
+"""The project's own rules: size, imports, names, documentation. Each can be read off the code."""
+
+import ast
+import graphlib
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "graph_retry"
+
+
+def sources(*folders: str) -> list[Path]:
+    """List the Python files of some folders; an empty list would make a rule say nothing."""
+    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert files, f"no Python file in {folders}"
+    return files
+
+
+def nodes(*folders: str) -> Iterator[tuple[str, ast.AST]]:
+    """Yield every syntax node of some folders with its place, as `file:line`."""
+    for path in sources(*folders):
+        for node in ast.walk(ast.parse(path.read_text())):
+            yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", node
+
+
+def imported(node: ast.AST) -> list[str]:
+    """Return the dotted names an import statement may load."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def count_lines(path: Path) -> int:
+    """Count the lines of a file."""
+    return len(path.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("folders", "limit"),
+    [
+        pytest.param(["graph_retry"], 5_000, id="package"),
+        pytest.param(["graph_retry/engine", "graph_retry/review"], 2_000, id="engine-and-review"),
+    ],
+)
+def test_the_package_stays_small(folders, limit):
+    """The whole library can be read in an afternoon, its engine in an hour."""
+    assert sum(count_lines(path) for path in sources(*folders)) <= limit
+
+
+def test_no_file_is_long():
+    """A file holds one idea: 300 lines are enough."""
+    folders = ("graph_retry", "nodes", "examples", "bench", "tests")
+    long = {str(path.relative_to(ROOT)): count_lines(path) for path in sources(*folders)}
+    assert {name: lines for name, lines in long.items() if lines > 300} == {}
+
+
+def test_modules_are_named_after_what_they_hold():
+    """A name that fits anything says nothing."""
+    vague = {"utils", "util", "base", "helpers", "helper", "common", "misc"}
+    names = [path.relative_to(ROOT).with_suffix("") for path in sources("graph_retry")]
+    assert [str(name) for name in names if vague & set(name.parts)] == []
+
+
+PRIVATE = re.compile(r"^langgraph\._internal\b|^langgraph\.pregel\._|^langgraph\.constants\._")
+
+
+def test_nothing_private_of_langgraph_is_imported():
+    """LangGraph changes its private modules without notice."""
+    folders = ("graph_retry", "nodes", "examples", "bench", "tests")
+    offenders = [
+        f"{place} imports {name}"
+        for place, node in nodes(*folders)
+        for name in imported(node)
+        if PRIVATE.match(name)
+    ]
+    assert offenders == []
+
+
+def test_the_package_executes_nothing_it_was_given():
+    """Text of a model or a person is data: nothing is unpickled, evaluated or executed."""
+    forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+    builtins = {"eval", "exec", "compile", "__import__"}
+    offenders = []
+    for place, node in nodes("graph_retry"):
+        if any(name.split(".")[0] in forbidden for name in imported(node)):
+            offenders.append(place)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in builtins:
+            offenders.append(place)
+    assert offenders == []
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Map each module of the package to the package's modules it imports, wherever in the file."""
+    files = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sources("graph_retry")
+    }
+    graph = {}
+    for module, path in files.items():
+        graph[module] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                graph[module] |= {alias.name for alias in node.names} & files.keys()
+            elif isinstance(node, ast.ImportFrom) and node.module in files:
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                submodules = names & files.keys()
+                graph[module] |= submodules
+                if names - submodules:
+                    graph[module].add(node.module)
+    return graph
+
+
+def test_no_import_circle():
+    """Modules form layers: nobody imports, in whatever place, a module that imports them."""
+    graph = import_graph()
+    assert any(graph.values()), "no import inside the package was found"
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_few_public_names():
+    """Everything a user needs fits one screen, and every name promised is there."""
+    import graph_retry
+
+    names = graph_retry.__all__
+    assert 0 < len(names) <= 30
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not hasattr(graph_retry, name)] == []
+
+
+def test_every_public_name_is_documented_with_an_example():
+    """A function shows itself in its own docstring; any other name in one or in README or docs."""
+    import graph_retry
+
+    texts = [path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]]
+    blocks = "\n".join(
+        block for text in texts for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    )
+    lines = [line for path in sources("graph_retry") for line in path.read_text().splitlines()]
+    examples = blocks + "\n".join(line for line in lines if re.match(r"\s*(>>>|\.\.\.) ", line))
+
+    undocumented = []
+    for name in graph_retry.__all__:
+        value = getattr(graph_retry, name)
+        if callable(value) and not isinstance(value, type):
+            shown = ">>> " in (value.__doc__ or "")
+        else:
+            shown = re.search(rf"\b{name}\b", examples) is not None
+        if not shown:
+            undocumented.append(name)
+    assert undocumented == []
+
+
+def test_no_handler_catches_everything():
+    """Cancellation and Ctrl-C pass through: no bare `except`, no `except BaseException`."""
+    offenders = []
+    for place, node in nodes("graph_retry", "nodes", "examples"):
+        if isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else "everything"
+            if node.type is None or "BaseException" in re.findall(r"\w+", caught):
+                offenders.append(f"{place} catches {caught}")
+    assert offenders == []
+
+
+def twins(scope: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield both functions of each pair `x`, `ax` in one scope, and in the classes inside it."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = {node.name: node for node in scope.body if isinstance(node, kinds)}
+    for name, function in functions.items():
+        if f"a{name}" in functions:
+            yield from (function, functions[f"a{name}"])
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef):
+            yield from twins(node)
+
+
+def test_sync_and_async_twins_are_thin():
+    """Logic is written once: a pair `x`, `ax` only drives it, in at most 20 lines each."""
+    thick = {}
+    for path in sources("graph_retry"):
+        for function in twins(ast.parse(path.read_text())):
+            body = function.body[1:] if ast.get_docstring(function) else function.body
+            lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            if lines > 20:
+                thick[f"{path.relative_to(ROOT)}:{function.name}"] = lines
+    assert thick == {}
+
+
+def test_every_test_says_what_it_shows():
+    """Each test has a docstring of its own."""
+    silent = [
+        f"{place} {node.name}"
+        for place, node in nodes("tests")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.name.startswith("test_") and not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_no_test_is_skipped_or_expected_to_fail():
+    """A test runs and passes, or it is repaired, or it is removed."""
+    forbidden = {"skip", "skipif", "skipTest", "xfail", "importorskip"}
+    offenders = [
+        place
+        for place, node in nodes("tests")
+        if isinstance(node, ast.Attribute) and node.attr in forbidden
+    ]
+    assert offenders == []
+
+
+def test_the_changelog_knows_the_version():
+    """A release is never cut without telling users what changed."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    headings = [
+        line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line[:3] == "## "
+    ]
+    assert any(version in heading for heading in headings)
+
+
+def test_the_guide_for_contributors_is_short():
+    """What is longer than 80 lines is not read."""
+    assert 0 < count_lines(ROOT / "AGENTS.md") <= 80

@@ -1,0 +1,189 @@
+"""Functions as validators: what each kind of answer means, and what is too unclear to mean it."""
+
+import asyncio
+from typing import Any
+
+import jsonschema
+import pytest
+from langgraph.errors import GraphInterrupt
+from pydantic import TypeAdapter
+
+from graph_retry.validate import build_validator
+
+RECORD = {"path": "/a", "message": "bad", "code": "odd", "expected": "x", "received": None}
+FOUND = [("/a", "bad", "odd")]
+
+
+def raises(error: BaseException):
+    """Make a validator that raises `error`."""
+
+    def validator(value: Any) -> Any:
+        raise error
+
+    return validator
+
+
+ACCEPTED = [
+    pytest.param({"a": 1}, None, {"a": 1}, id="none"),
+    pytest.param({"a": 1}, True, {"a": 1}, id="true"),
+    pytest.param(False, True, False, id="true-for-a-boolean"),
+    pytest.param({"a": 1}, [], {"a": 1}, id="no-issues"),
+    pytest.param({"a": 1}, {"a": 2}, {"a": 2}, id="new-value"),
+    pytest.param({"a": 1}, {}, {}, id="new-empty-value"),
+    pytest.param({"a": 1}, 0, 0, id="new-falsy-value"),
+    pytest.param([3, 1], [1, 3], [1, 3], id="new-list"),
+    pytest.param(["a"], ["a"], ["a"], id="equal-list"),
+    pytest.param([], [], [], id="equal-empty-list"),
+    pytest.param([RECORD], [RECORD], [RECORD], id="equal-list-of-records"),
+    pytest.param([{"x": 1}], [{"message": "m"}], [{"message": "m"}], id="list-of-other-dicts"),
+    pytest.param(" a ", "a", "a", id="new-text"),
+    pytest.param({"a": 1}, {"ok": True}, {"a": 1}, id="verdict"),
+    pytest.param({"a": 1}, {"ok": True, "data": [], "errors": []}, [], id="verdict-with-list"),
+    pytest.param({"a": 1}, {"success": True, "data": None}, None, id="verdict-with-null"),
+    pytest.param({"ok": False}, {"ok": False}, {"ok": False}, id="equal-to-a-verdict"),
+    pytest.param({"a": 1}, {"ok": True, "rows": 1}, {"ok": True, "rows": 1}, id="data-with-ok"),
+    pytest.param({"a": 1}, {"ok": "yes"}, {"ok": "yes"}, id="data-with-a-text-ok"),
+]
+REFUSED = [
+    pytest.param({}, False, [("", "the validator refused the value", "refused")], id="false"),
+    pytest.param(False, False, [("", "the validator refused the value", "refused")], id="boolean"),
+    pytest.param({}, ["bad"], [("", "bad", "refused")], id="text"),
+    pytest.param({}, [RECORD], FOUND, id="record"),
+    pytest.param([1], [RECORD], FOUND, id="record-for-a-list"),
+    pytest.param({}, [{"message": "bad"}], [("", "bad", "refused")], id="message-alone"),
+    pytest.param(
+        {}, {"ok": False, "errors": ["bad", RECORD]}, [("", "bad", "refused"), *FOUND], id="verdict"
+    ),
+    pytest.param(
+        [1], {"success": False, "errors": ["bad"]}, [("", "bad", "refused")], id="success"
+    ),
+    pytest.param({}, {"ok": False, "error": "bad"}, [("", "bad", "refused")], id="one-error"),
+    pytest.param(
+        {}, {"ok": False}, [("", "the validator refused the value", "refused")], id="bare"
+    ),
+    pytest.param(
+        {}, [{"path": ["a/b", 0], "message": "m"}], [("/a~1b/0", "m", "refused")], id="path-parts"
+    ),
+    pytest.param(
+        {}, [{"path": "name", "message": "m"}], [("/name", "m", "refused")], id="path-name"
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "answer", "expected"), ACCEPTED)
+def test_an_answer_that_accepts(value, answer, expected):
+    """Nothing, `True`, no issues, a verdict or a new value: each is read as what it says."""
+    validator = build_validator(lambda given: answer)
+    checked = validator.check(value)
+
+    assert checked.issues == []
+    assert type(checked.value) is type(expected)
+    assert checked.value == checked.jsonable == validator.rebuild(checked.jsonable) == expected
+
+
+@pytest.mark.parametrize(("value", "answer", "expected"), REFUSED)
+def test_an_answer_that_refuses(value, answer, expected):
+    """`False`, a list of issues, a negative verdict: each becomes issues."""
+    issues = build_validator(lambda given: answer).check(value).issues
+    assert [(issue["path"], issue["message"], issue["code"]) for issue in issues] == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "named"),
+    [
+        pytest.param([1], [], "new value or issues", id="empty-list-for-a-list"),
+        pytest.param(["a"], ["b"], "new value or issues", id="texts-for-a-list"),
+        pytest.param({}, "bad", "new value or issues", id="text-for-a-dict"),
+        pytest.param({}, [{"row": 1}], "as an issue", id="rows-for-a-dict"),
+        pytest.param({}, [1], "as an issue", id="numbers-for-a-dict"),
+        pytest.param({}, {"ok": False, "errors": [3]}, "as an issue", id="number-as-error"),
+        pytest.param({}, {"a": {1}}, "not plain JSON", id="set-inside"),
+        pytest.param([1], (1,), "not plain JSON", id="tuple"),
+        pytest.param({}, object(), "not plain JSON", id="object"),
+    ],
+)
+def test_an_answer_that_could_mean_two_things_is_refused(value, answer, named):
+    """No guess: the error shows the answer and how to say it clearly."""
+    with pytest.raises(TypeError, match=named):
+        build_validator(lambda given: answer).check(value)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ValueError("too short"), "value_error", "too short"),
+        (AssertionError(), "assertion_error", "the validator refused the value"),
+        (KeyError("age"), "unexpected_error", "KeyError: 'age'"),
+        (RecursionError(), "too_deep", "the value is nested too deep to be checked"),
+        (jsonschema.ValidationError("odd", path=["a", 0]), "schema", "odd"),
+    ],
+)
+def test_what_a_validator_raises_is_an_issue(error, code, message):
+    """An exception fails the attempt and says why."""
+    issues = build_validator(raises(error)).check({}).issues
+    assert [(issue["code"], issue["message"]) for issue in issues] == [(code, message)]
+
+
+def test_the_issues_of_a_validation_inside_are_kept():
+    """A pydantic error raised in a function gives its own paths."""
+    issues = (
+        build_validator(lambda v: TypeAdapter(list[int]).validate_python(v)).check(["x"]).issues
+    )
+    assert [(issue["path"], issue["code"]) for issue in issues] == [("/0", "int_parsing")]
+
+
+@pytest.mark.parametrize("error", [GraphInterrupt(), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_control_flow_passes_through(error):
+    """A question to a person, Ctrl-C and cancellation are not validation failures."""
+    with pytest.raises(type(error)):
+        build_validator(raises(error)).check({})
+
+
+def test_a_validator_gets_a_copy():
+    """A validator that changes its argument changes nothing unless it returns it."""
+
+    def mutate(value: dict[str, Any]) -> None:
+        value["a"].append(2)
+
+    def normalise(value: dict[str, Any]) -> dict[str, Any]:
+        mutate(value)
+        return value
+
+    value = {"a": [1]}
+    odd = {"a": [float("nan")]}
+    assert build_validator(mutate).check(value).value == {"a": [1]}
+    assert build_validator(normalise).check(value).value == {"a": [1, 2]}
+    assert build_validator(lambda v: v.update(ok=True) or v).check({}).value == {"ok": True}
+    assert value == {"a": [1]}
+    assert not build_validator(mutate).check(odd).ok
+    assert len(odd["a"]) == 1
+
+
+async def judge_later(value: Any) -> bool:
+    """Judge asynchronously, which no validator may."""
+    return True
+
+
+class JudgeLater:
+    async def __call__(self, value: Any) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (judge_later, "`judge_later` is async"),
+        (JudgeLater(), "`JudgeLater` is async"),
+        (lambda: True, "must take one value"),
+        (lambda value, schema: True, "must take one value"),
+    ],
+)
+def test_a_function_that_cannot_be_called_fails_at_once(function, named):
+    """A wrong signature is found when the validator is built."""
+    with pytest.raises(TypeError, match=named):
+        build_validator(function)
+
+
+def test_a_builtin_without_a_signature_is_taken():
+    """`max` and its like say nothing about their arguments."""
+    assert build_validator(max).check([1, 3]).value == 3
