@@ -13,33 +13,18 @@ from langgraph.types import Command, StateSnapshot
 from graph_retry.engine.state import ANSWER, LOOP
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
-from graph_retry.records import Attempt, Failure, Issue
+from graph_retry.records import Attempt
+from graph_retry.review.shown import Review, parts_of
 
 _runners: WeakValueDictionary[str, Any] = WeakValueDictionary()
 _POLL_S = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
-class PendingReview:
-    """One open question of a thread, as the person who answers it needs it.
+class PendingReview(Review):
+    """A review a thread waits for; `answer` decides it."""
 
-    `value` is the whole interrupt payload; the fields are its parts. `history` is the ledger so
-    far; it is empty where the call's own state is out of reach (function form, remote graph).
-    """
-
-    review_id: str
     interrupt_id: str
-    function_name: str
-    attempt: int
-    error: str
-    failure: Failure
-    issues: list[Issue]
-    params: dict[str, Any]
-    suggested_params: dict[str, Any] | None
-    diff: list[dict[str, Any]]
-    problem: str | None
-    value: dict[str, Any] = field(repr=False)
-    history: list[Attempt] = field(repr=False)
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
     call_config: RunnableConfig | None = field(repr=False)
@@ -92,7 +77,14 @@ def _find(graph: Any, config: RunnableConfig) -> Flow[list[PendingReview]]:
         call = calls.get(question.id)
         if call is not None and call.values.get(ANSWER) is not None:
             continue
-        reviews.append(_review(graph, config, question.id, value, call))
+        review = PendingReview(
+            interrupt_id=question.id,
+            graph=graph,
+            config=config,
+            call_config=None if call is None else call.config,
+            **parts_of(value, [] if call is None else _ledger(call.values)),
+        )
+        reviews.append(review)
     return reviews
 
 
@@ -107,37 +99,10 @@ def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
             yield from _calls(inner)
 
 
-def _review(
-    graph: Any,
-    config: RunnableConfig,
-    interrupt_id: str,
-    value: dict[str, Any],
-    call: StateSnapshot | None,
-) -> PendingReview:
-    return PendingReview(
-        review_id=value["review_id"],
-        interrupt_id=interrupt_id,
-        function_name=value["function_name"],
-        attempt=value["attempt_count"],
-        error=value["error"],
-        failure=value["failure"],
-        issues=value["issues"],
-        params=value["params"],
-        suggested_params=value["suggested_params"],
-        diff=value["diff"],
-        problem=value["problem"],
-        value=value,
-        history=[] if call is None else _ledger(call.values),
-        graph=graph,
-        config=config,
-        call_config=None if call is None else call.config,
-    )
-
-
 def _ledger(values: dict[str, Any]) -> list[Attempt]:
     """Find the ledger among state values, whatever its key is called."""
     for value in values.values():
-        records: list[Any] = value if isinstance(value, list) else []
+        records = cast("list[Any]", value if isinstance(value, list) else [])
         if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
             return records
     return []

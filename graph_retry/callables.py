@@ -18,10 +18,12 @@ class AttemptContext:
 
     `attempt` is 1-based. `idempotency_key` is the same when a crash makes the same call run again,
     and differs for every other call: pass it to a provider that deduplicates requests.
+    `deadline` is the `time.monotonic()` at which the call's `timeout` ends, if it has one.
     """
 
     attempt: int
     idempotency_key: str
+    deadline: float | None = None
 
 
 LLMCall = (
@@ -31,7 +33,7 @@ LLMCall = (
 )
 """A model call: a function of the params, optionally of the context too, or of nothing."""
 
-Hook = Callable[[AttemptFailed, int, ParamsT], ParamsT | None | Awaitable[ParamsT | None]]
+Hook = Callable[[AttemptFailed, int, ParamsT], ParamsT | Awaitable[ParamsT | None] | None]
 """An `on_retry` hook: `(error, attempt, params)` to new params, or None to leave them."""
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
@@ -69,7 +71,7 @@ def bind_call(llm_call: Callable[..., Any]) -> Callable[[Any, AttemptContext], t
     try:
         signature = inspect.signature(llm_call)
     except (TypeError, ValueError):
-        return lambda params, context: (params,)
+        return lambda params, _context: (params,)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [p for p in signature.parameters.values() if p.kind in kinds]
     takes_any = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
@@ -96,5 +98,5 @@ def bind_call(llm_call: Callable[..., Any]) -> Callable[[Any, AttemptContext], t
     if with_context:
         return lambda params, context: (params, context)
     if positional or takes_any:
-        return lambda params, context: (params,)
-    return lambda params, context: ()
+        return lambda params, _context: (params,)
+    return lambda _params, _context: ()

@@ -36,7 +36,8 @@ class AttemptFailed(GraphRetryError):
 
     It is the same on the first run and after a crash, so it carries data and not the original
     exception: `kind` is the failure kind, `type` the class name of the original exception (or
-    `ValidationError`, …), `issues` what validation found, `raw_output` the model's text if any.
+    `ValidationError`, …), `issues` what validation found, `raw_output` the model's text if any,
+    `output_schema` the JSON Schema that was asked for if there is one.
 
     Example:
         >>> raise AttemptFailed("429 Resource exhausted", kind="transient", type="RateLimitError")
@@ -54,12 +55,14 @@ class AttemptFailed(GraphRetryError):
         type: str = "Exception",
         issues: list[Issue] | None = None,
         raw_output: str | None = None,
+        output_schema: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message, attempts)
         self.kind: FailureKind = kind
         self.type = type
         self.issues: list[Issue] = issues or []
         self.raw_output = raw_output
+        self.output_schema = output_schema
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.message, self.attempts), self.__dict__)

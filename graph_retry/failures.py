@@ -1,15 +1,29 @@
 """Which kind of failure an exception or a finish reason is."""
 
-import asyncio
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.exceptions import ModelError, OutputParserException
 from pydantic import ValidationError
 
+from graph_retry.budget import CircuitOpenError
 from graph_retry.records import Failure, FailureKind
 
 MAX_MESSAGE = 4_000
 """Characters of an error message kept in the ledger."""
+
+ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
+    "transient": "hooks",
+    "invalid_syntax": "hooks",
+    "invalid_schema": "hooks",
+    "truncated": "hooks",
+    "refusal": "hooks",
+    "rejected_input": "hooks",
+    "permanent": "review",
+}
+"""What each kind of failure is given to first: hooks and feedback, or a reviewer at once."""
+
+MAX_RETRY_AFTER = 60.0
+"""Seconds a provider's `Retry-After` is waited for at most."""
 
 _STATUS_KINDS: dict[int, FailureKind] = {
     401: "permanent",
@@ -25,17 +39,32 @@ _REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "bloc
 _STOPPED = frozenset({"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"})
 
 
-def failure_of(error: Exception) -> Failure:
-    """Describe an exception as a failure, by LangChain's class, by HTTP status, then by type.
+def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
+    """Describe an exception as a failure, by HTTP status, by LangChain's class, then by type.
 
-    An exception nothing is known about is `rejected_input`: other params may still help.
+    A given `kind` is taken as it is. An exception nothing is known about is `rejected_input`:
+    other params may still help.
 
     Example:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
         'transient'
     """
     text = str(error) or type(error).__name__
-    return {"kind": _kind(error), "type": type(error).__name__, "message": text[:MAX_MESSAGE]}
+    return {
+        "kind": kind or _kind(error),
+        "type": type(error).__name__,
+        "message": text[:MAX_MESSAGE],
+    }
+
+
+def retry_after(error: Exception) -> float:
+    """Return the seconds a provider asks to wait before the same request is sent again."""
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        seconds = float(headers.get("retry-after", 0))
+    except (TypeError, ValueError, AttributeError):
+        return 0.0
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
 
 
 def finish_kind(finish_reason: str | None) -> FailureKind | None:
@@ -78,7 +107,7 @@ def _kind(error: Exception) -> FailureKind:
         return _STATUS_KINDS.get(status, "rejected_input")
     if isinstance(error, ModelError):
         return "transient" if error.is_retryable else "rejected_input"
-    if isinstance(error, TimeoutError | ConnectionError | asyncio.TimeoutError):
+    if isinstance(error, TimeoutError | ConnectionError | CircuitOpenError):
         return "transient"
     return "rejected_input"
 

@@ -5,9 +5,12 @@ flows: the rules stay in one place and only these two drivers know about `await`
 """
 
 import asyncio
+import contextvars
 import inspect
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -15,16 +18,20 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.func import task
 from langgraph.types import RetryPolicy
 
-
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Run:
-    """Call a function of the user's, sync or async, and send back what it returns."""
+    """Call a function of the user's, sync or async, and send back what it returns.
+
+    With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
+    left behind there: it cannot be stopped, and what it returns later is dropped.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
+    timeout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ def drive(flow: Flow[T]) -> T:
             return cast("T", stop.value)
         try:
             result = _perform(effect)
-        except Exception as error:  # handed to the flow, which raises what it does not know
+        except Exception as error:  # noqa: BLE001 - the flow raises what it does not know
             resume = _throwing(flow, error)
         else:
             resume = _sending(flow, result)
@@ -91,7 +98,7 @@ async def adrive(flow: Flow[T]) -> T:
             return cast("T", stop.value)
         try:
             result = await _aperform(effect)
-        except Exception as error:  # handed to the flow, which raises what it does not know
+        except Exception as error:  # noqa: BLE001 - the flow raises what it does not know
             resume = _throwing(flow, error)
         else:
             resume = _sending(flow, result)
@@ -110,11 +117,11 @@ class Step(Runnable[Any, Any]):
     def __init__(self, flow: Callable[[Any], Flow[Any]]) -> None:
         self._flow = flow
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state."""
         return drive(self._flow(input))
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
         return await adrive(self._flow(input))
 
@@ -143,7 +150,10 @@ def _perform(effect: Effect) -> Any:
     if isinstance(effect, Pause):
         time.sleep(effect.seconds)
         return None
-    result = effect.function(*effect.args)
+    if effect.timeout is None or is_async(effect.function):
+        result = effect.function(*effect.args)
+    else:
+        result = _in_thread(effect).result(effect.timeout)
     if inspect.iscoroutine(result):
         result.close()
     if inspect.isawaitable(result):
@@ -168,7 +178,29 @@ async def _aperform(effect: Effect) -> Any:
     if isinstance(effect, Pause):
         await asyncio.sleep(effect.seconds)
         return None
-    if is_async(effect.function):
-        return await effect.function(*effect.args)
-    result = await asyncio.to_thread(effect.function, *effect.args)
-    return await result if inspect.isawaitable(result) else result
+    async with asyncio.timeout(effect.timeout):
+        if is_async(effect.function):
+            return await effect.function(*effect.args)
+        if effect.timeout is None:
+            result = await asyncio.to_thread(effect.function, *effect.args)
+        else:
+            result = await asyncio.wrap_future(_in_thread(effect))
+        return await result if inspect.isawaitable(result) else result
+
+
+def _in_thread(effect: Run) -> Future[Any]:
+    """Run a function in a daemon thread: unlike a pool's, it never holds up the process's end."""
+    future: Future[Any] = Future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        future.set_running_or_notify_cancel()
+        try:
+            result = context.run(effect.function, *effect.args)
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future

@@ -16,8 +16,8 @@ def merge_attempts(
     """Reduce updates into the ledger: a known `number` is completed, a new one is appended.
 
     Example:
-        >>> merge_attempts([{"number": 1, "status": "running"}], [{"number": 1, "status": "failed"}])
-        [{'number': 1, 'status': 'failed'}]
+        >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
+        [{'number': 1, 'raw': None, 'status': 'failed'}]
     """
     merged = list(ledger or [])
     places = {attempt["number"]: place for place, attempt in enumerate(merged)}
@@ -77,6 +77,7 @@ def open_attempt(
         "finish_reason": None,
         "started_at": started_at,
         "duration_s": 0.0,
+        "tries": 1,
         "idempotency_key": idempotency_key,
         "schema_version": SCHEMA_VERSION,
     }

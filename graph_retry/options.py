@@ -1,15 +1,25 @@
 """The options all three forms share, and their validation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from langgraph.types import RetryPolicy
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    field_validator,
+)
 from typing_extensions import TypedDict
 
-from graph_retry.records import Attempt
+from graph_retry.budget import Budget
+from graph_retry.feedback import FeedbackStrategy, feedback
+from graph_retry.records import Attempt, FailureKind
 from graph_retry.repair import RepairLevel
 from graph_retry.review.decision import DECISION_TYPES, DecisionType
+from graph_retry.review.shown import Reviewer
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
@@ -34,7 +44,15 @@ class RetryOptions(TypedDict, total=False):
     auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
         ask at the first failure and show the hook's params as a suggestion).
     review: Whether a person may be asked (default True). If False, the call ends `exhausted`.
-    transient: LangGraph's `RetryPolicy` for transport errors, inside one attempt (default None).
+    transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
+        a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
+    timeout: Seconds one request may take (default None). A sync call that overruns is left behind
+        in its thread and its late result dropped.
+    classify: A function of an exception that names its failure kind, or None for the default.
+    feedback: A hook that tells the model what was wrong, on top of what `on_retry` hooks change:
+        a strategy of `graph_retry.feedback.feedback`, or any hook (default None).
+    reviewer: Functions `review -> decision | None`, asked in order before a person is.
+    budget: What automation may spend before a reviewer is asked (default None: no limit).
     on_attempt: Called once with each finished attempt's record.
     name: What reviews, events and records call this step (default: the function's name).
     on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
@@ -50,6 +68,11 @@ class RetryOptions(TypedDict, total=False):
     auto_retries: int
     review: bool
     transient: RetryPolicy
+    timeout: float
+    classify: Callable[[Exception], FailureKind | None]
+    feedback: FeedbackStrategy | Callable[..., Any]
+    reviewer: Reviewer | Sequence[Reviewer]
+    budget: Budget
     on_attempt: Callable[[Attempt], Any]
     name: str
     on_cancel: Literal["raise", "end"]
@@ -58,126 +81,83 @@ class RetryOptions(TypedDict, total=False):
     keys: StateKeys
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(BaseModel):
     """Options after validation, every default filled in."""
 
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
     name: str
-    repair_level: RepairLevel = "standard"
-    repair_function: Callable[[str], str] | None = None
+    repair: RepairOption = "standard"
     strict: bool = False
-    max_attempts: int = 10
-    auto_retries: int = 0
+    max_attempts: int = Field(default=10, ge=1)
+    auto_retries: int = Field(default=0, ge=0)
     review: bool = True
-    transient: RetryPolicy | None = None
+    transient: InstanceOf[RetryPolicy] | None = None
+    timeout: float | None = Field(default=None, gt=0)
+    classify: Callable[[Exception], FailureKind | None] = lambda _: None
+    feedback: Callable[..., Any] | None = None
+    reviewer: tuple[Reviewer, ...] = ()
+    budget: InstanceOf[Budget] | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
-    raises: bool = True
-    allowed: tuple[DecisionType, ...] = DECISION_TYPES
+    on_cancel: Literal["raise", "end"]
+    allowed_decisions: tuple[DecisionType, ...] = Field(default=DECISION_TYPES, min_length=1)
     locked: tuple[str, ...] = ()
-    keys: dict[str, str] = field(
-        default_factory=lambda: {key: key for key in StateKeys.__annotations__}
-    )
+    keys: dict[str, str] = Field(default_factory=dict[str, str], validate_default=True)
+
+    @field_validator("allowed_decisions", "locked", "reviewer", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        if callable(given):
+            return (given,)
+        return tuple(cast("list[Any]", given)) if isinstance(given, list) else given
+
+    @field_validator("feedback", mode="before")
+    @classmethod
+    def _made(cls, given: Any) -> Any:
+        return feedback(given) if isinstance(given, str) else given
+
+    @field_validator("keys")
+    @classmethod
+    def _named(cls, given: dict[str, str]) -> dict[str, str]:
+        names = {key: key for key in StateKeys.__annotations__} | given
+        if set(names) != set(StateKeys.__annotations__) or len(set(names.values())) < len(names):
+            known = ", ".join(StateKeys.__annotations__)
+            raise ValueError(f"rename only {known}, each to a name of its own")
+        return names
+
+    @property
+    def repair_level(self) -> RepairLevel:
+        """How far the built-in repair goes."""
+        level: Any = self.repair[0] if isinstance(self.repair, tuple) else self.repair
+        return "standard" if callable(level) else level
+
+    @property
+    def repair_function(self) -> Callable[[str], str] | None:
+        """The caller's own repair, which runs after the built-in one."""
+        function: Any = self.repair[1] if isinstance(self.repair, tuple) else self.repair
+        return function if callable(function) else None
 
 
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
     """Validate options and fill in the defaults of one form.
 
     Raises:
-        TypeError: If an option is unknown or has the wrong type.
-        ValueError: If an option's value is not one of those allowed.
+        TypeError: If an option is unknown.
+        ValueError: If an option has a value that is not allowed.
     """
     unknown = sorted(set(options) - set(RetryOptions.__annotations__))
     if unknown:
         known = ", ".join(RetryOptions.__annotations__)
-        msg = f"unknown option `{unknown[0]}`; the options are {known}."
-        raise TypeError(msg)
-    level, function = _repair(options.get("repair", "standard"))
-    _require_bools(options)
-    on_cancel = options.get("on_cancel", "raise" if form == "function" else "end")
-    if on_cancel not in ("raise", "end"):
-        msg = f"`on_cancel` must be 'raise' or 'end', not {on_cancel!r}."
-        raise ValueError(msg)
-    if form == "function" and (on_cancel == "end" or "keys" in options):
+        raise TypeError(f"unknown option `{unknown[0]}`; the options are {known}.")
+    if form == "function" and ("keys" in options or options.get("on_cancel") == "end"):
         option = "keys" if "keys" in options else "on_cancel='end'"
-        msg = f"`{option}` is for `create_retry_node`: a function can only return or raise."
-        raise ValueError(msg)
-    on_attempt = options.get("on_attempt")
-    if on_attempt is not None and not callable(cast("object", on_attempt)):
-        msg = f"`on_attempt` must be a function of the record, not {on_attempt!r}."
-        raise TypeError(msg)
-    transient = options.get("transient")
-    if transient is not None and not isinstance(cast("object", transient), RetryPolicy):
-        msg = f"`transient` must be a `langgraph.types.RetryPolicy`, not {transient!r}."
-        raise TypeError(msg)
-    return Settings(
-        name=options.get("name") or default_name,
-        repair_level=level,
-        repair_function=function,
-        strict=options.get("strict", False),
-        max_attempts=_count(options, "max_attempts", default=10, least=1),
-        auto_retries=_count(options, "auto_retries", default=0, least=0),
-        review=options.get("review", True),
-        transient=transient,
-        on_attempt=on_attempt,
-        raises=on_cancel == "raise",
-        allowed=_allowed(options.get("allowed_decisions", DECISION_TYPES)),
-        locked=_locked(options.get("locked", ())),
-        keys=_keys(options.get("keys", {})),
-    )
-
-
-def _require_bools(options: RetryOptions) -> None:
-    for name in ("strict", "review"):
-        value = options.get(name, True)
-        if not isinstance(value, bool):
-            msg = f"`{name}` must be True or False, not {value!r}."
-            raise TypeError(msg)
-
-
-def _count(options: RetryOptions, name: str, *, default: int, least: int) -> int:
-    value = options.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool):
-        msg = f"`{name}` must be a whole number, not {value!r}."
-        raise TypeError(msg)
-    if value < least:
-        msg = f"`{name}` must be at least {least}, not {value}."
-        raise ValueError(msg)
-    return value
-
-
-def _repair(value: RepairOption) -> tuple[RepairLevel, Callable[[str], str] | None]:
-    given: Any = value
-    level, function = given if isinstance(value, tuple) else (given, None)
-    if callable(level):
-        level, function = "standard", level
-    if level not in get_args(RepairLevel) or not (function is None or callable(function)):
-        levels = ", ".join(repr(known) for known in get_args(RepairLevel))
-        msg = f"`repair` must be one of {levels}, a function, or a pair of both, not {value!r}."
-        raise ValueError(msg)
-    return level, function
-
-
-def _allowed(decisions: Sequence[DecisionType]) -> tuple[DecisionType, ...]:
-    wrong = [repr(decision) for decision in decisions if decision not in DECISION_TYPES]
-    if wrong or isinstance(decisions, str) or not decisions:
-        came = wrong[0] if wrong else repr(decisions)
-        msg = f"`allowed_decisions` must list some of {', '.join(DECISION_TYPES)}, not {came}."
-        raise ValueError(msg)
-    return tuple(decision for decision in DECISION_TYPES if decision in decisions)
-
-
-def _locked(fields: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(fields, str):
-        msg = f"`locked` must be a list of field names: write `locked=[{fields!r}]`."
-        raise TypeError(msg)
-    return tuple(fields)
-
-
-def _keys(keys: StateKeys) -> dict[str, str]:
-    settled = {key: key for key in StateKeys.__annotations__} | cast("dict[str, str]", keys)
-    unknown = sorted(set(settled) - set(StateKeys.__annotations__))
-    if unknown or len(set(settled.values())) < len(settled):
-        known = ", ".join(StateKeys.__annotations__)
-        msg = f"`keys` may rename {known}, each to a name of its own, not {dict(keys)!r}."
-        raise ValueError(msg)
-    return settled
+        raise ValueError(
+            f"`{option}` is for `create_retry_node`: a function can only return or raise."
+        )
+    ending = "raise" if form == "function" else "end"
+    try:
+        return Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = first["msg"].removeprefix("Value error, ")
+        raise ValueError(f"`{first['loc'][0]}`: {reason}; not {first['input']!r}.") from None

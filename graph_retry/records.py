@@ -67,7 +67,8 @@ class Attempt(TypedDict):
     to validation, where it is not simply what `repaired` (or `raw`) holds. `decision` is what a
     reviewer decided after this attempt failed.
 
-    `started_at` is ISO 8601 in UTC, `duration_s` in seconds.
+    `started_at` is ISO 8601 in UTC, `duration_s` in seconds. `tries` counts the requests one
+    attempt took, where `transient` retries are on.
     """
 
     number: int
@@ -87,5 +88,6 @@ class Attempt(TypedDict):
     finish_reason: str | None
     started_at: str
     duration_s: float
+    tries: int
     idempotency_key: str
     schema_version: int

@@ -28,8 +28,8 @@ class Extraction(BaseModel):
 
     prompt: str = "Read the invoice. Answer with a JSON object: vendor, total, due_date."
     document: str = INVOICE
-    model: str = Field("small", description="`small` or `large`")
-    temperature: float = Field(1.0, ge=0, le=2)
+    model: str = Field(default="small", description="`small` or `large`")
+    temperature: float = Field(default=1.0, ge=0, le=2)
 
 
 class Invoice(BaseModel):
@@ -77,7 +77,7 @@ def revise(error: AttemptFailed, attempt: int, params: Extraction) -> Extraction
     return None
 
 
-class State(MessagesState, total=False):
+class State(MessagesState):
     """The graph's state: a chat, and the state keys of the retry node."""
 
     params: dict[str, Any]
@@ -102,9 +102,9 @@ def report(state: State) -> dict[str, Any]:
 
 def build(
     ask: Callable[[Extraction, AttemptContext], Any] = ask_script,
-) -> StateGraph[State, None, State, State]:
+) -> StateGraph[Any, Any, Any, Any]:
     """Put the graph together around a model call."""
-    builder = StateGraph(State)
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(State)
     builder.add_node("prepare", prepare)
     builder.add_node(
         "extract", create_retry_node(ask, Extraction, revise, output=Invoice, name="extract")

@@ -5,9 +5,11 @@ Without a terminal, scripted answers are given.
 """
 
 import argparse
+import importlib
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,7 @@ def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
         else:
             screen.say(f"Starting {place}.", "good")
             params = Extraction(model=model) if model else Extraction()
-            start = {"messages": [], "params": params.model_dump(mode="json")}
+            start: Any = {"messages": [], "params": params.model_dump(mode="json")}
             graph.invoke(start, config, durability="sync")
         while reviews := pending_reviews(graph, config):
             _review(screen, answer, reviews[0])
@@ -105,10 +107,8 @@ def _review(screen: Screen, answer: Answerer, review: PendingReview) -> None:
 
 def _typed(screen: Screen) -> Answerer:
     """Ask the person at the terminal."""
-    try:
-        import readline  # noqa: F401, PLC0415 (gives `input` a history; not on every platform)
-    except ImportError:
-        pass
+    with suppress(ImportError):  # gives `input` a history, where the platform has it
+        importlib.import_module("readline")
 
     def ask(review: PendingReview) -> str:
         if review.problem is None:
@@ -140,7 +140,7 @@ def _tell_the_end(screen: Screen, state: dict[str, Any], count: tuple[int, int])
         screen.say("The call was cancelled.", "bad")
     repeated = calls - distinct
     crashed = f"; a crash cut off {repeated}, which ran again with the same key" if repeated else ""
-    screen.say(f"Model calls: {calls} for {len(state['attempts'])} attempts{crashed}.")
+    screen.say(f"Model calls: {calls} (attempts: {len(state['attempts'])}){crashed}.")
 
 
 if __name__ == "__main__":

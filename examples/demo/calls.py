@@ -1,5 +1,6 @@
 """The demo's model call, counted on disk before it starts: a crash cannot hide one."""
 
+import importlib
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def chat_model(name: str, temperature: float = 1.0) -> Any:
     """
     provider = name.partition(":")[0]
     try:
-        from langchain.chat_models import init_chat_model  # noqa: PLC0415 (an optional package)
+        chat_models: Any = importlib.import_module("langchain.chat_models")
     except ImportError:
         msg = (
             f"The model {name!r} needs LangChain: "
@@ -54,7 +55,7 @@ def chat_model(name: str, temperature: float = 1.0) -> Any:
         )
         raise NoModelError(msg) from None
     try:
-        return init_chat_model(name, temperature=temperature)
+        return chat_models.init_chat_model(name, temperature=temperature)
     except Exception as error:  # noqa: BLE001 (each provider has an error of its own)
         msg = (
             f"The model {name!r} cannot be used: {error}\n"

@@ -4,22 +4,25 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, cast
 
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
-from langgraph.types import Overwrite
+from langgraph.types import Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
+from graph_retry.budget import breaker
 from graph_retry.callables import AttemptContext, name_of
 from graph_retry.engine.events import emit
 from graph_retry.engine.finish import finished
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import ANSWER, LOOP, Loop, fresh_loop, loop_of
 from graph_retry.engine.stored import store
-from graph_retry.failures import failure_of, finish_kind
-from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Run
+from graph_retry.failures import failure_of, finish_kind, retry_after
+from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
 from graph_retry.ledger import digest, open_attempt
+from graph_retry.options import Settings
 from graph_retry.outcome import Reading, read_result
 from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt, Failure, FailureKind
@@ -49,9 +52,11 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         )
         number = record["number"]
         emit("attempt_started", name, number)
-        context = AttemptContext(number, record["idempotency_key"])
+        tries = count(1)
         outcome: _Outcome = yield Durable(
-            f"{name}#{number}", lambda: _attempt(plan, params, context), plan.settings.transient
+            f"{name}#{number}",
+            lambda: _attempt(plan, params, record, next(tries)),
+            _transport_policy(plan.settings.transient),
         )
         record.update(cast("Attempt", outcome["record"]))
         loop.update({"types": params.types, "output_types": outcome["output_types"]})
@@ -89,20 +94,41 @@ def _idempotency_key(number: int, params: Encoded) -> str:
     return digest(configurable.get("thread_id"), namespace, number, params.view, params.types)
 
 
-def _attempt(plan: Plan[Any], params: Encoded, context: AttemptContext) -> Flow[_Outcome]:
+class _TryAgainError(Exception):
+    """A transient failure, on its way to LangGraph's retry policy."""
+
+
+def _transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
+    return policy and policy._replace(retry_on=_TryAgainError)
+
+
+def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> Flow[_Outcome]:
     """Call the model with a copy of the params; return its result or its failure as data."""
+    decided = record["author"].startswith(("human", "agent"))
+    settings = plan.settings
     copy = plan.codec.decode(params.view, params.types)
+    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
+    context = AttemptContext(record["number"], record["idempotency_key"], deadline)
     started = time.perf_counter()
     try:
-        result = yield Run(plan.llm_call, plan.arguments(copy, context))
+        if settings.budget is not None and not decided:
+            breaker.check(settings.name, settings.budget)
+        result = yield Run(plan.llm_call, plan.arguments(copy, context), settings.timeout)
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is a failure
-        record = {"failure": failure_of(error), "issues": wrap_error(error)}
-        outcome = _Outcome(record=record, output=None, output_types={})
+    except Exception as error:  # whatever the user's function raises is a failure
+        failure = _failure_of(error, settings)
+        more = settings.transient is not None and tries < settings.transient.max_attempts
+        if failure["kind"] == "transient" and more:
+            yield Pause(retry_after(error))
+            raise _TryAgainError from error
+        outcome = _Outcome(
+            record={"failure": failure, "issues": wrap_error(error)}, output=None, output_types={}
+        )
     else:
         outcome = _read(plan, result)
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
+    outcome["record"]["tries"] = tries
     if plan.codec.changed_in_place(params, copy):
         warnings.warn(
             f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
@@ -110,6 +136,12 @@ def _attempt(plan: Plan[Any], params: Encoded, context: AttemptContext) -> Flow[
             stacklevel=2,
         )
     return outcome
+
+
+def _failure_of(error: Exception, settings: Settings) -> Failure:
+    if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
+        error = TimeoutError(f"no result within {settings.timeout:g} s")
+    return failure_of(error, settings.classify(error))
 
 
 def _read(plan: Plan[Any], result: Any) -> _Outcome:

@@ -103,18 +103,18 @@ def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
 
 def _syntax_failure(parsed: ParsedOutput) -> Failure:
     assert parsed.failure is not None  # noqa: S101
-    kind = _REFUSAL_KINDS.get(parsed.failure.kind, "invalid_syntax")
-    return {"kind": kind, "type": "InvalidJSON", "message": parsed.failure.message}
+    kind = _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
+    return {"kind": kind, "type": "InvalidJSON", "message": parsed.failure["message"]}
 
 
 def _syntax_issue(parsed: ParsedOutput) -> Issue:
     assert parsed.failure is not None  # noqa: S101
     return {
         "path": "",
-        "message": parsed.failure.message,
+        "message": parsed.failure["message"],
         "code": "invalid_json",
         "expected": "one JSON value",
-        "received": parsed.failure.excerpt,
+        "received": parsed.failure["excerpt"],
     }
 
 

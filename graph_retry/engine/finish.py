@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from graph_retry.budget import breaker
 from graph_retry.callables import name_of
 from graph_retry.engine.events import emit
 from graph_retry.engine.plan import Plan
@@ -13,6 +14,7 @@ def finished(plan: Plan[Any], record: Attempt) -> Flow[None]:
     """Emit the event and call `on_attempt`, whose finished run is not repeated after a crash."""
     name = plan.settings.name
     emit("attempt_finished", name, record["number"], status=record["status"])
+    breaker.note(name, failed=record["status"] == "failed")
     on_attempt = plan.settings.on_attempt
     if on_attempt is None:
         return

@@ -33,7 +33,7 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
         state, input_schema=inputs, output_schema=outputs
     )
     ends = {"end": END}
-    if plan.settings.raises:
+    if plan.settings.on_cancel == "raise":
         builder.add_node("give_up", Step(give_up_step(plan)))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
@@ -54,7 +54,7 @@ _STEPS = 10
 
 def _router(plan: Plan[Any], name: str) -> Callable[[Mapping[str, Any]], str]:
     """Return the function that reads the next step from state."""
-    keys, raises = plan.settings.keys, plan.settings.raises
+    keys, raises = plan.settings.keys, plan.settings.on_cancel == "raise"
 
     def route(state: Mapping[str, Any]) -> str:
         following = loop_of(state)["next"]

@@ -11,7 +11,8 @@ from typing_extensions import TypedDict
 
 from graph_retry.engine.events import emit
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.state import ANSWER, LOOP, Loop, Review, loop_of
+from graph_retry.engine.reviewers import ask_reviewers
+from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
 from graph_retry.errors import InterventionRequired
 from graph_retry.flow import Ask, Flow
 from graph_retry.ledger import digest, params_at
@@ -42,27 +43,40 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         attempts: list[Attempt] = state[keys["attempts"]]
         loop, number = loop_of(state), attempts[-1]["number"]
         question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
-        recorded = state.get(ANSWER)
-        if recorded is None:
+        recorded, author = state.get(ANSWER), "human"
+        if recorded is not None:
+            answer = recorded["value"]
+        elif settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
+            author, answer = yield from ask_reviewers(plan, question, attempts)
+            if answer is None:
+                return _with_agent(loop, author, None, None)
+        else:
             yield from _require_checkpointer(settings.name, attempts)
             payload = build_payload(question)
             answer = interrupt(payload, response_schema=response_schema(question))
-        else:
-            answer = recorded["value"]
         verdict = judge(answer, question)
         if isinstance(verdict, Refused):
+            if author != "human":
+                return _with_agent(loop, author, answer, verdict.problem)
             again = _ask_again(loop, attempts[-1], verdict.problem)
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}
         decision = verdict.decision
-        emit("review_answered", settings.name, number, decision=decision["type"])
+        author = f"{author}:{decision['by']}" if decision.get("by") else author
+        emit("review_answered", settings.name, number, decision=decision["type"], author=author)
         note = {
             key: value for key, value in decision.items() if key not in ("params", "output")
-        } | {"at": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        } | {"author": author, "at": datetime.now(UTC).isoformat(timespec="milliseconds")}
         ledger: list[Any] = [{"number": number, "decision": note}]
-        return {ANSWER: None, keys["attempts"]: ledger, **_apply(plan, loop, verdict)}
+        return {ANSWER: None, keys["attempts"]: ledger, **_apply(plan, loop, verdict, author)}
 
     return flow
+
+
+def _with_agent(loop: Loop, author: str, decision: Any, problem: str | None) -> dict[str, Any]:
+    """Keep what the automatic reviewers said, and go on to the person."""
+    agent = {"by": author, "decision": decision, "problem": problem}
+    return {LOOP: {**loop, "review": {**(loop["review"] or {}), "agent": agent}}}
 
 
 def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:
@@ -90,9 +104,9 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         issues=record["issues"],
         raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
         diff=readable_diff(before, after) if before is not None else [],
-        note=review["note"],
+        note=_note(review),
         problem=review["problem"],
-        allowed=_allowed(plan, record["number"]),
+        allowed=_allowed(plan, attempts),
         locked=plan.settings.locked,
         output_schema=plan.validator.schema if plan.validator else None,
         check_output=lambda value: _output_issues(plan, value),
@@ -125,11 +139,24 @@ def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
     raise InterventionRequired(msg, attempts) from None
 
 
-def _allowed(plan: Plan[Any], number: int) -> tuple[DecisionType, ...]:
-    if number < plan.settings.max_attempts:
-        return plan.settings.allowed
+def _allowed(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+    budget = plan.settings.budget
+    over = budget is not None and budget.rounds_are_over(attempts)
+    if attempts[-1]["number"] < plan.settings.max_attempts and not over:
+        return plan.settings.allowed_decisions
     last: tuple[DecisionType, ...] = ("respond", "reject")
-    return tuple(kind for kind in last if kind in plan.settings.allowed) or ("reject",)
+    return tuple(kind for kind in last if kind in plan.settings.allowed_decisions) or ("reject",)
+
+
+def _note(review: OpenReview) -> str | None:
+    """Tell a person why automation stopped and what an agent would have done."""
+    notes = [review["note"]]
+    if review["suggested_by"]:
+        notes.append(f"the suggestion is by {review['suggested_by']}")
+    agent = review["agent"]
+    if agent and agent["decision"] is not None:
+        notes.append(f"{agent['by']} proposed {agent['decision']!r}: {agent['problem']}")
+    return "; ".join(note for note in notes if note) or None
 
 
 def _output_issues(plan: Plan[Any], value: Any) -> list[Issue]:
@@ -140,7 +167,7 @@ def _as_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _ask_again(loop: Loop, record: Attempt, problem: str) -> Review:
+def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:
     review = loop["review"]
     assert review is not None  # noqa: S101
     round_ = review["round"] + 1
@@ -148,11 +175,9 @@ def _ask_again(loop: Loop, record: Attempt, problem: str) -> Review:
     return {**review, "review_id": review_id, "round": round_, "problem": problem}
 
 
-def _apply(plan: Plan[Any], loop: Loop, verdict: Accepted) -> dict[str, Any]:
+def _apply(plan: Plan[Any], loop: Loop, verdict: Accepted, author: str) -> dict[str, Any]:
     """Turn an accepted decision into the state that follows it."""
     keys, decision = plan.settings.keys, verdict.decision
-    by = decision.get("by")
-    author = f"human:{by}" if by else "human"
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
     if decision["type"] == "reject":
         return {LOOP: {**closed, "next": "end"}, keys["status"]: "cancelled"}

@@ -12,9 +12,10 @@ LOOP = "retry_loop"
 ANSWER = "retry_answer"
 
 
-class Review(TypedDict):
+class OpenReview(TypedDict):
     """The open question: which one it is, and what is suggested.
 
+    `agent` is what the automatic reviewers said: `by`, `decision`, and the `problem` with it.
     `round` counts the questions asked about one attempt; `problem` says why the last answer to it
     was not taken; `note` why automation stopped.
     """
@@ -24,6 +25,7 @@ class Review(TypedDict):
     suggested: dict[str, Any] | None
     suggested_types: dict[str, str]
     suggested_by: str | None
+    agent: dict[str, Any] | None
     note: str | None
     problem: str | None
 
@@ -41,7 +43,7 @@ class Loop(TypedDict):
     reason: str | None
     automatic: int
     output_types: dict[str, str]
-    review: Review | None
+    review: OpenReview | None
 
 
 def fresh_loop() -> Loop:

@@ -1,34 +1,40 @@
 """The rules of the loop, as pure functions of data."""
 
+from collections.abc import Sequence
 from typing import Literal
+
+from graph_retry.records import Attempt
 
 Automatic = Literal["retry", "ask", "give_up"]
 
 
 def after_failure(
-    *,
-    attempt: int,
-    changed: bool,
-    automatic: int,
-    max_attempts: int,
-    auto_retries: int,
-    review: bool,
+    *, changed: bool, stopped: bool, automatic: int, auto_retries: int, review: bool
 ) -> Automatic:
     """Decide what follows a failed attempt.
 
-    A retry needs changed params, an allowance left and an attempt left; otherwise a reviewer is
-    asked, or the call gives up where nobody may be asked.
+    A retry needs changed params, an allowance left and nothing that stops automation; otherwise a
+    reviewer is asked, or the call gives up where nobody may be asked.
 
     Example:
-        >>> rules = dict(max_attempts=10, auto_retries=1, review=True)
-        >>> after_failure(attempt=1, changed=True, automatic=0, **rules)
+        >>> rules = dict(stopped=False, auto_retries=1, review=True)
+        >>> after_failure(changed=True, automatic=0, **rules)
         'retry'
-        >>> after_failure(attempt=2, changed=True, automatic=1, **rules)
+        >>> after_failure(changed=True, automatic=1, **rules)
         'ask'
     """
-    if changed and automatic < auto_retries and attempt < max_attempts:
+    if changed and not stopped and automatic < auto_retries:
         return "retry"
     return "ask" if review else "give_up"
+
+
+def no_progress(attempts: Sequence[Attempt]) -> bool:
+    """Tell whether the last two attempts failed in the same way, message and issues included."""
+    last = [
+        (attempt["failure"], [(issue["path"], issue["message"]) for issue in attempt["issues"]])
+        for attempt in attempts[-2:]
+    ]
+    return len(last) == 2 and last[0] == last[1]
 
 
 FOLLOWERS: dict[str, tuple[str, ...]] = {

@@ -1,1 +1,26 @@
-"""Lossless reading of what a model wrote: the value, or why there is none."""
+"""Lossless reading of what a model wrote: the value, or why there is none.
+
+The rooms, in the order a text passes them: `parse` (the entry), `find` (where documents begin),
+`mend` (one document, one edit at most), `read` (the tolerant reader, with `strings`, `scalars`,
+`scan` and `frame`), `decide` (which document is the answer), `report` (what is told about it).
+"""
+
+from graph_retry.repair.extract import (
+    extract_code_fence,
+    extract_json_block,
+    remove_trailing_commas,
+)
+from graph_retry.repair.parse import parse_output, repair_output
+from graph_retry.repair.report import ParsedOutput, Refusal, RefusalKind, RepairLevel
+
+__all__ = [
+    "ParsedOutput",
+    "Refusal",
+    "RefusalKind",
+    "RepairLevel",
+    "extract_code_fence",
+    "extract_json_block",
+    "parse_output",
+    "remove_trailing_commas",
+    "repair_output",
+]

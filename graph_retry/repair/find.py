@@ -1,104 +1,75 @@
 """Where in a text documents begin: past reasoning, fences and prose, never inside one another."""
 
+import json
 import re
-from dataclasses import dataclass, field
 
 from graph_retry.records import Repair
 from graph_retry.repair.mend import Document, edited, read_document
 from graph_retry.repair.report import Edit, Unreadable
 from graph_retry.repair.scan import OPENING_KEY, QUOTE, SPACE
-from graph_retry.repair.strings import decode_whole
 
 _TAGS = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
+_REASONING = rf"<{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
+_ANSWER = rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?"
 _LANDMARK = re.compile(
-    rf"(?P<think><{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary))"
-    rf"|(?P<answer></{_TAGS}>|\[/THINK\]|◁/think▷|<\|channel\|>final)"
-    r"|(?P<fence>`{3,}|~{3,})|(?P<cdata><!\[CDATA\[)|(?P<open>[{\[｛［])",
+    rf"(?P<reasoning>{_REASONING})|(?P<answer>{_ANSWER})|(?P<fence>(?:`{{3,}}|~{{3,}})[\w+#.\- \t]*)"
+    r"|(?P<cdata><!\[CDATA\[)|(?P<open>[{\[｛［])",
     re.IGNORECASE,
 )
-_ANSWER = re.compile(
-    rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?", re.IGNORECASE
-)
+_ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
 _COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
+# How a document starts. A bracket that goes on otherwise belongs to prose.
 _OBJECT = re.compile(rf"[{{｛]\{{?{SPACE}(?:{QUOTE}|[}}｝]|,|{_COMMENT})")
 _BARE_OBJECT = re.compile(rf"[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]")
 _ARRAY = re.compile(
-    rf"[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|None|NaN|nan)\b"
-    rf"|{_COMMENT}|[\w ]+{SPACE}(?:,|\]{SPACE}\Z))",
+    rf"[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b"
+    rf"|{_COMMENT})",
     re.IGNORECASE,
 )
-_ESCAPED = re.compile(r"[{\[](?:\s|\\+[nrt])*\\+\"")
+_BARE_ARRAY = re.compile(rf"\[{SPACE}[^\W\d][\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)")
+_LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
+_ESCAPED = re.compile(r"[{\[](?:[\s{\[]|\\+[nrt])*\\+\"")
 _BODY = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
-_PAIR = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL)
-_HEAD_LIST = re.compile(rf"{SPACE}(?:\"[^\"\n]*\"|-?\d[\d.]*){SPACE},")
-_LABEL = re.compile(r"(?:\A|[:=(>\]}`\"']|\bjson|\breturn)\s*\Z", re.IGNORECASE)
-_MOST_LEVELS = 3
+_PIECE = re.compile(
+    r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u[0-9a-fA-F]{4}|\\[\"\\/bfnrt]|.", re.DOTALL
+)
+_HEAD_LIST = re.compile(rf"(?:\"[^\"\n]*\"|-?\d[\d.]*){SPACE},")
+_HEAD = re.compile(SPACE)
 
 
-@dataclass(slots=True)
-class Survey:
-    """The documents of one text in order, what stands before the first, and passed landmarks."""
-
-    documents: list[Document] = field(default_factory=list[Document])
-    fenced: list[int] = field(default_factory=list[int])
-    begin: int = 0
-    repairs: list[Repair] = field(default_factory=list[Repair])
-
-
-def survey(text: str, *, complete: bool | None) -> Survey:
-    """Find every document of `text`.
+def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Document]]:
+    """List the documents of `text`, and say where the answer begins.
 
     Raises:
         Unreadable: something began like a document and cannot be read as one.
     """
-    found = Survey()
-    fence, number = "", 0
-    position = 0
-    if document := _without_opener(text, 0, complete):
-        found.documents.append(document)
-        found.fenced.append(number)
-        position = document.end
+    begin = 0
+    documents = _headless(text, 0, complete)
+    position = documents[-1].end if documents else 0
     while match := _LANDMARK.search(text, position):
         position = match.end()
-        kind = match.lastgroup
-        if kind == "think" or kind == "answer":
-            answer = _ANSWER.search(text, match.start())
+        if match.lastgroup in {"reasoning", "answer"}:
+            answer = _ANSWER_AHEAD.search(text, match.start())
             if answer is None:
                 raise Unreadable("truncated", match.start(), "The reasoning never ends.")
-            found = Survey(begin=answer.end())
-            found.repairs.append(_note("reasoning", match.start(), "reasoning left out"))
-            position = answer.end()
-        elif kind == "fence":
-            if not fence:
-                fence, number = match[0], number + 1
-                line = re.compile(r"[ \t]*[\w+#.\-]*[ \t]*").match(text, position)
-                position = line.end() if line else position
-                document = _without_opener(text, position, complete)
-                if document:
-                    found.documents.append(document)
-                    found.fenced.append(number)
-                    position = document.end
-            elif match[0].startswith(fence):
-                fence, number = "", number + 1
-        elif kind == "open" and _begins(text, match.start(), found.begin):
+            begin = position = answer.end()
+            documents = []
+        if match.lastgroup in {"reasoning", "answer", "fence"}:
+            found = _headless(text, position, complete)
+        elif match.lastgroup == "open" and _begins(text, match.start(), begin):
             try:
-                document = _document(text, match.start(), complete)
+                found = [_document(text, match.start(), complete)]
             except Unreadable:
-                answer = _ANSWER.search(text, position)
-                if answer is None or text[answer.end() : answer.end() + 1] in {'"', "'", "\\"}:
+                # Reasoning without an opening tag may hold any draft.
+                answer = _ANSWER_AHEAD.search(text, position)
+                if answer is None:
                     raise
-                position = match.start()
-                found = Survey(begin=answer.end())
-                position = answer.end()
-                continue
-            found.documents.append(document)
-            found.fenced.append(number)
-            position = document.end
-    return found
-
-
-def _note(kind: str, position: int, detail: str) -> Repair:
-    return Repair(kind=kind, position=position, grade="format", detail=detail)
+                found, position = [], answer.start()
+        else:
+            continue
+        documents += found
+        position = documents[-1].end if found else position
+    return begin, documents
 
 
 def _begins(text: str, start: int, begin: int) -> bool:
@@ -106,15 +77,39 @@ def _begins(text: str, start: int, begin: int) -> bool:
     if _OBJECT.match(text, start) or _ARRAY.match(text, start) or _ESCAPED.match(text, start):
         return True
     line = text[max(begin, text.rfind("\n", 0, start) + 1) : start]
-    return bool(_BARE_OBJECT.match(text, start) and (not line.strip() or _LABEL.search(line)))
+    if line.strip() and not _LABEL.search(line):
+        return False
+    return bool(_BARE_OBJECT.match(text, start) or _BARE_ARRAY.match(text, start))
 
 
 def _document(text: str, start: int, complete: bool | None) -> Document:
+    """Read the document at `start`, behind one level of escaping or more."""
     if not _ESCAPED.match(text, start):
         return read_document(text, start, complete=complete)
     body = _BODY.match(text, start)
-    end = body.end() if body else len(text)
-    pieces = _PAIR.findall(text[start:end])
-    inner = "".join(map(decode_whole, pieces))
-    level = 0
-    ...
+    pieces = _PIECE.findall(text, start, body.end() if body else len(text))
+    inner = "".join(json.loads(f'"{p}"') if p[0] == "\\" and p[1:] else p for p in pieces)
+    document = _document(inner, 0, complete)
+    end = start + sum(map(len, pieces[: document.end]))
+    repair = Repair(
+        kind="escaped", position=start, grade="format", detail="escaped like a string's inside"
+    )
+    moved = [Repair(**{**r, "position": start}) for r in document.repairs]
+    return Document(document.value, start, end, [repair, *moved], document.json)
+
+
+def _headless(text: str, position: int, complete: bool | None) -> list[Document]:
+    """Read a document whose opening bracket is missing, where an answer may begin."""
+    match = _HEAD.match(text, position)
+    start = match.end() if match else position
+    is_object = OPENING_KEY.match(text, start) is not None
+    if not is_object and not _HEAD_LIST.match(text, start):
+        return []
+    edits = (Edit(start, 0, "{" if is_object else "["),)
+    error = Unreadable("syntax", start, "The opening bracket is missing.", edits)
+    try:
+        return [edited(text, start, error, complete=complete)]
+    except Unreadable:
+        if is_object:
+            raise
+        return []

@@ -41,6 +41,8 @@ class Frame:
         while child is not None and len(edits) < MOST_PLACES:
             if len(child.starts) > 1 and not child.aligned():
                 edits.append(Edit(child.first_comma, 0, close))
+            if child.kind == "[":
+                edits.append(Edit(child.start, 1, ""))
             child = child.inner
         if self.kind == "[":
             edits.append(Edit(self.start, 1, ""))
@@ -50,11 +52,18 @@ class Frame:
         """Suggest what another bracket at `position` may mean."""
         return (*self.unclosed(), Edit(position, 1, CLOSE[self.kind]))
 
+    def unopened(self) -> tuple[Edit, ...]:
+        """Suggest that the last value of this object began a list, which other values follow."""
+        if self.end < 0 or self.text[self.end - 1] == "]":
+            return ()
+        return (Edit(self.value_at, 0, "["),)
+
     def key_in_list(self) -> tuple[Edit, ...]:
         """Suggest what a colon after an element may mean: the element is a key."""
         missing_opener = Edit(self.value_at, 0, "{")
         wrong_opener = Edit(self.start, 1, "{")
-        return (*self.unclosed(), missing_opener, wrong_opener)
+        early = (Edit(self.end - 1, 1, ""),) if self.text[self.end - 1] == "}" else ()
+        return (*self.unclosed(), missing_opener, wrong_opener, *early)
 
     def aligned(self) -> bool:
         """Tell whether each member starts a line of its own, all indented alike and deeper."""

@@ -1,7 +1,7 @@
 """Read one document; where it breaks, try single edits and accept only an undisputed one."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph_retry.records import Repair
@@ -17,12 +17,13 @@ _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One value with its place in the text and what was repaired to read it."""
+    """One value with its place in the text; `json` is its text where that is strict JSON."""
 
     value: Any
     start: int
     end: int
     repairs: list[Repair] = field(default_factory=list[Repair])
+    json: str = ""
 
 
 def read_document(text: str, start: int, *, complete: bool | None) -> Document:
@@ -33,7 +34,7 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     """
     try:
         value, end = STRICT.raw_decode(text, start)
-        return _without_extra_braces(text, Document(value, start, end))
+        return _without_extra_braces(text, Document(value, start, end, [], text[start:end]))
     except RecursionError:
         raise Unreadable("too_deep", start, "Nested too deeply.") from None
     except ValueError:
@@ -81,6 +82,4 @@ def _without_extra_braces(text: str, document: Document) -> Document:
         return document
     detail = "closing braces too many left out"
     repair = Repair(kind="extra_closer", position=document.end, grade="assumed", detail=detail)
-    return Document(
-        document.value, document.start, match.end(), [*document.repairs, repair]
-    )
+    return replace(document, end=match.end(), repairs=[*document.repairs, repair])

@@ -174,9 +174,9 @@ class Reader:
         if match := _HALF_KEY.match(text, at):
             edits = (Edit(at, 0, match[0][-1]),)
         elif char in {"{", "]"}:
-            edits = frame.unclosed()
-        elif frame.value_at >= 0:
-            edits = (Edit(frame.value_at, 0, "["),)
+            edits = (*frame.unclosed(), Edit(at, 1, ""))
+        else:
+            edits = frame.unopened()
         raise Unreadable("syntax", at, "A key should stand here.", edits)
 
     def _colon(self, frame: Frame, at: int) -> int:
@@ -198,8 +198,7 @@ class Reader:
         if not self.careful and _VALUE_AHEAD.match(text, at):
             self.notes.add("colon", at, "colon supplied after a key")
             return at
-        edits = (Edit(frame.value_at, 0, "["),) if frame.value_at >= 0 else ()
-        raise Unreadable("syntax", at, "A colon should follow the key.", edits)
+        raise Unreadable("syntax", at, "A colon should follow the key.", frame.unopened())
 
     def _array(self, frame: Frame, depth: int) -> tuple[Any, int]:
         text, close = self.text, CLOSE[frame.kind]
@@ -228,7 +227,7 @@ class Reader:
                 frame.end, frame.inner = end_of_earlier, earlier
                 raise Unreadable("syntax", at, "A key in a list.", frame.key_in_list())
             elif char and _VALUE_AHEAD.match(text, at) and self._comma_missing(frame, at):
-                supplied = True
+                supplied = "\n" not in text[frame.end : at]
                 self._supply_comma(frame, at)
             else:
                 raise self._broken(frame, at, char)

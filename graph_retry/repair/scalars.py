@@ -30,6 +30,7 @@ _UNSAYING = frozenset(
 _WORD = re.compile(r"[^\W\d_][\w'’@&!?\- ]*(?:\.(?=\s|\Z)[\w'’@&!?\- ]*)*")
 _ADDRESS = re.compile(r"https?://[^\s,\"'{}\[\]()\\<>]+(?=\s*(?:[,}\]]|\n))|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
+_REPEATED = re.compile(r"(?:true|false|null|none|nan|infinity)+")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
@@ -82,14 +83,14 @@ def read_scalar(
         edits = () if careful else (Edit(start, 0, '"'),)
         raise Unreadable("syntax", start, "A string has no opening quote.", edits)
     word = _WORD.fullmatch(token)
-    if ELIDED.search(token) and not (word and token.isalpha() and token.lower() == "repeat"):
+    if ELIDED.search(token.replace("_", " ")) and not (word and token.isalpha() and token.lower() == "repeat"):
         raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
     first = token.split()[0].lower()
     if (
         careful
         or not (word or _DATE.match(token))
         or first in _UNSAYING
-        or first in _LITERALS
+        or _REPEATED.fullmatch(first)
         or text[end : end + 1] in {"(", "<", "\\", "="}
     ):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")

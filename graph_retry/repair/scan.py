@@ -11,7 +11,7 @@ STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 ANY_SPACE = re.compile(SPACE)
 COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
 ELLIPSIS = re.compile(r"\.\.|…")
-END_MARK = re.compile(r"```|~~~")
+END_MARK = re.compile(r"```|~~~|</|<\|")
 
 # Words by which a writer says that something is not there.
 ELIDED = re.compile(
@@ -39,7 +39,7 @@ OPENING_KEY = re.compile(rf"{SPACE}{QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QU
 def char_at(text: str, position: int) -> str:
     """Return the structural character at `position`, `""` at the end or at a closing fence."""
     char = text[position : position + 1]
-    if char in {"`", "~"} and END_MARK.match(text, position):
+    if char in {"`", "~", "<"} and END_MARK.match(text, position):
         return ""
     return FULL_WIDTH.get(char, char)
 
@@ -70,9 +70,9 @@ def skip(text: str, position: int, notes: Notes) -> int:
         position = match.end()
 
 
-_OPEN_END = rf"\Z|//|/\*|#|<!--|```|~~~|\.\.|…|[:：=＝]|[\]}}）)］｝]|\+{SPACE}{QUOTE}"
+_OPEN_END = rf"\Z|//|/\*|#|<!--|```|~~~|</|<\||\.\.|…|[:：=＝]|[\]}}）)］｝]|\+{SPACE}{QUOTE}"
 # A comma before a word that is no key belongs to a sentence.
-_SENTENCE = rf"[^\W\d][\w$.\-' ]*+{SPACE}(?![:：=＝\w$.\-' ])"
+_SENTENCE = rf"[^\W\d][\w$.\-' ]*+[\"”]?{SPACE}(?![:：=＝\w$.\-' \"”])"
 _CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］]|\Z|```|~~~|//|#|/\*))"
 
 # What may follow the closing quote, by the slot the string stands in.

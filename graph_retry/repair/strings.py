@@ -94,7 +94,11 @@ class StringReader:
                 first = end
             if end >= len(text):
                 continue
-            if follow.match(text, end + 1) and (not number or end < first):
+            while close in "'’" and end < len(text) and self._apostrophe(end):
+                if follow.match(text, end + 1):
+                    break
+                end = self._chunk(close, end + 1)
+            if end < len(text) and follow.match(text, end + 1) and (not number or end < first):
                 if number:
                     self.notes.add("odd_quotes", end, f"string closed by `{close}`")
                 return self._finish(start, end), end + 1
@@ -108,6 +112,10 @@ class StringReader:
         end = match.end() if match else position
         return len(self.text) if self.text[end : end + 1] == "\\" else end
 
+    def _apostrophe(self, position: int) -> bool:
+        text = self.text
+        return text[position - 1].isalnum() and text[position + 1 : position + 2].isalnum()
+
     def _finish(self, start: int, end: int) -> str:
         raw = self.text[start + 1 : end]
         if self.text[start] == "`" and "${" in raw:
@@ -118,10 +126,12 @@ class StringReader:
         quotes = self.text[start : start + 3]
         match = _CHUNK[quotes[0]].match(self.text, start + 3)
         while match and match.end() < len(self.text):
-            if self.text.startswith(quotes, match.end()):
+            end = match.end()
+            if self.text.startswith(quotes, end):
+                while self.text.startswith(quotes, end + 1):
+                    end += 1
                 self.notes.add("triple_quotes", start, "string in triple quotes")
-                raw = self.text[start + 3 : match.end()]
-                return decode(raw, start + 3, self.notes), match.end() + 3
+                return decode(self.text[start + 3 : end], start + 3, self.notes), end + 3
             match = _CHUNK[quotes[0]].match(self.text, match.end() + 1)
         raise Unreadable("truncated", start, "A string in triple quotes is never closed.")
 
@@ -133,8 +143,7 @@ class StringReader:
         while end < len(text):
             if strong.match(text, end + 1):
                 break
-            between = text[end - 1].isalnum() and text[end + 1 : end + 2].isalnum()
-            inner += not (between and close in "'’")
+            inner += not (close in "'’" and self._apostrophe(end))
             end = self._chunk(close, end + 1)
         edits = self._missing_quote(start, first, slot)
         if end >= len(text):

@@ -7,8 +7,8 @@ provider stands quoted, so that none of it reads like a part of the question.
 import re
 from typing import Any
 
+from graph_retry.forms.excerpt import excerpt
 from graph_retry.review.example_answers import example_answers
-from graph_retry.review.excerpt import excerpt
 from graph_retry.review.question import Question
 from graph_retry.validate.issues import cut, format_issues, literal
 

@@ -3,16 +3,16 @@
 from contextlib import suppress
 from typing import Any
 
+from graph_retry.forms.field_kinds import inner_nodes
+from graph_retry.forms.form_view import form_args
+from graph_retry.forms.javascript import identical
+from graph_retry.forms.restore import Field, UnreadableFieldError, restored
+from graph_retry.forms.strict_json import NotJsonError, read_json
 from graph_retry.params.codec import Encoded
 from graph_retry.params.invalid import ParamsInvalid
 from graph_retry.params.jsonlike import is_object
-from graph_retry.review.field_kinds import inner_nodes
-from graph_retry.review.form_view import form_args
 from graph_retry.review.guarded import guarded
-from graph_retry.review.javascript import identical
-from graph_retry.review.plain_json import NotJsonError, read_json
 from graph_retry.review.question import Question, UnusableAnswerError
-from graph_retry.review.restore import Field, restored
 from graph_retry.review.unwrap import did_you_mean
 from graph_retry.validate.issues import format_issues, literal
 
@@ -28,7 +28,7 @@ def changes_of(data: Any, question: Question, *, from_form: bool) -> dict[str, A
     fields = _fields(data, question)
     schema = question.codec.schema(question.shown)
     nodes = inner_nodes(schema, schema)
-    in_form = form_args(question)
+    in_form = form_args(question.shown)
     changes: dict[str, Any] = {}
     problems: list[str] = []
     for name, value in fields.items():
@@ -40,7 +40,7 @@ def changes_of(data: Any, question: Question, *, from_form: bool) -> dict[str, A
             if name not in question.shown or not identical(new, shown):
                 _check_unlocked(name, question)
                 changes[name] = new
-        except UnusableAnswerError as problem:
+        except (UnreadableFieldError, UnusableAnswerError) as problem:
             problems.append(str(problem))
     if problems:
         more = len(problems) - _MAX_PROBLEMS

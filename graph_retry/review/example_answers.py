@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from graph_retry.forms.field_kinds import resolved
 from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.review.decision import DecisionType
-from graph_retry.review.field_kinds import resolved
 from graph_retry.review.guarded import guarded
 from graph_retry.review.question import Question, UnusableAnswerError
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from graph_retry.forms.excerpt import excerpt
 from graph_retry.params.invalid import ParamsInvalid
-from graph_retry.review.excerpt import excerpt
 from graph_retry.review.question import UnusableAnswerError
 from graph_retry.validate.caught import let_control_flow_through
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+from graph_retry.forms.excerpt import excerpt
+from graph_retry.forms.form_view import form_args
 from graph_retry.records import Issue
 from graph_retry.review.answer_schema import response_schema
 from graph_retry.review.description import describe, one_line
-from graph_retry.review.excerpt import excerpt
-from graph_retry.review.form_view import form_args
 from graph_retry.review.question import Question
 from graph_retry.validate.issues import cut
 
@@ -36,7 +36,7 @@ def build_payload(question: Question) -> dict[str, Any]:
     """
     issues = [_bounded(issue) for issue in question.issues[:MAX_ISSUES]]
     description = describe(replace(question, issues=issues))
-    args = form_args(question)
+    args = form_args(question.shown)
     offered = list(question.offered)
     failure = {**question.failure, "message": excerpt(question.failure["message"], MAX_ERROR)}
     return {

@@ -3,9 +3,9 @@
 from difflib import get_close_matches
 from typing import Any, Final
 
+from graph_retry.forms.strict_json import NotJsonError, plain_json, read_json
 from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.review.decision import DecisionType
-from graph_retry.review.plain_json import NotJsonError, plain_json, read_json
 from graph_retry.review.question import UnusableAnswerError
 from graph_retry.validate.issues import literal
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graph_retry.forms.form_view import form_args
+from graph_retry.forms.javascript import identical, undamaged
 from graph_retry.params.codec import ParamsCodec
-from graph_retry.review.form_view import form_args
-from graph_retry.review.javascript import identical, undamaged
 from graph_retry.review.judge import judge
 from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Accepted, Question, Refused
@@ -155,7 +155,7 @@ HARD = Params(
 def test_an_untouched_form_changes_nothing(params: Params, damage: Any) -> None:
     """A form that comes back unedited is an approval, whatever the browser did to its numbers."""
     asked = question(params)
-    verdict = judge(form(damage(form_args(asked))), asked)
+    verdict = judge(form(damage(form_args(asked.shown))), asked)
     assert isinstance(verdict, Accepted), verdict
     assert verdict.decision == {"type": "approve"}
     assert identical(verdict.params, asked.params)
@@ -165,7 +165,7 @@ def test_an_untouched_form_changes_nothing(params: Params, damage: Any) -> None:
 def test_one_edit_in_a_damaged_form_changes_one_field(damage: Any) -> None:
     """Beside the one edited field everything keeps all its digits and types."""
     asked = question(HARD)
-    args = {**damage(form_args(asked)), "top_k": "9"}
+    args = {**damage(form_args(asked.shown)), "top_k": "9"}
     verdict = judge(form(args), asked)
     assert isinstance(verdict, Accepted)
     assert verdict.decision == {"type": "edit", "params": {"top_k": 9}}
@@ -177,7 +177,7 @@ def test_any_untouched_form_changes_nothing(params: dict[str, Any]) -> None:
     """Whatever untyped params hold, showing them in a browser and sending them back is no edit."""
     asked = question(params, codec=ParamsCodec(dict))
     for damage in (through_browser, reset_form):
-        verdict = judge(form(damage(form_args(asked))), asked)
+        verdict = judge(form(damage(form_args(asked.shown))), asked)
         assert isinstance(verdict, Accepted), verdict
         assert verdict.decision == {"type": "approve"}
 
@@ -230,7 +230,7 @@ UNTYPED = {"model": "m", "n": 0.7, "flag": True, "list": [1], "more": {"a": 1}, 
 )
 def test_untyped_params_take_the_kind_that_was_shown(name: str, text: str, value: Any) -> None:
     """Without a type, what stood in the box decides how new text is read."""
-    answer = form({**reset_form(form_args(question(UNTYPED))), name: text})
+    answer = form({**reset_form(form_args(UNTYPED)), name: text})
     assert identical(params_after(answer, question(UNTYPED))[name], value)
 
 

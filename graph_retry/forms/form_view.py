@@ -8,8 +8,7 @@ recognised when they come back.
 import json
 from typing import Any
 
-from graph_retry.review.excerpt import excerpt
-from graph_retry.review.question import Question
+from graph_retry.forms.excerpt import excerpt
 
 MAX_FIELD = 100_000
 """Characters of a field's JSON above which a form shows it shortened."""
@@ -18,17 +17,20 @@ CUT_MARK = " characters cut]…"
 """Stands in every shortened text, so that an edit of one is noticed."""
 
 
-def form_args(question: Question) -> dict[str, Any]:
-    """Return the shown params as the clients' forms get them; values are shared, not copied."""
-    return {name: _form_value(value) for name, value in question.shown.items()}
+def form_args(shown: dict[str, Any]) -> dict[str, Any]:
+    """Return params as the clients' forms get them; values are shared, not copied.
+
+    Example:
+        >>> form_args({"prompt": "x", "seed": None})
+        {'prompt': 'x', 'seed': 'null'}
+    """
+    return {name: _form_value(value) for name, value in shown.items()}
 
 
 def _form_value(value: Any) -> Any:
     if value is None:
         return "null"
-    if isinstance(value, str):
-        return excerpt(value, 2_000) if len(value) > MAX_FIELD else value
-    if not isinstance(value, bool | int | float):
-        text = json.dumps(value, ensure_ascii=False)
-        return excerpt(text, 2_000) if len(text) > MAX_FIELD else value
-    return value
+    if isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return excerpt(text, 2_000) if len(text) > MAX_FIELD else value

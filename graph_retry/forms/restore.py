@@ -3,15 +3,18 @@
 from dataclasses import dataclass
 from typing import Any
 
+from graph_retry.forms.field_kinds import ANY_KIND, expectation, inner_nodes, kind_of, kinds_of
+from graph_retry.forms.form_view import CUT_MARK
+from graph_retry.forms.javascript import LostDigitsError, identical, undamaged
+from graph_retry.forms.strict_json import NotJsonError, read_json
 from graph_retry.params.jsonlike import is_object
-from graph_retry.review.field_kinds import ANY_KIND, expectation, inner_nodes, kind_of, kinds_of
-from graph_retry.review.form_view import CUT_MARK
-from graph_retry.review.javascript import LostDigitsError, identical, undamaged
-from graph_retry.review.plain_json import NotJsonError, read_json
-from graph_retry.review.question import UnusableAnswerError
 from graph_retry.validate.issues import literal
 
 _LITERALS = {"true": True, "false": False, "null": None, "none": None}
+
+
+class UnreadableFieldError(ValueError):
+    """Text that is no value of the field it was typed over; the text names the field."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def restored(value: Any, shown: Any, in_form: Any, field: Field) -> Any:
     form replaces it, because forms send whole fields. Lists are replaced.
 
     Raises:
-        UnusableAnswerError: If the text cannot be read as what the field takes.
+        UnreadableFieldError: If the text cannot be read as what the field takes.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -48,14 +51,14 @@ def restored(value: Any, shown: Any, in_form: Any, field: Field) -> Any:
     if identical(value, in_form):
         return shown
     if not identical(in_form, shown) and isinstance(value, str) and CUT_MARK in value:
-        raise UnusableAnswerError(
+        raise UnreadableFieldError(
             f"`{field.name}` was too long for the form and was shown shortened: replace all of "
             'it, or send the whole value as {"type": "edit", "params": {…}}.'
         )
     try:
         return _restored(value, shown, field)
     except LostDigitsError as error:
-        raise UnusableAnswerError(
+        raise UnreadableFieldError(
             f"`{field.name}`: {error}. Answer in JSON, with all digits."
         ) from None
 
@@ -99,7 +102,7 @@ def _read(text: str, shown: Any, field: Field) -> Any:
         return text
     if isinstance(found, str) and found != text:  # quoted: the person means text
         return found
-    raise UnusableAnswerError(
+    raise UnreadableFieldError(
         f"`{field.name}` shows {literal(shown, 80)}, so {literal(text, 80)} must be "
         f"{expectation(frozenset({kind_of(shown)}))}; for text, put it in double quotes."
     )
@@ -118,6 +121,6 @@ def _parsed(text: str, field: Field, kinds: frozenset[str]) -> Any:
         if kind_of(found) in kinds:
             return found
         why = ""
-    raise UnusableAnswerError(
+    raise UnreadableFieldError(
         f"`{field.name}` expects {expectation(kinds)}, not {literal(text, 80)}{why}."
     )

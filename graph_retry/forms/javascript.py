@@ -31,7 +31,9 @@ def undamaged(value: Any, shown: Any) -> Any:
     if is_object(value) and is_object(shown):
         return {k: undamaged(v, shown[k]) if k in shown else v for k, v in value.items()}
     if is_array(value) and is_array(shown):
-        return _undamaged_list(value, shown)
+        if len(value) == len(shown):
+            return [undamaged(each, other) for each, other in zip(value, shown, strict=True)]
+        return _recognised(value, shown)
     return shown if _is_echo(value, shown) else value
 
 
@@ -45,58 +47,44 @@ def identical(one: Any, other: Any) -> bool:
     return _key(one) == _key(other)
 
 
-def _undamaged_list(values: list[Any], shown: list[Any]) -> list[Any]:
-    if len(values) == len(shown):
-        return [undamaged(value, each) for value, each in zip(values, shown, strict=True)]
-    exact = {_key(each) for each in shown}
+def _recognised(items: list[Any], shown: list[Any]) -> list[Any]:
+    exact = {_key(each): each for each in shown}
     originals: dict[str, list[Any]] = {}
-    for each in {_key(each): each for each in shown}.values():
-        originals.setdefault(_key(_rounded(each)), []).append(each)
-    found: list[Any] = []
-    for value in values:
-        candidates = [value] if _key(value) in exact else originals.get(_key(value), [value])
-        if len(candidates) > 1:
-            msg = f"{json.dumps(value)[:60]} lost digits in the browser and may be one of several"
-            raise LostDigitsError(msg)
-        found.append(candidates[0])
-    return found
+    for each in exact.values():
+        originals.setdefault(_key(rounded(each)), []).append(each)
+    found = [
+        [item] if (key := _key(item)) in exact else originals.get(key, [item]) for item in items
+    ]
+    lost = next((candidates for candidates in found if len(candidates) > 1), None)
+    if lost:
+        raise LostDigitsError(f"a number lost digits and may be one of {_key(lost)[:100]}")
+    return [candidates[0] for candidates in found]
 
 
-def _rounded(value: Any) -> Any:
-    """Write a value as JavaScript would after reading it."""
+def rounded(value: Any) -> Any:
+    """Return a JSON value as it reads after JavaScript parsed and wrote it.
+
+    Example:
+        >>> rounded([1.0, 2**60 + 1])
+        [1, 1152921504606847000]
+    """
     if is_object(value):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: rounded(each) for key, each in value.items()}
     if is_array(value):
-        return [_rounded(each) for each in value]
-    return _rounded_number(value) if _is_number(value) else value
-
-
-def _rounded_number(number: Any) -> Any:
-    if isinstance(number, int) and abs(number) <= _SAFE:
-        return number
-    near = _as_float(number)
-    if not math.isfinite(near) or abs(near) >= _EXPONENT or not near.is_integer():
-        return near
-    return int(Decimal(repr(near)))
+        return [rounded(each) for each in value]
+    if not _is_number(value) or (isinstance(value, int) and abs(value) <= _SAFE):
+        return value
+    near = float(value)
+    whole = near.is_integer() and abs(near) < _EXPONENT
+    return int(Decimal(repr(near))) if whole else near
 
 
 def _is_echo(value: Any, shown: Any) -> bool:
     if not (_is_number(value) and _is_number(shown)):
         return False
-    if value in (shown, _rounded_number(shown)):
-        return True
-    if isinstance(shown, float):
-        return _as_float(value) == shown
-    near = _as_float(shown)
-    return abs(shown) > _SAFE and math.isfinite(near) and value in (near, int(near))
-
-
-def _as_float(number: float) -> float:
-    """Convert to float; the codec keeps whole numbers of a view within 64 bits."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf
+    if isinstance(shown, float) and math.isfinite(shown):
+        return value == shown or float(value) == shown
+    return value in (shown, rounded(shown), int(float(shown)) if abs(shown) > _SAFE else shown)
 
 
 def _is_number(value: Any) -> bool:

@@ -1,0 +1,95 @@
+"""Limits on what automation may spend before a person is asked."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from graph_retry.records import Attempt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What automation may spend on one call; past a limit every further step is a reviewer's.
+
+    A reviewer who approves or edits extends the budget by one attempt. Waiting for a person costs
+    nothing. What a provider does not report counts as unknown, not as zero, and trips no limit.
+
+    tokens: Total tokens over all attempts.
+    cost: Sum of `price(attempt)` over all attempts, in the unit `price` returns.
+    seconds: Time spent in the model, in seconds.
+    rounds: Decisions by reviewers; after them only `respond` and `reject` are offered.
+    failures: Consecutive failures of all calls with the same name in this process, after which
+        no call is made for `cool_down` seconds unless a reviewer decides to (a circuit breaker).
+
+    Example:
+        >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}
+        >>> Budget(tokens=800).tripped([spent])
+        'the budget of 800 tokens is spent (900)'
+    """
+
+    tokens: int | None = None
+    cost: float | None = None
+    price: Callable[[Attempt], float | None] = lambda _: None
+    seconds: float | None = None
+    rounds: int | None = None
+    failures: int | None = None
+    cool_down: float = 60.0
+
+    def tripped(self, attempts: Sequence[Attempt]) -> str | None:
+        """Say which limit is reached, if any."""
+        tokens = sum((attempt["usage"] or {}).get("total_tokens") or 0 for attempt in attempts)
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"the budget of {self.tokens} tokens is spent ({tokens})"
+        cost = sum(self.price(attempt) or 0.0 for attempt in attempts)
+        if self.cost is not None and cost >= self.cost:
+            return f"the budget of {self.cost:g} is spent ({cost:g})"
+        seconds = sum(attempt["duration_s"] for attempt in attempts)
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"the budget of {self.seconds:g} model seconds is spent ({seconds:.1f})"
+        return None
+
+    def rounds_are_over(self, attempts: Sequence[Attempt]) -> bool:
+        """Tell whether reviewers have decided as often as they may."""
+        decided = sum(attempt["decision"] is not None for attempt in attempts)
+        return self.rounds is not None and decided >= self.rounds
+
+
+class CircuitOpenError(Exception):
+    """No call was made: too many calls of this name failed in a row."""
+
+
+class Breaker:
+    """Consecutive failures by name, for all threads of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures: dict[str, int] = {}
+        self._last: dict[str, float] = {}
+
+    def check(self, name: str, budget: Budget) -> None:
+        """Refuse a call of this name while its circuit is open.
+
+        Raises:
+            CircuitOpenError: If it is open.
+        """
+        with self._lock:
+            failures, left = self._failures.get(name, 0), self._left(name, budget)
+        if budget.failures is not None and failures >= budget.failures and left > 0:
+            raise CircuitOpenError(
+                f"`{name}` failed {failures} times in a row; no call is made for another "
+                f"{left:.0f} s unless a reviewer decides to"
+            )
+
+    def note(self, name: str, *, failed: bool) -> None:
+        """Count the end of an attempt."""
+        with self._lock:
+            self._failures[name] = self._failures.get(name, 0) + 1 if failed else 0
+            self._last[name] = time.monotonic()
+
+    def _left(self, name: str, budget: Budget) -> float:
+        return budget.cool_down - (time.monotonic() - self._last.get(name, 0.0))
+
+
+breaker = Breaker()
+"""The breaker all calls of this process share."""

@@ -1,0 +1,46 @@
+"""A review as reviewers see it, human or agent."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph_retry.records import Attempt, Failure, Issue
+from graph_retry.review.decision import Decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """One open question: what failed, with which params, and what is proposed.
+
+    `value` is the whole payload, of which the other fields are parts. `history` is the ledger so
+    far; it is empty where the call's own state is out of reach (function form, remote graph).
+    """
+
+    review_id: str
+    function_name: str
+    attempt: int
+    error: str
+    failure: Failure
+    issues: list[Issue]
+    params: dict[str, Any]
+    suggested_params: dict[str, Any] | None
+    diff: list[dict[str, Any]]
+    problem: str | None
+    value: dict[str, Any] = field(repr=False)
+    history: list[Attempt] = field(repr=False)
+
+
+Reviewer = Callable[[Review], Decision | Awaitable[Decision | None] | None]
+"""Decides about a review, or returns None to leave it to the next reviewer or a person."""
+
+
+def parts_of(value: dict[str, Any], history: list[Attempt]) -> dict[str, Any]:
+    """Return the fields of a `Review` from its payload."""
+    same = ("review_id", "function_name", "error", "failure", "issues", "params", "diff", "problem")
+    return {
+        **{name: value[name] for name in same},
+        "attempt": value["attempt_count"],
+        "suggested_params": value["suggested_params"],
+        "value": value,
+        "history": history,
+    }
