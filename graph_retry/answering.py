@@ -13,6 +13,7 @@ from langgraph.types import Command, StateSnapshot
 from graph_retry.engine.state import ANSWER, LOOP
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
+from graph_retry.params.jsonlike import is_array
 from graph_retry.records import Attempt
 from graph_retry.review.shown import Review, parts_of
 
@@ -102,7 +103,7 @@ def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
 def _ledger(values: dict[str, Any]) -> list[Attempt]:
     """Find the ledger among state values, whatever its key is called."""
     for value in values.values():
-        records = cast("list[Any]", value if isinstance(value, list) else [])
+        records = value if is_array(value) else []
         if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
             return records
     return []

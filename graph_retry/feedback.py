@@ -7,13 +7,14 @@ Here each feedback replaces the one before, so a tenth retry is no longer than t
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel
 
 from graph_retry.errors import AttemptFailed
+from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated", "none"]
@@ -97,8 +98,8 @@ def _field_of(params: Any) -> str | None:
 
 
 def _get(params: Any, name: str) -> Any:
-    if isinstance(params, dict):
-        return cast("dict[str, Any]", params).get(name)
+    if is_object(params):
+        return params.get(name)
     return getattr(params, name, None)
 
 
@@ -107,7 +108,7 @@ def _with(params: Any, name: str, value: Any) -> Any:
         return params.model_copy(update={name: value})
     if dataclasses.is_dataclass(params) and not isinstance(params, type):
         return dataclasses.replace(params, **{name: value})
-    return {**params, name: value}
+    return {**cast("dict[str, Any]", params), name: value}
 
 
 def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
@@ -158,9 +159,9 @@ def _tame(text: str) -> str:
 
 def _added(place: Any, text: str, answer: str) -> Any:
     """Put feedback behind a prompt, or as turns behind a conversation, in place of earlier one."""
-    if not isinstance(place, list):
+    if not is_array(place):
         return f"{_FEEDBACK.sub('', str(place))}\n\n{text}"
-    messages = list(cast("list[Any]", place))
+    messages = list(place)
     if messages and str(_content(messages[-1])).startswith(_BEGIN):
         messages = messages[:-2]
     said = answer[:500] + (" […]" if len(answer) > 500 else "")
@@ -175,6 +176,6 @@ def _content(message: Any) -> Any:
 
 
 def _plain(place: Any) -> str:
-    if not isinstance(place, list):
+    if not is_array(place):
         return str(place)
-    return "\n".join(str(_content(message)) for message in cast("Sequence[Any]", place))
+    return "\n".join(str(_content(message)) for message in place)

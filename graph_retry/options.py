@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from graph_retry.budget import Budget
 from graph_retry.feedback import FeedbackStrategy, feedback
+from graph_retry.params.jsonlike import is_array
 from graph_retry.records import Attempt, FailureKind
 from graph_retry.repair import RepairLevel
 from graph_retry.review.decision import DECISION_TYPES, DecisionType
@@ -87,7 +88,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: str
-    repair: RepairOption = "standard"
+    repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
     strict: bool = False
     max_attempts: int = Field(default=10, ge=1)
     auto_retries: int = Field(default=0, ge=0)
@@ -109,12 +110,19 @@ class Settings(BaseModel):
     def _listed(cls, given: Any) -> Any:
         if callable(given):
             return (given,)
-        return tuple(cast("list[Any]", given)) if isinstance(given, list) else given
+        return tuple(given) if is_array(given) else given
+
+    @field_validator("repair", mode="before")
+    @classmethod
+    def _paired(cls, given: Any) -> Any:
+        if callable(given):
+            return ("standard", given)
+        return cast("Any", given if isinstance(given, tuple) else (given, None))
 
     @field_validator("feedback", mode="before")
     @classmethod
     def _made(cls, given: Any) -> Any:
-        return feedback(given) if isinstance(given, str) else given
+        return feedback(cast("Any", given)) if isinstance(given, str) else given
 
     @field_validator("keys")
     @classmethod
@@ -124,18 +132,6 @@ class Settings(BaseModel):
             known = ", ".join(StateKeys.__annotations__)
             raise ValueError(f"rename only {known}, each to a name of its own")
         return names
-
-    @property
-    def repair_level(self) -> RepairLevel:
-        """How far the built-in repair goes."""
-        level: Any = self.repair[0] if isinstance(self.repair, tuple) else self.repair
-        return "standard" if callable(level) else level
-
-    @property
-    def repair_function(self) -> Callable[[str], str] | None:
-        """The caller's own repair, which runs after the built-in one."""
-        function: Any = self.repair[1] if isinstance(self.repair, tuple) else self.repair
-        return function if callable(function) else None
 
 
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:

@@ -36,6 +36,12 @@ ACCEPTED = [
     pytest.param([], [], [], id="equal-empty-list"),
     pytest.param([RECORD], [RECORD], [RECORD], id="equal-list-of-records"),
     pytest.param([{"x": 1}], [{"message": "m"}], [{"message": "m"}], id="list-of-other-dicts"),
+    pytest.param(
+        [{"x": 1}],
+        [{"path": "", "message": "m", "row": 1}],
+        [{"path": "", "message": "m", "row": 1}],
+        id="list-of-rows-like-issues",
+    ),
     pytest.param(" a ", "a", "a", id="new-text"),
     pytest.param({"a": 1}, {"ok": True}, {"a": 1}, id="verdict"),
     pytest.param({"a": 1}, {"ok": True, "data": [], "errors": []}, [], id="verdict-with-list"),

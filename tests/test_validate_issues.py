@@ -1,6 +1,7 @@
 """Issue records: bounded in every part, and printed one line each."""
 
 import json
+from collections import deque
 from datetime import date
 from typing import Any
 
@@ -12,8 +13,9 @@ from graph_retry.validate import build_validator, format_issues, wrap_error
 from graph_retry.validate.issues import describe, issue, literal, pointer
 
 DEEP: Any = None
+DEEP_OBJECT: Any = None
 for _ in range(5_000):
-    DEEP = [DEEP]
+    DEEP, DEEP_OBJECT = [DEEP], deque([DEEP_OBJECT])
 
 
 def test_issues_are_numbered():
@@ -64,7 +66,9 @@ def test_a_value_is_described_as_json_with_its_type(value, text):
     assert describe(value) == text
 
 
-@pytest.mark.parametrize("value", ["x" * 10**6, list(range(10**6)), {"k" * 10**6: 1}, DEEP])
+@pytest.mark.parametrize(
+    "value", ["x" * 10**6, list(range(10**6)), {"k" * 10**6: 1}, DEEP, DEEP_OBJECT]
+)
 def test_a_large_value_is_described_briefly(value):
     """At most 200 characters, with the type still to be seen."""
     text = describe(value)

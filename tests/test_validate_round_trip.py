@@ -205,7 +205,7 @@ def test_an_accepted_value_comes_back_from_state(output, value, expected, strict
     [
         (Aliased, {"userId": 1}, {"userId": 1}),
         (TwoAliases, {"uid": 1, "a": [2], "one": 3}, {"user_id": 1, "deep": 2, "either": 3}),
-        (Computed, {"width": 2}, {"width": 2}),
+        (Computed, {"width": "2"}, {"width": 2}),
         (Excluded, {"name": "a", "note": "b"}, {"name": "a", "note": "b"}),
         (Displayed, {"price": "3"}, {"price": "3"}),
         (Point, {"x": 1}, {"x": 1, "tags": []}),
@@ -223,6 +223,32 @@ def test_what_state_shows(output, value, jsonable):
 
     assert same(checked.jsonable, jsonable)
     assert same(validator.rebuild(jsonable), checked.value)
+
+
+def test_a_conversion_is_told_though_state_shows_the_input():
+    """The input stands in for a lossy dump; what was converted in it is still reported."""
+    repairs = build_validator(Displayed).check({"price": "3"}).repairs
+    assert [repair["detail"] for repair in repairs] == ['/price: "3" (str) → 3 (int)']
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (1, True, False),
+        (1, 1.0, False),
+        (NAN, NAN, True),
+        ([1], [1, 2], False),
+        ((1,), (True,), False),
+        ({"a": None}, {"b": None}, False),
+        (Open(x=1, y=1), Open(x=1, y=1), True),
+        (Open(x=1, y=1), Open(x=1, y=True), False),
+        (Point(1), Point(True), False),
+        (Aliased(userId=1), TwoAliases(uid=1, a=[1], one=1), False),
+    ],
+)
+def test_same_means_the_same_types_too(one, other, expected):
+    """What `==` forgives between JSON values is a difference here."""
+    assert same(one, other) is expected
 
 
 @pytest.mark.parametrize(

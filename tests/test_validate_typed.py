@@ -1,19 +1,15 @@
-"""Types: what is converted and told, what strict refuses, and where an issue points."""
+"""Types: what is converted and told, and what is refused without a crash."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langgraph.errors import GraphInterrupt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from graph_retry.validate import build_validator
-from graph_retry.validate.plain import same
 
 
 class Color(Enum):
@@ -28,12 +24,10 @@ class Cat(BaseModel):
 class Dog(BaseModel):
     kind: Literal["dog"]
     age: int
-    toys: int | list[int] = 0
 
 
 class Person(BaseModel):
     age: int = Field(alias="Age")
-    height: float = 1.5
     born: date | None = None
     color: Color = Color.RED
     tags: set[str] = set()
@@ -49,11 +43,6 @@ class Closed(BaseModel):
     a: int = 0
 
 
-def refuse(value: Any) -> Any:
-    """Refuse any value."""
-    raise ValueError("not this one")
-
-
 COERCIONS = [
     pytest.param(int, "30", ['(whole value): "30" (str) → 30 (int)'], id="text-to-int"),
     pytest.param(int, 1.0, ["(whole value): 1.0 (float) → 1 (int)"], id="float-to-int"),
@@ -63,6 +52,13 @@ COERCIONS = [
     pytest.param(Person, {"Age": "30"}, ['/Age: "30" (str) → 30 (int)'], id="by-alias"),
     pytest.param(list[Point], [{"x": "1"}], ['/0/x: "1" (str) → 1 (int)'], id="dataclass"),
     pytest.param(dict[str, int], {"a/b~": "1"}, ['/a~1b~0: "1" (str) → 1 (int)'], id="escaped"),
+    pytest.param(
+        dict[str, Cat | int],
+        {"a": {"kind": "cat", "lives": "7"}},
+        ['/a/lives: "7" (str) → 7 (int)'],
+        id="in-a-member-of-a-union",
+    ),
+    pytest.param(int | float, "1", ['(whole value): "1" (str) → 1 (int)'], id="two-members"),
     pytest.param(set[int], ["2", 1], ['/0: "2" (str) converted'], id="in-a-set"),
     pytest.param(
         list[Cat | Dog],
@@ -121,128 +117,6 @@ def test_many_conversions_are_bounded():
     checked = build_validator(list[int]).check([str(number) for number in range(500)])
     assert checked.value == list(range(500))
     assert len(checked.repairs) == 100
-
-
-Tagged = Annotated[Cat | Dog, Field(discriminator="kind")]
-ISSUES = [
-    pytest.param(int, "x", [("", "int_parsing", "int", '"x" (str)')], id="root"),
-    pytest.param(Person, {}, [("/Age", "missing", "a value", None)], id="missing-by-alias"),
-    pytest.param(Closed, {"b": 1}, [("/b", "extra_forbidden", None, "1 (int)")], id="extra"),
-    pytest.param(
-        dict[str, list[int]],
-        {"a/b": [1, None]},
-        [("/a~1b/1", "int_type", "int", "null")],
-        id="escaped",
-    ),
-    pytest.param(
-        dict[int, int], {"a": 1}, [("/a", "int_parsing", "int", '"a" (str)')], id="dict-key"
-    ),
-    pytest.param(
-        list[Tagged],
-        [{"kind": "dog", "dog": 1, "age": "x"}],
-        [("/0/age", "int_parsing", "int", '"x" (str)')],
-        id="union-tag-that-is-a-key-too",
-    ),
-    pytest.param(
-        list[Tagged],
-        [{"kind": "dog", "age": 1, "toys": ["x"]}],
-        [
-            ("/0/toys", "int_type", "int", '["x"] (list)'),
-            ("/0/toys/0", "int_parsing", "int", '"x" (str)'),
-        ],
-        id="union-in-a-union",
-    ),
-    pytest.param(
-        dict[str, Cat | int],
-        {"int": {"kind": "cat"}},
-        [
-            ("/int/lives", "missing", "a value", None),
-            ("/int", "int_type", "int", '{"kind": "cat"} (dict)'),
-        ],
-        id="member-named-like-a-key",
-    ),
-    pytest.param(
-        Tagged,
-        {"kind": "cow"},
-        [("", "union_tag_invalid", "'cat', 'dog'", '{"kind": "cow"} (dict)')],
-        id="unknown-tag",
-    ),
-    pytest.param(
-        Literal["a", "b"], "c", [("", "literal_error", "'a' or 'b'", '"c" (str)')], id="literal"
-    ),
-    pytest.param(
-        Annotated[int, Field(ge=3)], 1, [("", "greater_than_equal", "ge 3", "1 (int)")], id="limit"
-    ),
-    pytest.param(
-        list[Annotated[str, AfterValidator(refuse)]],
-        ["a"],
-        [("/0", "value_error", None, '"a" (str)')],
-        id="own-validator",
-    ),
-    pytest.param(
-        dict[str, Annotated[int, BeforeValidator(lambda value: value + "!")]],
-        {"a": "b"},
-        [("/a", "int_parsing", "int", '"b!" (str)')],
-        id="own-validator-changed-the-input",
-    ),
-]
-
-
-@pytest.mark.parametrize(("output", "value", "expected"), ISSUES)
-def test_an_issue_points_into_the_data(output, value, expected):
-    """Path, code, expected and received say where and what, whatever pydantic's location is."""
-    issues = build_validator(output).check(value).issues
-    found = [(i["path"], i["code"], i["expected"], i["received"]) for i in issues]
-    assert found == expected
-
-
-def test_a_union_issue_names_the_member():
-    """Two members of a union want different things: each message says whose it is."""
-    issues = build_validator(Cat | Dog).check({"kind": "cat"}).issues
-    assert [issue["message"] for issue in issues] == [
-        "Field required (as Cat)",
-        "Input should be 'dog' (as Dog)",
-        "Field required (as Dog)",
-    ]
-
-
-def resolve(path: str, value: Any) -> Iterator[Any]:
-    """Yield what each part of a JSON Pointer leads to, as far as it leads."""
-    for part in path.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        value = value[int(name)] if isinstance(value, list) else value[name]
-        yield value
-
-
-KEYS = st.sampled_from(["kind", "lives", "age", "toys", "int", "Cat", "dog", "0", "a/b", "~"])
-LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["cat", "dog", "1", "x"])
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**64 - 1)
-TREES = st.recursive(
-    LEAVES, lambda tree: st.lists(tree, max_size=3) | st.dictionaries(KEYS, tree, max_size=4)
-)
-
-
-@given(value=TREES)
-def test_every_path_leads_somewhere(value):
-    """Each issue's path exists in the data, or its last part is what is missing there."""
-    output = dict[str, list[Cat | Dog | int]] | list[Tagged | dict[str, Dog]]
-    for issue in build_validator(output).check(value).issues:
-        parts = issue["path"].count("/")
-        try:
-            found = len(list(resolve(issue["path"], value)))
-        except (KeyError, IndexError):
-            assert issue["code"] == "missing"
-            found = len(list(resolve(issue["path"].rpartition("/")[0], value))) + 1
-        assert found == parts
-
-
-@given(value=TREES | st.lists(NUMBERS | st.text()))
-def test_any_json_is_kept_as_it_is(value):
-    """Where anything is wanted, nothing is changed and nothing is reported."""
-    checked = build_validator(Any).check(value)
-    assert same(checked.value, value)
-    assert same(checked.jsonable, value)
-    assert (checked.issues, checked.repairs) == ([], [])
 
 
 class Tree(BaseModel):

@@ -92,13 +92,12 @@ def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, A
 
 
 def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
-    parsed = parse_output(text, settings.repair_level, complete=complete)
-    if settings.repair_function is None:
+    level, function = settings.repair
+    parsed = parse_output(text, level, complete=complete)
+    if function is None:
         return parsed
-    changed = settings.repair_function(parsed.text)
-    if changed == parsed.text:
-        return parsed
-    return parse_output(changed, settings.repair_level, complete=complete)
+    changed = function(parsed.text)
+    return parsed if changed == parsed.text else parse_output(changed, level, complete=complete)
 
 
 def _syntax_failure(parsed: ParsedOutput) -> Failure:

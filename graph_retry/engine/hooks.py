@@ -1,4 +1,4 @@
-"""Ask hooks for new params: each runs once per attempt, on a copy, and is named if it misbehaves."""
+"""Ask hooks for new params: once per attempt, on a copy, by name if one misbehaves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -62,7 +62,8 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}
         decision = verdict.decision
-        author = f"{author}:{decision['by']}" if decision.get("by") else author
+        by = decision.get("by")
+        author = f"{author}:{by}" if by else author
         emit("review_answered", settings.name, number, decision=decision["type"], author=author)
         note = {
             key: value for key, value in decision.items() if key not in ("params", "output")

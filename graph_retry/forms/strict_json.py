@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
+from graph_retry.params.leaves import cannot_store
+from graph_retry.params.node import OPAQUE
 from graph_retry.params.shape import shape_of
 
 _MAX_DEPTH = 100
@@ -54,23 +55,29 @@ def plain_json(value: Any, depth: int = 0) -> Any:
         >>> plain_json({"due": date(2026, 1, 31), "tags": ("a", "b")})
         {'due': '2026-01-31', 'tags': ['a', 'b']}
     """
-    kind = type(value)
+    kind = _class_of(value)
     if depth > _MAX_DEPTH:
         raise NotJsonError(f"it is nested deeper than {_MAX_DEPTH} levels or contains itself")
     if kind in (list, tuple):
         return [plain_json(each, depth + 1) for each in value]
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value).items()
-        return {_key(key): plain_json(each, depth + 1) for key, each in pairs}
+    if issubclass(kind, dict):
+        return {_key(key): plain_json(each, depth + 1) for key, each in value.items()}
     if kind is float:
         return _finite(value)
     if kind is int:
         return _whole(value)
     try:
-        return shape_of(value).json
+        shape = shape_of(value)
     except Exception as error:  # noqa: BLE001  an object's own methods may raise anything
         why = getattr(error, "reason", f"cannot be read ({type(error).__name__})")
         raise NotJsonError(f"a value in it {why}") from None
+    if shape.node and any(tag == OPAQUE for _, tag in shape.node.flat()):
+        raise NotJsonError(f"a value in it {cannot_store(value)}")
+    return shape.json
+
+
+def _class_of(value: object) -> type:
+    return type(value)
 
 
 def _key(key: Any) -> str:

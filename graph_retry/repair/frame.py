@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from graph_retry.repair.report import Edit
 
 CLOSE = {"{": "}", "[": "]", "(": ")"}
-MOST_PLACES = 4
+MOST_PLACES = 6
 
 
 @dataclass(slots=True)
@@ -33,14 +33,16 @@ class Frame:
 
         The other places that would do come along, so that a choice between them is noticed.
         """
+        close = CLOSE[self.kind]
         if self.end < 0:
             return ()
-        close = CLOSE[self.kind]
+        if self.text[self.end - 1] == close and self.text[: self.end - 1].rstrip()[-1:] == self.kind:
+            return ()  # what is empty may be the remains of a value
         edits = [Edit(self.end, 0, close)]
         child = self.inner
         while child is not None and len(edits) < MOST_PLACES:
             if len(child.starts) > 1 and not child.aligned():
-                edits.append(Edit(child.first_comma, 0, close))
+                edits += (Edit(child.first_comma, 0, close), Edit(child.comma, 0, close))
             if child.kind == "[":
                 edits.append(Edit(child.start, 1, ""))
             child = child.inner

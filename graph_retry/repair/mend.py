@@ -76,10 +76,31 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
 
 
 def _without_extra_braces(text: str, document: Document) -> Document:
-    """Leave out closing braces after a whole document: nothing could have opened them."""
+    """Leave out closing braces after a whole document, unless an earlier one may be the extra."""
     match = _EXTRA_BRACES.match(text, document.end)
     if match is None or STRAY.match(text, match.end()):
         return document
+    appended = "\n" in match[0] and "\n" not in text[document.start : document.end]
+    if _shifted(document.value) and not appended and not _in_line(text, document):
+        message = "One of several closing braces is too many."
+        raise Unreadable("ambiguous", document.end, message)
     detail = "closing braces too many left out"
     repair = Repair(kind="extra_closer", position=document.end, grade="assumed", detail=detail)
     return replace(document, end=match.end(), repairs=[*document.repairs, repair])
+
+
+def _shifted(value: Any) -> bool:
+    """Tell whether some closing brace inside `value` could be left out instead of the last one."""
+    while isinstance(value, dict) and value:
+        *others, last = value.values()
+        if any(isinstance(other, dict) and other for other in others):
+            return True
+        value = last
+    return False
+
+
+def _in_line(text: str, document: Document) -> bool:
+    """Tell whether the last bracket starts a line that is indented like the first one's."""
+    opening = text[text.rfind("\n", 0, document.start) + 1 : document.start]
+    line = text[text.rfind("\n", 0, document.end) + 1 : document.end - 1]
+    return "\n" in document.json and not line.strip() and line == opening[: len(line)]

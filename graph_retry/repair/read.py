@@ -34,6 +34,7 @@ class Reader:
         self._strings = StringReader(text, self.notes, careful=careful)
         self._closed: Frame | None = None
         self._loose_end = -1
+        self._doubled: bool | None = None
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
@@ -116,6 +117,11 @@ class Reader:
         text, notes = self.text, self.notes
         result: dict[str, Any] = {}
         doubled = text.startswith("{", frame.start + 1)
+        if self._doubled is None:
+            self._doubled = doubled
+        elif doubled and not self._doubled:
+            edits = (Edit(frame.start, 1, ""), Edit(frame.start, 1, "["))
+            raise Unreadable("syntax", frame.start, "A key should stand here.", edits)
         at = self._skip(frame.start + 1 + doubled)
         while True:
             char = char_at(text, at)
@@ -174,7 +180,8 @@ class Reader:
         if match := _HALF_KEY.match(text, at):
             edits = (Edit(at, 0, match[0][-1]),)
         elif char in {"{", "]"}:
-            edits = (*frame.unclosed(), Edit(at, 1, ""))
+            edits = frame.unclosed()
+            edits += (Edit(at, 1, ""),) if edits else ()
         else:
             edits = frame.unopened()
         raise Unreadable("syntax", at, "A key should stand here.", edits)

@@ -30,7 +30,7 @@ _UNSAYING = frozenset(
 _WORD = re.compile(r"[^\W\d_][\w'’@&!?\- ]*(?:\.(?=\s|\Z)[\w'’@&!?\- ]*)*")
 _ADDRESS = re.compile(r"https?://[^\s,\"'{}\[\]()\\<>]+(?=\s*(?:[,}\]]|\n))|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
-_REPEATED = re.compile(r"(?:true|false|null|none|nan|infinity)+")
+_LITERAL_FIRST = re.compile(r"(?:true|false|null|none|nan|infinity)+(?![^\W\d_])")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
@@ -90,7 +90,7 @@ def read_scalar(
         careful
         or not (word or _DATE.match(token))
         or first in _UNSAYING
-        or _REPEATED.fullmatch(first)
+        or _LITERAL_FIRST.match(first)
         or text[end : end + 1] in {"(", "<", "\\", "="}
     ):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")

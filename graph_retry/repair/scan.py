@@ -73,7 +73,7 @@ def skip(text: str, position: int, notes: Notes) -> int:
 _OPEN_END = rf"\Z|//|/\*|#|<!--|```|~~~|</|<\||\.\.|…|[:：=＝]|[\]}}）)］｝]|\+{SPACE}{QUOTE}"
 # A comma before a word that is no key belongs to a sentence.
 _SENTENCE = rf"[^\W\d][\w$.\-' ]*+[\"”]?{SPACE}(?![:：=＝\w$.\-' \"”])"
-_CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］]|\Z|```|~~~|//|#|/\*))"
+_CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］]|\Z|```|~~~|//|#|/\*|[<;)])|\s+[A-Z])"
 
 # What may follow the closing quote, by the slot the string stands in.
 FOLLOW = {

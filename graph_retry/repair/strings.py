@@ -189,8 +189,11 @@ class StringReader:
 
     def _before_each(self, low: int, high: int, quote: str) -> tuple[Edit, ...]:
         """Suggest a quote before each of the closing brackets (and the comma) ahead of `high`."""
-        tail = low + len(self.text[low:high].rstrip(_CLOSING))
-        if self.text[tail - 1] in "\"'\\":
+        inside, line, _ = self.text[low:high].partition("\n")
+        if line:
+            return (Edit(low + len(inside.rstrip(" \t\r,")), 0, quote),)
+        tail = low + len(inside.rstrip(_CLOSING))
+        if self.text[tail - 1] in "\"'\\" or ("," in inside and "]" in self.text[tail:high]):
             return ()
         brackets = [place for place in range(tail, high) if self.text[place] in "}]"][:6]
         return tuple(Edit(place, 0, quote) for place in [*brackets, high])

@@ -79,7 +79,7 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
     schema: dict[str, Any] = {"type": wanted} if wanted else {}
     if required:
         schema["required"] = list(required)
-    return _schema_validator(schema, "heuristic")
+    return _schema_validator(schema, f"JSON {wanted or 'value'}")
 
 
 def _schema_validator(schema: dict[str, Any], name: str | None = None) -> Validator:

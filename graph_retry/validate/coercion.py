@@ -28,7 +28,7 @@ def coercions(refusal: ValidationError, given: Any, validated: Any) -> list[Repa
         after = _at(validated, path)
         place = pointer(path)
         # No container is converted: it is one of several union members that did not fit.
-        if place in found or before is ABSENT or is_dict(before) or is_list(before):
+        if before is ABSENT or is_dict(before) or is_list(before):
             continue
         if after is not ABSENT and same(before, to_jsonable_python(after, fallback=str)):
             continue

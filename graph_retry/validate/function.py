@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from graph_retry.callables import name_of
 from graph_retry.records import Issue
 from graph_retry.validate.caught import attempt
 from graph_retry.validate.issues import REFUSED, cut, describe, issue
@@ -37,7 +38,7 @@ class FunctionValidator:
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         """Refuse a function that cannot be called with one value and give its answer at once."""
-        self.name = cut(getattr(function, "__name__", type(function).__name__), 80)
+        self.name = cut(name_of(function, "value"), 80)
         call = getattr(function, "__call__", None)  # noqa: B004 (an instance's own method)
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
             raise TypeError(f"`output` validator `{self.name}` is async; pass a plain function")

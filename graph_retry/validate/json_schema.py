@@ -47,7 +47,7 @@ class SchemaValidator:
                 f"{problem['message']} ({problem['received']})"
             )
         self.schema: dict[str, Any] | None = copy.deepcopy(schema)
-        self.name = cut(name or str(schema.get("title") or "JSON Schema"), 80)
+        self.name = cut(name or str(schema.get("title") or "JSON value"), 80)
         draft = _draft(schema.get("$schema", DEFAULT_DRAFT))
         # The draft is settled; left in, `$schema` would bring the unextended draft class back.
         document = {key: value for key, value in self.schema.items() if key != "$schema"}

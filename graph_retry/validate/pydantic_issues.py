@@ -30,12 +30,11 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
 def real_path(error: ErrorDetails, root: Any) -> list[int | str]:
     """Find the parts of an error's location that lead through `root` to the input it names."""
     loc, missing = error["loc"], _is_missing(error)
-    steps = loc[:-1] if missing else loc
-    path = _walk(steps, root, error["input"], set())
+    path = _walk(loc, root, error["input"], set())
     if path is None:
         # The input was made by someone's validator and is nowhere in the data.
         path, node = list[int | str](), root
-        for part in steps:
+        for part in loc:
             if (child := child_of(node, part)) is not ABSENT:
                 path, node = [*path, part], child
     return [*path, loc[-1]] if missing else path

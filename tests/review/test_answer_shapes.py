@@ -164,7 +164,7 @@ REFUSED: list[tuple[Any, str]] = [
     ([{"type": "response", "args": '{"type": "approve", "attempt": 1}'}], "for attempt 1"),
     ({"type": "edit", "params": {"temperature": object()}}, "which cannot be stored"),
     ({1: "approve"}, "is not text"),
-    ({"type": "respond", "output": 2**70}, "beyond 64 bits"),
+    ({"type": "respond", "output": [object()]}, "which cannot be stored"),
     ({"type": "reject", "message": "\ud800"}, "lone surrogate"),
 ]
 
