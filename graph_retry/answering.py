@@ -7,6 +7,7 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel import Pregel
 from langgraph.types import Command, StateSnapshot
 
@@ -76,14 +77,17 @@ def _find(graph: Any, config: RunnableConfig) -> Flow[list[PendingReview]]:
         if value.get("type") != "llm_intervention":
             continue
         call = calls.get(question.id)
-        if call is not None and call.values.get(ANSWER) is not None:
+        values = call.values if call else (yield from _saved_call(graph, config, value))
+        # LangGraph shows a question until its node has ended: an answered one while its answer
+        # is applied, too, and after a crash on the way.
+        if values is not None and not _is_open(values, value["review_id"]):
             continue
         review = PendingReview(
             interrupt_id=question.id,
             graph=graph,
             config=config,
             call_config=None if call is None else call.config,
-            **parts_of(value, [] if call is None else _ledger(call.values)),
+            **parts_of(value, _ledger(values or {})),
         )
         reviews.append(review)
     return reviews
@@ -98,6 +102,24 @@ def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
                 yield question.id, inner
         elif inner is not snapshot:
             yield from _calls(inner)
+
+
+def _saved_call(
+    graph: Any, config: RunnableConfig, value: dict[str, Any]
+) -> Flow[dict[str, Any] | None]:
+    """Read a function-form call's state, which the graph itself does not show."""
+    saver = graph.checkpointer if isinstance(graph, Pregel) else None
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    thread_id = config.get("configurable", {}).get("thread_id")
+    place = {"thread_id": thread_id, "checkpoint_ns": value["checkpoint_ns"]}
+    saved: CheckpointTuple | None = yield Ask(saver, "get_tuple", ({"configurable": place},))
+    return None if saved is None else saved.checkpoint["channel_values"]
+
+
+def _is_open(values: Mapping[str, Any], review_id: str) -> bool:
+    asked = (values.get(LOOP) or {}).get("review")
+    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
 
 
 def _ledger(values: dict[str, Any]) -> list[Attempt]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, Failure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +81,12 @@ class Breaker:
                 f"{left:.0f} s unless a reviewer decides to"
             )
 
-    def note(self, name: str, *, failed: bool) -> None:
-        """Count the end of an attempt."""
+    def note(self, name: str, failure: Failure | None) -> None:
+        """Count the end of an attempt; one that made no call says nothing about the model."""
+        if failure is not None and failure["type"] == CircuitOpenError.__name__:
+            return
         with self._lock:
-            self._failures[name] = self._failures.get(name, 0) + 1 if failed else 0
+            self._failures[name] = self._failures.get(name, 0) + 1 if failure else 0
             self._last[name] = time.monotonic()
 
     def _left(self, name: str, budget: Budget) -> float:

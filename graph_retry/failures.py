@@ -1,5 +1,6 @@
 """Which kind of failure an exception or a finish reason is."""
 
+import re
 from typing import Any, Literal
 
 from langchain_core.exceptions import ModelError, OutputParserException
@@ -34,6 +35,9 @@ _STATUS_KINDS: dict[int, FailureKind] = {
     425: "transient",
     429: "transient",
 }
+# The clients' own classes (httpx, openai, anthropic, requests, …) share names, not ancestors.
+_TRANSPORT = re.compile(r"(?:Timeout|Connection|Transport|Network)(?:Error|Exception)?\b")
+_DENIED = re.compile(r"(?:Authentication|Permission(?:Denied)?)Error\b")
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist"})
 _STOPPED = frozenset({"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"})
@@ -105,11 +109,14 @@ def _kind(error: Exception) -> FailureKind:
         if status >= 500:
             return "transient"
         return _STATUS_KINDS.get(status, "rejected_input")
-    if isinstance(error, ModelError):
-        return "transient" if error.is_retryable else "rejected_input"
-    if isinstance(error, TimeoutError | ConnectionError | CircuitOpenError):
+    if isinstance(error, CircuitOpenError):
+        return "permanent"
+    if isinstance(error, ModelError) and error.is_retryable:
         return "transient"
-    return "rejected_input"
+    names = " ".join(cls.__name__ for cls in type(error).__mro__)
+    if _DENIED.search(names):
+        return "permanent"
+    return "transient" if _TRANSPORT.search(names) else "rejected_input"
 
 
 def _status(error: Exception) -> int | None:

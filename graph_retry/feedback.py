@@ -4,34 +4,18 @@ The loop is the one of instructor, llm-retry and agentcast: errors go back into 
 Here each feedback replaces the one before, so a tenth retry is no longer than the first.
 """
 
-import dataclasses
 import json
-import re
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, cast
-
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from pydantic import BaseModel
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
 
 from graph_retry.errors import AttemptFailed
-from graph_retry.params.jsonlike import is_array, is_object
-from graph_retry.records import Issue
+from graph_retry.params.prompt import Prompt, content_of, plain_text, turns
+from graph_retry.quoting import FEEDBACK, fenced, framed, issue_line, unframed
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated", "none"]
 
-_BEGIN, _END = "[feedback on your last answer]", "[end of feedback]"
-_FEEDBACK = re.compile(rf"\n*{re.escape(_BEGIN)}.*{re.escape(_END)}", re.DOTALL)
 _KINDS = ("invalid_syntax", "invalid_schema", "truncated")
 _QUOTED = {"full": 20_000, "truncated": 500, "errors_only": 0}
-_HINTS = {
-    "missing": "add this field",
-    "required": "add this field",
-    "extra_forbidden": "leave this field out",
-    "additionalProperties": "leave this field out",
-    "enum": "use one of the expected values",
-    "literal_error": "use one of the expected values",
-    "invalid_json": "close every bracket and quote, and write nothing around the JSON",
-}
 
 
 def feedback(
@@ -73,42 +57,26 @@ def feedback(
     def tell(error: AttemptFailed, attempt: int, params: Any) -> Any:
         if strategy == "none" or error.kind not in _KINDS:
             return None
-        name = field or _field_of(params)
-        place = params if name is None else _get(params, name)
-        for text in _texts(error, strategy, with_schema=schema and attempt == 1):
-            added = _added(place, text, error.raw_output or "")
-            if measure(_plain(added)) <= limit:
-                return added if name is None else _with(params, name, added)
-        return None
+        texts = _texts(error, strategy, with_schema=schema and attempt == 1)
+        return told(Prompt(params, field), texts, error.raw_output, limit, measure)
 
     tell.__name__ = tell.__qualname__ = "feedback"
     return tell
 
 
-def _field_of(params: Any) -> str | None:
-    if isinstance(params, str):
-        return None
-    for name in ("messages", "prompt"):
-        if _get(params, name) is not None:
-            return name
-    raise ValueError(
-        "feedback found no `messages` or `prompt` in the params: name the field to write to, "
-        "e.g. `feedback=feedback(field='instructions')`."
-    )
-
-
-def _get(params: Any, name: str) -> Any:
-    if is_object(params):
-        return params.get(name)
-    return getattr(params, name, None)
-
-
-def _with(params: Any, name: str, value: Any) -> Any:
-    if isinstance(params, BaseModel):
-        return params.model_copy(update={name: value})
-    if dataclasses.is_dataclass(params) and not isinstance(params, type):
-        return dataclasses.replace(params, **{name: value})
-    return {**cast("dict[str, Any]", params), name: value}
+def told(
+    prompt: Prompt,
+    texts: Iterable[str],
+    answer: str | None,
+    limit: int,
+    measure: Callable[[str], int],
+) -> Any:
+    """Return the params with the first text that fits in the place of earlier feedback, or None."""
+    for text in texts:
+        added = _added(prompt.value, text, answer or "")
+        if measure(plain_text(added)) <= limit:
+            return prompt.replaced(added)
+    return None
 
 
 def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
@@ -121,61 +89,32 @@ def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterato
 
 
 def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) -> str:
-    lines = [_BEGIN]
+    lines: list[str] = []
     if quoted and error.raw_output:
-        lines += ["Your answer was (quoted as data):", _fenced(error.raw_output[:quoted])]
-    lines += [f"{n}. {_line(issue)}" for n, issue in enumerate(error.issues[:issues], start=1)]
-    if len(error.issues) > issues:
-        lines.append(f"… and {len(error.issues) - issues} more.")
+        lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
+    lines += issue_lines(error, issues)
     if error.kind == "truncated":
         lines.append("It was cut off before its end: be shorter.")
     if with_schema and error.output_schema:
-        lines += ["It must fit this JSON Schema:", _fenced(json.dumps(error.output_schema))]
+        lines += ["It must fit this JSON Schema:", fenced(json.dumps(error.output_schema))]
     lines.append(
         "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
     )
-    return "\n".join([*lines, _END])
+    return framed(FEEDBACK, lines)
 
 
-def _line(issue: Issue) -> str:
-    """Write an issue; whatever the model wrote is cut to one short line."""
-    details = [f"{name}: {issue[name]}" for name in ("expected", "received") if issue[name]]
-    hint = _HINTS.get(issue["code"])
-    told = f" ({'; '.join(details)})" if details else ""
-    text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{told}"
-    return _tame(" ".join(text.split())[:400]) + (f"; {hint}" if hint else "")
+def issue_lines(error: AttemptFailed, most: int = 20) -> list[str]:
+    """Number what was wrong, one line each."""
+    lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(error.issues[:most], start=1)]
+    more = len(error.issues) - most
+    return [*lines, f"… and {more} more."] if more > 0 else lines
 
 
-def _fenced(text: str) -> str:
-    """Fence a text with more backticks than it contains, so that it cannot end its quotation."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{_tame(text)}\n{fence}"
-
-
-def _tame(text: str) -> str:
-    return text.replace(_BEGIN, "[…]").replace(_END, "[…]")
-
-
-def _added(place: Any, text: str, answer: str) -> Any:
+def _added(prompt: str | list[Any], text: str, answer: str) -> str | list[Any]:
     """Put feedback behind a prompt, or as turns behind a conversation, in place of earlier one."""
-    if not is_array(place):
-        return f"{_FEEDBACK.sub('', str(place))}\n\n{text}"
-    messages = list(place)
-    if messages and str(_content(messages[-1])).startswith(_BEGIN):
-        messages = messages[:-2]
-    said = answer[:500] + (" […]" if len(answer) > 500 else "")
-    if messages and isinstance(messages[0], BaseMessage):
-        return [*messages, AIMessage(said), HumanMessage(text)]
-    turns = (("assistant", said), ("user", text))
-    return [*messages, *({"role": role, "content": content} for role, content in turns)]
-
-
-def _content(message: Any) -> Any:
-    return message.content if isinstance(message, BaseMessage) else _get(message, "content")
-
-
-def _plain(place: Any) -> str:
-    if not is_array(place):
-        return str(place)
-    return "\n".join(str(_content(message)) for message in place)
+    if isinstance(prompt, str):
+        return f"{unframed(FEEDBACK, prompt)}\n\n{text}"
+    if prompt and str(content_of(prompt[-1])).startswith(FEEDBACK.begin):
+        prompt = prompt[:-2]
+    said = (answer[:500] or "(no text)") + (" […]" if len(answer) > 500 else "")
+    return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]

@@ -74,34 +74,34 @@ def drive(flow: Flow[T]) -> T:
     Raises:
         AsyncUnderSyncError: If a function of the user's turns out to be async.
     """
-    resume: Callable[[], Effect] = lambda: next(flow)  # noqa: E731
-    while True:
-        try:
-            effect = resume()
-        except StopIteration as stop:
-            return cast("T", stop.value)
-        try:
-            result = _perform(effect)
-        except Exception as error:  # noqa: BLE001 - the flow raises what it does not know
-            resume = _throwing(flow, error)
-        else:
-            resume = _sending(flow, result)
+    send, value = cast("Callable[[Any], Effect]", flow.send), None
+    try:
+        while True:
+            effect = send(value)
+            try:
+                send, value = flow.send, _perform(effect)
+            except Exception as error:  # noqa: BLE001 - the flow raises what it does not know
+                send, value = flow.throw, error
+    except StopIteration as stop:
+        return cast("T", stop.value)
+    finally:
+        flow.close()  # also after Ctrl-C or a cancellation, so that the flow can let go of a lock
 
 
 async def adrive(flow: Flow[T]) -> T:
     """Run a flow to its end on the event loop; sync functions run in a worker thread."""
-    resume: Callable[[], Effect] = lambda: next(flow)  # noqa: E731
-    while True:
-        try:
-            effect = resume()
-        except StopIteration as stop:
-            return cast("T", stop.value)
-        try:
-            result = await _aperform(effect)
-        except Exception as error:  # noqa: BLE001 - the flow raises what it does not know
-            resume = _throwing(flow, error)
-        else:
-            resume = _sending(flow, result)
+    send, value = cast("Callable[[Any], Effect]", flow.send), None
+    try:
+        while True:
+            effect = send(value)
+            try:
+                send, value = flow.send, await _aperform(effect)
+            except Exception as error:  # noqa: BLE001 - the flow raises what it does not know
+                send, value = flow.throw, error
+    except StopIteration as stop:
+        return cast("T", stop.value)
+    finally:
+        flow.close()
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -124,14 +124,6 @@ class Step(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
         return await adrive(self._flow(input))
-
-
-def _sending(flow: Flow[Any], result: Any) -> Callable[[], Effect]:
-    return lambda: flow.send(result)
-
-
-def _throwing(flow: Flow[Any], error: Exception) -> Callable[[], Effect]:
-    return lambda: flow.throw(error)
 
 
 def _as_task(effect: Durable) -> Any:

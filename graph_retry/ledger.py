@@ -46,6 +46,19 @@ def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded
     return Encoded(view, types)
 
 
+def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
+    """Return the value an attempt's output stands for, before validation.
+
+    Raises:
+        ValueError: If its output is not JSON, and not wanted `as_text` either.
+    """
+    raw = attempt["raw"] or {}
+    if attempt["parsed"] is not None or "value" in raw:
+        return (attempt["parsed"] or raw)["value"]
+    text: str = (attempt["repaired"] or raw).get("text", "")
+    return text if as_text else json.loads(text)
+
+
 def open_attempt(
     attempts: Sequence[Attempt],
     params: Encoded,
@@ -69,6 +82,7 @@ def open_attempt(
         "raw": None,
         "repaired": None,
         "repairs": [],
+        "lossless": None,
         "parsed": None,
         "issues": [],
         "failure": None,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
+from langchain_core.runnables import Runnable
 from langgraph.types import RetryPolicy
 from pydantic import (
     BaseModel,
@@ -16,6 +17,7 @@ from typing_extensions import TypedDict
 
 from graph_retry.budget import Budget
 from graph_retry.feedback import FeedbackStrategy, feedback
+from graph_retry.lessons import Lessons
 from graph_retry.params.jsonlike import is_array
 from graph_retry.records import Attempt, FailureKind
 from graph_retry.repair import RepairLevel
@@ -32,6 +34,7 @@ class StateKeys(TypedDict, total=False):
     output: str
     status: str
     attempts: str
+    lessons: str
 
 
 class RetryOptions(TypedDict, total=False):
@@ -52,15 +55,16 @@ class RetryOptions(TypedDict, total=False):
     classify: A function of an exception that names its failure kind, or None for the default.
     feedback: A hook that tells the model what was wrong, on top of what `on_retry` hooks change:
         a strategy of `graph_retry.feedback.feedback`, or any hook (default None).
-    reviewer: Functions `review -> decision | None`, asked in order before a person is.
+    reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person.
     budget: What automation may spend before a reviewer is asked (default None: no limit).
+    lessons: How this call learns from other steps, a `graph_retry.lessons.Lessons` (default None).
     on_attempt: Called once with each finished attempt's record.
     name: What reviews, events and records call this step (default: the function's name).
     on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
         `end` with that status (default of the node form, and only there).
     allowed_decisions: Decisions a reviewer may take (default all four).
     locked: Params fields no reviewer may edit.
-    keys: Other names for the state keys `params`, `output`, `status`, `attempts` (node form only).
+    keys: Other names for the state keys of `StateKeys` (node form only).
     """
 
     repair: RepairOption
@@ -74,6 +78,7 @@ class RetryOptions(TypedDict, total=False):
     feedback: FeedbackStrategy | Callable[..., Any]
     reviewer: Reviewer | Sequence[Reviewer]
     budget: Budget
+    lessons: Lessons
     on_attempt: Callable[[Attempt], Any]
     name: str
     on_cancel: Literal["raise", "end"]
@@ -97,8 +102,9 @@ class Settings(BaseModel):
     timeout: float | None = Field(default=None, gt=0)
     classify: Callable[[Exception], FailureKind | None] = lambda _: None
     feedback: Callable[..., Any] | None = None
-    reviewer: tuple[Reviewer, ...] = ()
+    reviewer: tuple[InstanceOf[Runnable[Any, Any]] | Callable[..., Any], ...] = ()
     budget: InstanceOf[Budget] | None = None
+    lessons: InstanceOf[Lessons] | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
     on_cancel: Literal["raise", "end"]
     allowed_decisions: tuple[DecisionType, ...] = Field(default=DECISION_TYPES, min_length=1)
@@ -108,9 +114,9 @@ class Settings(BaseModel):
     @field_validator("allowed_decisions", "locked", "reviewer", mode="before")
     @classmethod
     def _listed(cls, given: Any) -> Any:
-        if callable(given):
+        if callable(given) or isinstance(given, Runnable):
             return (given,)
-        return tuple(given) if is_array(given) else given
+        return cast("Any", tuple(given) if is_array(given) else given)
 
     @field_validator("repair", mode="before")
     @classmethod

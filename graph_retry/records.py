@@ -63,7 +63,8 @@ class Attempt(TypedDict):
     params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, ….
 
     `raw` is what the call returned: `{"text": …}`, or `{"value": …}` for structured results.
-    `repaired` is the JSON text repair made of it, where that differs; `parsed` is the value handed
+    `repaired` is the JSON text repair made of it, where that differs; `repairs` says how it was
+    read, and `lossless` whether without guessing (None for what was no JSON text). `parsed` is the value handed
     to validation, where it is not simply what `repaired` (or `raw`) holds. `decision` is what a
     reviewer decided after this attempt failed.
 
@@ -80,6 +81,7 @@ class Attempt(TypedDict):
     raw: dict[str, Any] | None
     repaired: dict[str, Any] | None
     repairs: list[Repair]
+    lossless: bool | None
     parsed: dict[str, Any] | None
     issues: list[Issue]
     failure: Failure | None

@@ -1,7 +1,7 @@
 """Read an invoice from a chat message; when the model gets it wrong, a person is asked.
 
 The model is a script that needs no key. It copies totals and dates as they stand unless the prompt
-asks for a format, and `small` has quota for one request only.
+asks for a format. `small` has quota for one request only, `large` is chatty.
 """
 
 import json
@@ -64,7 +64,8 @@ def ask_script(params: Extraction, context: AttemptContext) -> str:
         read |= {"total": float(found["total"].replace(",", "")), "due_date": due.isoformat()}
     else:
         read |= {"total": f"EUR {found['total']}", "due_date": found["due"]}
-    return json.dumps(read)
+    text = json.dumps(read)
+    return text if params.model == "small" else f"Here it is:\n```json\n{text}\n```"
 
 
 def revise(error: AttemptFailed, attempt: int, params: Extraction) -> Extraction | None:

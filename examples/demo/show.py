@@ -54,6 +54,10 @@ def show_ledger(screen: Screen, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts
     ]
     screen.table(("attempt", "status", "what changed", "author", "failure", "decision"), rows)
+    for attempt in attempts:
+        if attempt["repairs"]:
+            kinds = ", ".join(repair["kind"] for repair in attempt["repairs"])
+            screen.say(f"Repaired in attempt {attempt['number']}: {kinds}.", "quiet")
 
 
 def _changes(attempt: Attempt) -> str:

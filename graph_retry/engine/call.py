@@ -17,7 +17,7 @@ from graph_retry.callables import AttemptContext, name_of
 from graph_retry.engine.events import emit
 from graph_retry.engine.finish import finished
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.state import ANSWER, LOOP, Loop, fresh_loop, loop_of
+from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_loop, loop_of
 from graph_retry.engine.stored import store
 from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
@@ -47,7 +47,7 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
             params,
             author=loop["author"],
             reason=loop["reason"],
-            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
             idempotency_key=_idempotency_key(len(attempts) + 1, params),
         )
         number = record["number"]
@@ -66,7 +66,7 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         elif plan.validator is None:
             record["status"], loop["next"] = "succeeded", "end"
             update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
-            yield from finished(plan, record)
+            update |= yield from finished(plan, record)
         else:
             loop["next"] = "repair"
         added: Any = [record]
@@ -89,9 +89,8 @@ def _position(
 
 
 def _idempotency_key(number: int, params: Encoded) -> str:
-    configurable = get_config().get("configurable", {})
-    namespace = str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
-    return digest(configurable.get("thread_id"), namespace, number, params.view, params.types)
+    thread_id = get_config().get("configurable", {}).get("thread_id")
+    return digest(thread_id, call_namespace(), number, params.view, params.types)
 
 
 class _TryAgainError(Exception):

@@ -1,6 +1,5 @@
 """The `repair` and `validate` steps: from raw output to a value the caller asked for."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +8,9 @@ from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import LOOP, loop_of
 from graph_retry.failures import finish_kind, is_complete
 from graph_retry.flow import Flow
+from graph_retry.ledger import parsed_value
 from graph_retry.options import Settings
+from graph_retry.patching import patched
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 from graph_retry.repair import ParsedOutput, parse_output
 from graph_retry.validate import Validator, format_issues
@@ -28,13 +29,14 @@ def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             "number": record["number"],
             "repaired": None,
             "repairs": [],
+            "lossless": None,
             "failure": None,
             "issues": [],
         }
         raw = record["raw"] or {}
         if "text" in raw and not (plan.validator and plan.validator.wants_text):
             parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
-            update["repairs"] = list(parsed.repairs)
+            update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
             if parsed.failure is not None:
                 update["failure"] = _syntax_failure(parsed)
                 update["issues"] = [_syntax_issue(parsed)]
@@ -55,9 +57,12 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
         validator = plan.validator
         if validator is None or record["failure"] is not None:
             return _failed(loop, keys["attempts"], {"number": record["number"]})
-        checked = validator.check(parsed_value(record, validator))
+        value = parsed_value(record, as_text=validator.wants_text)
+        parsed = patched(state[keys["attempts"]], value) or record["parsed"]
+        checked = validator.check(value if parsed is None else parsed["value"])
         update: dict[str, Any] = {
             "number": record["number"],
+            "parsed": parsed,
             "issues": checked.issues,
             "repairs": [*record["repairs"], *checked.repairs],
         }
@@ -65,8 +70,8 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
             update["failure"] = _schema_failure(record, validator, checked.issues)
             return _failed(loop, keys["attempts"], update)
         update["status"] = "succeeded"
-        yield from finished(plan, {**record, **update})  # type: ignore[typeddict-item]
-        return {
+        learned = yield from finished(plan, {**record, **update})  # type: ignore[typeddict-item]
+        return learned | {
             LOOP: {**loop, "next": "end"},
             keys["attempts"]: [update],
             keys["output"]: checked.jsonable,
@@ -74,17 +79,6 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
         }
 
     return flow
-
-
-def parsed_value(record: Attempt, validator: Validator) -> Any:
-    """Return the value an attempt's output stands for, before validation."""
-    if record["parsed"] is not None:
-        return record["parsed"]["value"]
-    raw = record["raw"] or {}
-    if "value" in raw:
-        return raw["value"]
-    text: str = (record["repaired"] or raw).get("text", "")
-    return text if validator.wants_text else json.loads(text)
 
 
 def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Report a finished attempt, once."""
+"""What happens once when an attempt is finished."""
 
 from typing import Any
 
@@ -7,19 +7,32 @@ from graph_retry.callables import name_of
 from graph_retry.engine.events import emit
 from graph_retry.engine.plan import Plan
 from graph_retry.flow import Durable, Flow, Run
+from graph_retry.lessons import lessons_of
+from graph_retry.metrics import tracer, write_span
 from graph_retry.records import Attempt
 
 
-def finished(plan: Plan[Any], record: Attempt) -> Flow[None]:
-    """Emit the event and call `on_attempt`, whose finished run is not repeated after a crash."""
-    name = plan.settings.name
+def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
+    """Report the attempt, where anybody listens, and return what it teaches as a state update.
+
+    A report that is done is not repeated when the step around it runs again.
+    """
+    settings, name = plan.settings, plan.settings.name
     emit("attempt_finished", name, record["number"], status=record["status"])
-    breaker.note(name, failed=record["status"] == "failed")
-    on_attempt = plan.settings.on_attempt
-    if on_attempt is None:
-        return
+    on_attempt, spans, lessons = settings.on_attempt, tracer(), settings.lessons
+    learned = lessons_of(name, [record]) if lessons else []
 
     def report() -> Flow[None]:
-        yield Run(on_attempt, (record,))
+        if on_attempt is not None:
+            yield Run(on_attempt, (record,))
+        if lessons is not None:
+            yield from lessons.remembered(learned)
+        if spans is not None:
+            write_span(spans, name, record)
+        if settings.budget is not None:
+            breaker.note(name, record["failure"])
 
-    yield Durable(f"{name}:{name_of(on_attempt, 'on_attempt')}#{record['number']}", report)
+    listener = "breaker" if on_attempt is None else name_of(on_attempt, "on_attempt")
+    if on_attempt or lessons or spans or settings.budget:
+        yield Durable(f"{name}:{listener}#{record['number']}", report)
+    return {settings.keys["lessons"]: learned} if lessons else {}

@@ -10,6 +10,7 @@ from graph_retry.engine.call import call_step
 from graph_retry.engine.check import repair_step, validate_step
 from graph_retry.engine.ending import give_up_step
 from graph_retry.engine.plan import Plan
+from graph_retry.engine.recall import recall_step
 from graph_retry.engine.review import review_step
 from graph_retry.engine.revise import revise_step
 from graph_retry.engine.state import ANSWER, loop_of, schemas
@@ -28,12 +29,15 @@ _MAKERS = {
 
 def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile the five steps; the checkpointer is inherited from the graph around them."""
-    state, inputs, outputs = schemas(plan.settings.keys, params_type)
+    settings = plan.settings
+    state, inputs, outputs = schemas(
+        settings.keys, params_type, lessons=settings.lessons is not None
+    )
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         state, input_schema=inputs, output_schema=outputs
     )
     ends = {"end": END}
-    if plan.settings.on_cancel == "raise":
+    if settings.on_cancel == "raise":
         builder.add_node("give_up", Step(give_up_step(plan)))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
@@ -43,9 +47,13 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
         }
         targets |= {end: target for end, target in ends.items() if end in followers}
         builder.add_conditional_edges(name, _router(plan, name), targets)
-    builder.add_edge(START, "call")
-    graph = builder.compile(name=plan.settings.name)
-    return graph.with_config(recursion_limit=_STEPS * (plan.settings.max_attempts + 1))
+    first = "call"
+    if settings.lessons is not None:
+        builder.add_node("recall", Step(recall_step(plan, settings.lessons)))
+        builder.add_edge(first := "recall", "call")
+    builder.add_edge(START, first)
+    graph = builder.compile(name=settings.name)
+    return graph.with_config(recursion_limit=_STEPS * (settings.max_attempts + 1))
 
 
 _STEPS = 10

@@ -27,8 +27,10 @@ def propose(plan: Plan[Any], params: Encoded, attempts: list[Attempt]) -> Flow[P
         proposal = yield from _asked(plan, hook, "hook", params, attempts)
         if proposal is not None:
             break
-    feedback = plan.settings.feedback
-    if feedback is None:
+    feedback, failure = plan.settings.feedback, attempts[-1]["failure"]
+    # An answer that was cut off is asked for again with more room, not with more words.
+    cut_off = failure is not None and failure["kind"] == "truncated"
+    if feedback is None or (cut_off and proposal is not None):
         return proposal
     base = params if proposal is None else proposal.params
     added = yield from _asked(plan, feedback, "feedback", base, attempts)

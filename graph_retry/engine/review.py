@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from graph_retry.engine.events import emit
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.reviewers import ask_reviewers
-from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
+from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, call_namespace, loop_of
 from graph_retry.errors import InterventionRequired
 from graph_retry.flow import Ask, Flow
 from graph_retry.ledger import digest, params_at
@@ -47,12 +47,12 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         if recorded is not None:
             answer = recorded["value"]
         elif settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
-            author, answer = yield from ask_reviewers(plan, question, attempts)
+            author, answer, problem = yield from ask_reviewers(plan, question, attempts)
             if answer is None:
-                return _with_agent(loop, author, None, None)
+                return _with_agent(loop, author, None, problem)
         else:
             yield from _require_checkpointer(settings.name, attempts)
-            payload = build_payload(question)
+            payload = {**build_payload(question), "checkpoint_ns": call_namespace()}
             answer = interrupt(payload, response_schema=response_schema(question))
         verdict = judge(answer, question)
         if isinstance(verdict, Refused):
@@ -155,8 +155,9 @@ def _note(review: OpenReview) -> str | None:
     if review["suggested_by"]:
         notes.append(f"the suggestion is by {review['suggested_by']}")
     agent = review["agent"]
-    if agent and agent["decision"] is not None:
-        notes.append(f"{agent['by']} proposed {agent['decision']!r}: {agent['problem']}")
+    if agent and agent["problem"]:
+        proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"
+        notes.append(f"{agent['by']}{proposed}: {agent['problem']}")
     return "; ".join(note for note in notes if note) or None
 
 

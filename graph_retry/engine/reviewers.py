@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from langchain_core.runnables import Runnable
+from langgraph.errors import GraphBubbleUp
+
 from graph_retry.callables import name_of
 from graph_retry.engine.plan import Plan
-from graph_retry.flow import Durable, Flow, Run
+from graph_retry.flow import Ask, AsyncUnderSyncError, Durable, Flow, Run
 from graph_retry.records import Attempt
 from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Question
@@ -13,16 +16,35 @@ from graph_retry.review.shown import Review, Reviewer, parts_of
 
 def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
-) -> Flow[tuple[str, Any]]:
-    """Return the author and decision of the first reviewer that has one, else `None` for it."""
+) -> Flow[tuple[str, Any, str | None]]:
+    """Return the author and decision of the first reviewer that has one, else `None` for it.
+
+    One that fails is passed over, and the last such problem returned: a person must still be asked.
+    """
     review = Review(**parts_of(build_payload(question), attempts))
+    author, problem = "agent", None
     for reviewer in plan.settings.reviewer:
-        name = f"agent:{name_of(reviewer, 'reviewer')}"
+        name = f"agent:{_name(reviewer)}"
 
-        def ask(reviewer: Reviewer = reviewer) -> Flow[Any]:
-            return (yield Run(reviewer, (review,)))
+        def ask(reviewer: Reviewer = reviewer) -> Flow[tuple[Any, str | None]]:
+            try:
+                if isinstance(reviewer, Runnable):
+                    return (yield Ask(reviewer, "invoke", (review,))), None
+                return (yield Run(reviewer, (review,))), None
+            except (GraphBubbleUp, AsyncUnderSyncError):
+                raise
+            except Exception as error:  # noqa: BLE001 - an agent's trouble must not hide the review
+                return None, f"{type(error).__name__}: {error}"[:300]
 
-        decision = yield Durable(f"{name}#{question.review_id}", ask)
+        decision, trouble = yield Durable(f"{name}#{question.review_id}", ask)
         if decision is not None:
-            return name, decision
-    return "agent", None
+            return name, decision, None
+        if trouble is not None:
+            author, problem = name, trouble
+    return author, None, problem
+
+
+def _name(reviewer: Reviewer) -> str:
+    if isinstance(reviewer, Runnable):
+        return reviewer.get_name()
+    return name_of(reviewer, "reviewer")

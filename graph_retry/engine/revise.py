@@ -24,7 +24,7 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         attempts: list[Attempt] = state[keys["attempts"]]
         record, loop = attempts[-1], loop_of(state)
-        yield from finished(plan, record)
+        learned = yield from finished(plan, record)
         params = Encoded(state[keys["params"]], loop["types"])
         proposal: Proposal | None = None
         if _hooks_may_help(record, settings):
@@ -46,12 +46,12 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
                 "reason": failure_text(record),
                 "automatic": loop["automatic"] + 1,
             }
-            return {LOOP: revised, keys["params"]: proposal.params.view}
+            return learned | {LOOP: revised, keys["params"]: proposal.params.view}
         if verdict == "ask":
             review = _open_review(record, proposal, stop)
             emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
-            return {LOOP: {**loop, "next": "review", "review": review}}
-        return {LOOP: {**loop, "next": "end"}, keys["status"]: "exhausted"}
+            return learned | {LOOP: {**loop, "next": "review", "review": review}}
+        return learned | {LOOP: {**loop, "next": "end"}, keys["status"]: "exhausted"}
 
     return flow
 

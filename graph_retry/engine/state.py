@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, cast
 
+from langgraph.config import get_config
 from typing_extensions import TypedDict
 
 from graph_retry.ledger import merge_attempts
+from graph_retry.lessons import Lesson, merge_lessons
 from graph_retry.records import Attempt
 
 LOOP = "retry_loop"
@@ -64,7 +66,15 @@ def loop_of(state: Mapping[str, Any]) -> Loop:
     return cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
 
 
-def schemas(keys: Mapping[str, str], params_type: Any) -> tuple[type[Any], type[Any], type[Any]]:
+def call_namespace() -> str:
+    """Return the checkpoint namespace of the call whose step is running."""
+    here = get_config().get("configurable", {}).get("checkpoint_ns", "")
+    return str(here).rpartition("|")[0]
+
+
+def schemas(
+    keys: Mapping[str, str], params_type: Any, *, lessons: bool
+) -> tuple[type[Any], type[Any], type[Any]]:
     """Return state, input and output schema for these state keys.
 
     They are TypedDicts made at run time because users may name the keys. Without a `params_type`
@@ -80,6 +90,9 @@ def schemas(keys: Mapping[str, str], params_type: Any) -> tuple[type[Any], type[
         keys["status"]: str,
         keys["attempts"]: ledger,
     }
+    if lessons:
+        inputs[keys["lessons"]] = NotRequired[Annotated[list[Lesson], merge_lessons]]
+        outputs[keys["lessons"]] = Annotated[list[Lesson], merge_lessons]
     private: dict[str, Any] = {LOOP: Any, ANSWER: Any}
     make = cast("Callable[..., type[Any]]", TypedDict)
     state = make("RetryState", {**inputs, **outputs, **private}, total=False)

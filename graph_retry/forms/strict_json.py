@@ -4,9 +4,7 @@ import json
 import math
 from typing import Any
 
-from graph_retry.params.leaves import cannot_store
-from graph_retry.params.node import OPAQUE
-from graph_retry.params.shape import shape_of
+from graph_retry.params.typed_json import is_reason, write
 
 _MAX_DEPTH = 100
 _MAX_DIGITS = 300  # browsers round a whole number of 64 bits to a longer one
@@ -67,13 +65,12 @@ def plain_json(value: Any, depth: int = 0) -> Any:
     if kind is int:
         return _whole(value)
     try:
-        shape = shape_of(value)
+        plain, tags = write(value, deep=True)
     except Exception as error:  # noqa: BLE001  an object's own methods may raise anything
-        why = getattr(error, "reason", f"cannot be read ({type(error).__name__})")
-        raise NotJsonError(f"a value in it {why}") from None
-    if shape.node and any(tag == OPAQUE for _, tag in shape.node.flat()):
-        raise NotJsonError(f"a value in it {cannot_store(value)}")
-    return shape.json
+        raise NotJsonError(f"a value in it cannot be read ({type(error).__name__})") from None
+    for tag in filter(is_reason, tags.values()):
+        raise NotJsonError(f"a value in it {tag[1:]}")
+    return plain
 
 
 def _class_of(value: object) -> type:

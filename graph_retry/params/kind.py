@@ -3,123 +3,102 @@
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Literal, NamedTuple, NotRequired, cast, get_origin, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    PydanticUndefinedAnnotation,
-    PydanticUserError,
-    RootModel,
-    TypeAdapter,
-)
+from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict, is_typeddict
 
-from graph_retry.params.invalid import aliases_of
+from graph_retry.params.invalid import spelled
 from graph_retry.params.jsonlike import is_array, is_object
-from graph_retry.params.leaves import class_label, is_refused
-from graph_retry.params.pointer import spelled
-from graph_retry.validate.issues import pointer
+from graph_retry.params.typed_json import class_label
 
 Form = Literal["object", "bare", "empty"]
 
 
 class Kind(NamedTuple):
-    """One params type: `form` is how its view is laid out, `fields` its closed list of names.
+    """One params type: how its view is laid out, and the `adapter` that validates the view.
 
-    Without an `adapter` nothing is known but the form. `instance` is the class to expect,
-    `schema` the JSON Schema of the view, `aliases` the field names by alias, nested ones too.
+    `fields` is the closed list of names; untyped params have no `schema`.
     """
 
     form: Form
-    adapter: TypeAdapter[Any] | None = None
-    fields: tuple[str, ...] | None = None
-    instance: type = object
-    label: str = "value"
-    schema: dict[str, Any] | None = None
-    aliases: dict[str, str] = {}  # noqa: RUF012 (a NamedTuple default, never written to)
-
-
-EMPTY = Kind("empty", None, (), type(None), "None", {"type": "object", "properties": {}})
-UNTYPED_DICT = Kind("object", None, None, dict, "dict")
-UNTYPED_BARE = Kind("bare", None, ("value",))
+    fields: tuple[str, ...] | None
+    instance: type
+    adapter: TypeAdapter[Any]
+    schema: dict[str, Any] | None
 
 
 def kind_of(params_type: Any) -> Kind:
-    """Classify a params type.
+    """Classify a params type; `None` and `NoneType` stand for a call without params.
 
     Raises:
         TypeError: Pydantic cannot build the type from JSON.
         ValueError: The type declares a secret field.
     """
-    if params_type is None or params_type is type(None):
-        return EMPTY
-    if params_type is dict:
-        return UNTYPED_DICT
-    if isinstance(params_type, type):
-        # A class cannot change what it is; working it out takes a millisecond.
-        return _cached(cast("Hashable", params_type))
-    if is_refused(params_type.__class__):
-        raise TypeError(
-            f"`params_type` is the {class_label(params_type.__class__)} {params_type!r}: pass the "
-            "class of the params"
-        )
-    return _described(params_type)
+    if isinstance(params_type, FunctionType | BuiltinFunctionType | MethodType | ModuleType):
+        raise TypeError(f"`params_type` is {params_type!r}: pass the class of the params")
+    params_type = type(None) if params_type is None else params_type
+    # A class cannot change what it is; working it out takes a millisecond.
+    described = _cached if isinstance(params_type, type) else _described
+    return described(cast("Hashable", params_type))
 
 
 def _described(params_type: Any) -> Kind:
+    form, fields, instance = _layout(params_type)
     try:
-        adapter = _adapter(params_type)
-        kind = _typed(params_type, adapter)
-        schema = _schema(kind.form, adapter)
+        adapter = _adapter(params_type, form)
+        schema = adapter.json_schema(by_alias=False, schema_generator=_LenientSchema)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
-        reason = error.message.partition("\n")[0]
         raise TypeError(
-            f"`params_type` {params_type!r} cannot be built from JSON ({reason}): declare "
-            "plain fields and capture the rest in the function"
+            f"`params_type` {params_type!r} cannot be built from JSON: declare plain fields and "
+            f"capture the rest in the function ({error.message})"
         ) from error
-    secret = next(_secret_fields(schema), None)
-    if secret is not None:
+    if "$ref" in schema:  # a model that contains itself
+        schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+    for secret in _secrets(schema):
+        label = class_label(params_type) if isinstance(params_type, type) else repr(params_type)
         raise ValueError(
-            f"`{spelled(secret)}` of `{kind.label}` is declared as a secret, and graph state is no "
+            f"`{spelled(secret)}` of `{label}` is declared as a secret, and graph state is no "
             "place for one: capture it in the function instead"
         )
-    return kind._replace(schema=schema, aliases=aliases_of(params_type))
+    return Kind(form, fields, instance, adapter, None if params_type is dict else schema)
 
 
 _cached = lru_cache(maxsize=256)(_described)
 
 
-def _typed(params_type: Any, adapter: TypeAdapter[Any]) -> Kind:
-    if is_typeddict(params_type):
-        fields = tuple(get_type_hints(params_type))
-        return Kind("object", adapter, fields, dict, params_type.__name__)
-    if get_origin(params_type) is dict:
-        return Kind("object", adapter, None, dict, repr(params_type))
-    if not isinstance(params_type, type):
-        return Kind("bare", adapter, ("value",), object, repr(params_type))
-    cls: type[Any] = params_type
-    label = class_label(cls)
+def _layout(params_type: Any) -> tuple[Form, tuple[str, ...] | None, type]:
+    cls: type[Any] = params_type if isinstance(params_type, type) else object
+    if cls is dict or get_origin(params_type) is dict:
+        return "object", None, dict
+    if is_typeddict(cls):
+        return "object", tuple(get_type_hints(cls)), dict
+    if dataclasses.is_dataclass(cls):
+        return "object", tuple(field.name for field in dataclasses.fields(cls) if field.init), cls
     if issubclass(cls, BaseModel) and not issubclass(cls, RootModel):
-        names = None if cls.model_config.get("extra") == "allow" else tuple(cls.model_fields)
-        return Kind("object", adapter, names, cls, label)
-    if dataclasses.is_dataclass(params_type):
-        names = tuple(field.name for field in dataclasses.fields(params_type) if field.init)
-        return Kind("object", adapter, names, cls, label)
-    return Kind("bare", adapter, ("value",), object, label)
+        extra = cls.model_config.get("extra") == "allow"
+        return "object", None if extra else tuple(cls.model_fields), cls
+    empty = params_type is type(None)
+    return ("empty", (), type(None)) if empty else ("bare", ("value",), object)
 
 
-def _adapter(params_type: Any) -> TypeAdapter[Any]:
+def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
+    if form != "object":
+        fields = {"value": params_type} if form == "bare" else {}
+        return TypeAdapter(TypedDict("Value", fields))  # type: ignore[operator]
     try:
-        return TypeAdapter(params_type)
+        return TypeAdapter(dict[str, Any] if params_type is dict else params_type)
     except PydanticUserError as error:
         # Pydantic refuses `typing.TypedDict` before Python 3.12.
         if error.code != "typed-dict-version" or not is_typeddict(params_type):
             raise
-    hints = get_type_hints(params_type, include_extras=True)
-    optional = params_type.__optional_keys__
-    fields = {name: NotRequired[hint] if name in optional else hint for name, hint in hints.items()}
-    return TypeAdapter(TypedDict(params_type.__name__, fields))  # type: ignore[operator]
+    fields = get_type_hints(params_type, include_extras=True)
+    optional: frozenset[str] = vars(params_type)["__optional_keys__"]
+    fields |= {name: NotRequired[fields[name]] for name in optional}
+    return TypeAdapter(TypedDict("Params", fields))  # type: ignore[operator]
 
 
 class _LenientSchema(GenerateJsonSchema):
@@ -130,41 +109,24 @@ class _LenientSchema(GenerateJsonSchema):
         return {}
 
 
-def _schema(form: Form, adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    schema = adapter.json_schema(by_alias=False, schema_generator=_LenientSchema)
-    definitions = schema.pop("$defs", {})
-    if form == "bare":
-        schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
-    elif "$ref" in schema:
-        schema = {**definitions[schema["$ref"].rpartition("/")[2]]}
-    return {**schema, "$defs": definitions} if definitions else schema
-
-
 def inferred_schema(json: Any) -> dict[str, Any]:
     """Describe JSON by example."""
     if is_object(json):
         inner = {name: inferred_schema(item) for name, item in json.items()}
         return {"type": "object", "properties": inner}
-    if is_array(json):
-        found = [inferred_schema(item) for item in json]
-        same = bool(found) and all(item == found[0] for item in found)
-        return {"type": "array", "items": found[0]} if same else {"type": "array"}
-    names: dict[object, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    name = names.get(cast("object", type(json)))
+    names = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
+    name = {**names, "list": "array"}.get(type(json).__name__)
     return {"type": name} if name else {}
 
 
-def _secret_fields(schema: Any, at: str = "") -> Iterator[str]:
-    if is_array(schema):
-        for item in schema:
-            yield from _secret_fields(item, at)
-    if not is_object(schema):
-        return
-    if schema.get("format") == "password" and schema.get("writeOnly") is True:
-        yield at
-    for name, item in schema.items():
-        if name in ("properties", "$defs") and is_object(item):
-            for field, inner in item.items():
-                yield from _secret_fields(inner, at + pointer((field,)))
-        else:
-            yield from _secret_fields(item, at)
+def _secrets(node: Any, at: str = "", named: bool = False) -> Iterator[str]:
+    """Yield where a schema declares a secret; `named` tells a table of fields or definitions."""
+    if is_object(node):
+        if node.get("format") == "password" and node.get("writeOnly") is True:
+            yield at
+        for word, item in node.items():
+            table = not named and word in ("properties", "$defs")
+            yield from _secrets(item, f"{at}/{word}" if named else at, table)
+    elif is_array(node):
+        for item in node:
+            yield from _secrets(item, at)

@@ -3,25 +3,16 @@
 import copy
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import jsonpatch
 
 from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.validate.issues import pointer
 
-ABSENT = "(not set)"
-"""Stands in a readable diff for a field that is not there."""
-
+_ABSENT: Any = object()
 _SHOWN_CHARS = 200
 _SHOWN_CHANGES = 50
-
-
-class _Change(NamedTuple):
-    op: str
-    path: str
-    before: Any = None
-    after: Any = None
 
 
 def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
@@ -44,9 +35,11 @@ def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]
         [{'op': 'add', 'path': '/tags/1', 'value': 'b'}]
     """
     return [
-        {"op": change.op, "path": change.path}
-        | ({} if change.op == "remove" else {"value": copy.deepcopy(change.after)})
-        for change in _changes(old, new, "")
+        {"op": "remove", "path": path}
+        if after is _ABSENT
+        else {"op": "add" if before is _ABSENT else "replace", "path": path}
+        | {"value": copy.deepcopy(after)}
+        for path, before, after in changes(old, new)
     ]
 
 
@@ -64,8 +57,7 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
         patched: Any = jsonpatch.apply_patch(view, copy.deepcopy(patch))
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
         raise ValueError(
-            f"`patch` does not apply to the view ({error}): pass the patches of one ledger, "
-            "in its order"
+            f"`patch` does not apply to the view ({error}): pass the patches of one ledger in order"
         ) from error
     return cast("dict[str, Any]", patched)
 
@@ -78,60 +70,45 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
         [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
 {'path': '/seed', 'before': '(not set)', 'after': 1}]
     """
-    changes = list(_changes(old, new, ""))
-    told = [
-        {
-            "path": change.path,
-            "before": ABSENT if change.op == "add" else _cut(change.before),
-            "after": ABSENT if change.op == "remove" else _cut(change.after),
-        }
-        for change in changes[:_SHOWN_CHANGES]
-    ]
-    if len(changes) > len(told):
-        more = f"… and {len(changes) - len(told)} more changes"
+    found = list(changes(old, new))
+    shown = found[:_SHOWN_CHANGES]
+    told = [{"path": path, "before": _cut(a), "after": _cut(b)} for path, a, b in shown]
+    if len(found) > len(told):
+        more = f"… and {len(found) - len(told)} more changes"
         told.append({"path": "", "before": more, "after": more})
     return told
 
 
-def _changes(old: Any, new: Any, at: str) -> Iterator[_Change]:
+def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield path, old and new value of each change, in an order in which they can be applied."""
     if is_object(old) and is_object(new):
-        for key in old:
-            if key not in new:
-                yield _Change("remove", at + pointer((key,)), before=old[key])
-        for key, value in new.items():
+        for key in {**old, **new}:
             path = at + pointer((key,))
-            if key in old:
-                yield from _changes(old[key], value, path)
-            else:
-                yield _Change("add", path, after=value)
+            yield from changes(old.get(key, _ABSENT), new.get(key, _ABSENT), path)
     elif is_array(old) and is_array(new):
-        yield from _list_changes(old, new, at)
-    elif type(old) is not type(new) or old != new:
-        yield _Change("replace", at, old, new)
-
-
-def _list_changes(old: list[Any], new: list[Any], at: str) -> Iterator[_Change]:
-    """Pair what stands between the equal ends, then cut off or fill in the rest."""
-    start, stop, shortest = 0, 0, min(len(old), len(new))
-    if len(old) != len(new):
+        # Pair what stands between the equal ends, then cut off or fill in the rest.
+        start, stop, shortest = 0, 0, min(len(old), len(new))
         while start < shortest and _same(old[start], new[start]):
             start += 1
         while stop < shortest - start and _same(old[-1 - stop], new[-1 - stop]):
             stop += 1
-    paired = shortest - stop
-    for i in range(start, paired):
-        yield from _changes(old[i], new[i], f"{at}/{i}")
-    for i in reversed(range(paired, len(old) - stop)):
-        yield _Change("remove", f"{at}/{i}", before=old[i])
-    for i in range(paired, len(new) - stop):
-        yield _Change("add", f"{at}/{i}", after=new[i])
+        for i in range(start, shortest - stop):
+            yield from changes(old[i], new[i], f"{at}/{i}")
+        for i in reversed(range(shortest - stop, len(old) - stop)):
+            yield f"{at}/{i}", old[i], _ABSENT
+        for i in range(shortest - stop, len(new) - stop):
+            yield f"{at}/{i}", _ABSENT, new[i]
+    elif type(old) is not type(new) or old != new:
+        yield at, old, new
 
 
 def _same(old: Any, new: Any) -> bool:
-    return next(_changes(old, new, ""), None) is None
+    return next(changes(old, new), None) is None
 
 
 def _cut(value: Any) -> Any:
+    if value is _ABSENT:
+        return "(not set)"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= _SHOWN_CHARS:
         return value

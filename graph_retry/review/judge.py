@@ -5,7 +5,7 @@ from typing import Any, cast
 from graph_retry.forms.excerpt import excerpt
 from graph_retry.forms.field_kinds import ANY_KIND, kinds_of
 from graph_retry.forms.strict_json import NotJsonError, read_json
-from graph_retry.params.shape import shape_of
+from graph_retry.params.typed_json import write
 from graph_retry.review.binding import bound, check_echoes
 from graph_retry.review.decision import Decision
 from graph_retry.review.dialects import MISSING, Answer, interpret
@@ -92,6 +92,6 @@ def _checked_output(output: Any, question: Question) -> Any:
             output, issues = value, []
     if issues:
         raise UnusableAnswerError(f"The output is not valid:\n{format_issues(issues)}")
-    if shape_of(output).node is not None:
+    if write(output)[1]:
         raise UnusableAnswerError("The output holds a whole number beyond 64 bits.")
     return output

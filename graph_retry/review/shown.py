@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.runnables import Runnable
+
 from graph_retry.records import Attempt, Failure, Issue
 from graph_retry.review.decision import Decision
 
@@ -13,7 +15,7 @@ class Review:
     """One open question: what failed, with which params, and what is proposed.
 
     `value` is the whole payload, of which the other fields are parts. `history` is the ledger so
-    far; it is empty where the call's own state is out of reach (function form, remote graph).
+    far; it is empty where the call's own state is out of reach (on a server).
     """
 
     review_id: str
@@ -30,7 +32,10 @@ class Review:
     history: list[Attempt] = field(repr=False)
 
 
-Reviewer = Callable[[Review], Decision | Awaitable[Decision | None] | None]
+Reviewer = (
+    Callable[[Review], Decision | Awaitable[Decision | None] | None]
+    | Runnable[Review, Decision | None]
+)
 """Decides about a review, or returns None to leave it to the next reviewer or a person."""
 
 

@@ -55,7 +55,10 @@ def test_the_ledger_reducer_completes_and_appends(updates):
         ({"max_attempts": True}, "`max_attempts`: .*valid integer.*not True"),
         ({"auto_retries": -1}, "`auto_retries`: .*not -1"),
         ({"review": "no"}, "`review`: .*valid boolean.*not 'no'"),
-        ({"repair": "heavy"}, "`repair`: .*'none', 'minimal', 'standard' or 'aggressive'.*not 'heavy'"),
+        (
+            {"repair": "heavy"},
+            "`repair`: .*'none', 'minimal', 'standard' or 'aggressive'.*not 'heavy'",
+        ),
         ({"on_cancel": "ignore"}, "`on_cancel`: .*'raise' or 'end'"),
         ({"allowed_decisions": ["aprove"]}, "'aprove'"),
         ({"allowed_decisions": []}, "`allowed_decisions`"),

@@ -21,13 +21,11 @@ from langchain_core.messages import (
 )
 from pydantic import (
     AnyUrl,
-    Base64Bytes,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     HttpUrl,
-    Json,
     PlainSerializer,
     PrivateAttr,
     RootModel,
@@ -211,8 +209,6 @@ class Web(BaseModel):
     queue: deque[int]
     ordered: OrderedDict[str, int]
     named: "Pair"
-    parsed: Json[list[int]]
-    coded: Base64Bytes
     zone: Annotated[complex, BeforeValidator(complex), PlainSerializer(str)]
 
 

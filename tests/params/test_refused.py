@@ -104,12 +104,6 @@ def remembering() -> Remembering:
     return value
 
 
-def bag_with_more() -> Bag:
-    value = Bag()
-    value.more = 1  # type: ignore[attr-defined]
-    return value
-
-
 def local_model() -> BaseModel:
     class Local(BaseModel):
         n: int = 1
@@ -149,9 +143,9 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (Holder(call=lambda: 1), Holder, TypeError, "`params.call` is a `function`"),
     (Unsaid(hidden=threading.Event()), Unsaid, TypeError, "`params.hidden`"),
     ({1: "a"}, None, TypeError, "`params` has keys that are not `str`"),
-    ({"a": {None: 1}}, None, TypeError, "`params.a` has a key of type `NoneType`"),
-    ({"a": {(1, 2): 1}}, None, TypeError, "`params.a` has a key of type `tuple`"),
-    ({"a": {1: 1, "1": 2}}, None, ValueError, "two keys"),
+    ({"a": {None: 1}}, None, TypeError, "`params.a` has keys"),
+    ({"a": {(1, 2): 1}}, None, TypeError, "`params.a` has keys"),
+    ({"a": {1: 1, "1": 2}}, None, TypeError, "`params.a` has keys"),
     ({"a": {Colour.RED: 1}}, None, TypeError, "`params.a` has keys"),
     (LOOP, None, ValueError, "contains itself"),
     ({"a": "\ud800"}, None, ValueError, "`params.a` holds a lone surrogate"),
@@ -161,8 +155,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     ({"m": Made(1, 2)}, None, ValueError, "`params.m`"),
     ({"m": Unmakeable(threading.Event())}, None, TypeError, "`params.m.event`"),
     ({"m": Crossed.TWO}, None, ValueError, "`params.m` would come back changed"),
-    (remembering(), None, ValueError, "`params._calls` would come back changed"),
-    (bag_with_more(), None, ValueError, "`params.more` would come back changed"),
+    (remembering(), None, ValueError, "`params._calls[0]` would come back changed"),
     (Growing(text="a"), Growing, ValueError, "`params.text` would come back changed"),
     (Made(1, 2), Made, ValueError, "`params.factor`"),
     (Point(x="near"), Point, ValueError, "`params.x`"),  # type: ignore[arg-type]
@@ -174,7 +167,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     ({"text": "x"}, Plain, TypeError, "params must be a `tests.params.models.Plain`, not a `dict`"),
     (Tool(name="x"), Shape, TypeError, "must be a `tests.params.models.Shape`"),
     (None, Plain, TypeError, "not a `NoneType`"),
-    ("x", None.__class__, TypeError, "must be a `None`, not a `str`"),
+    ("x", None.__class__, TypeError, "must be a `NoneType`, not a `str`"),
     ("x", int, ValueError, "`params.value`"),
     ("5", int, ValueError, "`params.value` would come back changed"),
 ]

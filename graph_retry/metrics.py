@@ -1,0 +1,110 @@
+"""Figures over attempts, and OpenTelemetry spans where an application has set tracing up."""
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from graph_retry.records import Attempt
+
+_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+
+
+class Summary(TypedDict):
+    """Figures over some calls. What nobody reported is None, never zero.
+
+    `success_by_attempt` counts calls by the attempt that succeeded, `latency_s` is by attempt, in
+    seconds, and `attempts_without_tokens` counts those that are missing in `tokens`.
+    """
+
+    calls: int
+    succeeded: int
+    success_rate: float | None
+    attempts: int
+    mean_attempts: float | None
+    requests: int
+    success_by_attempt: Counter[int]
+    latency_s: dict[str, float | None]
+    tokens: dict[str, int | None]
+    attempts_without_tokens: int
+    repairs: Counter[str]
+    failures: Counter[str]
+    decisions: Counter[str]
+
+
+def summarize(attempts: Iterable[Attempt] | Iterable[Sequence[Attempt]]) -> Summary:
+    """Sum up one ledger, several ledgers, or the records that `on_attempt` collected.
+
+    Example:
+        >>> from graph_retry import retry_llm_call
+        >>> records = []
+        >>> retry_llm_call(lambda _: "[1,]", {}, output=list[int], on_attempt=records.append)
+        [1]
+        >>> figures = summarize(records)
+        >>> figures["calls"], figures["success_rate"], figures["repairs"]
+        (1, 1.0, Counter({'trailing_comma': 1}))
+    """
+    flat: list[Attempt] = []
+    for each in attempts:
+        flat.extend(each if isinstance(each, Sequence) else [each])
+    calls = sum(attempt["number"] == 1 for attempt in flat)
+    right = [attempt["number"] for attempt in flat if attempt["status"] == "succeeded"]
+    usages = [attempt["usage"] or {} for attempt in flat]
+    seconds = sorted(attempt["duration_s"] for attempt in flat)
+    return {
+        "calls": calls,
+        "succeeded": len(right),
+        "success_rate": len(right) / calls if calls else None,
+        "attempts": len(flat),
+        "mean_attempts": len(flat) / calls if calls else None,
+        "requests": sum(attempt["tries"] for attempt in flat),
+        "success_by_attempt": Counter(right),
+        "latency_s": {f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
+        "tokens": {name: _sum(usage.get(name) for usage in usages) for name in _TOKENS},
+        "attempts_without_tokens": sum(usage.get("total_tokens") is None for usage in usages),
+        "repairs": Counter(repair["kind"] for each in flat for repair in each["repairs"]),
+        "failures": Counter(each["failure"]["kind"] for each in flat if each["failure"]),
+        "decisions": Counter(each["decision"]["type"] for each in flat if each["decision"]),
+    }
+
+
+def tracer() -> Any:
+    """Return OpenTelemetry's tracer, or None in a process that has not set tracing up."""
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return None
+    provider = trace.get_tracer_provider()
+    is_set = not isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
+    return provider.get_tracer("graph_retry") if is_set else None
+
+
+def write_span(tracer: Any, name: str, record: Attempt) -> None:
+    """Write the span of one finished attempt: its times, figures and outcome, none of its text."""
+    failure, usage = record["failure"], record["usage"] or {}
+    start = int(datetime.fromisoformat(record["started_at"]).timestamp() * 1e9)
+    found = {
+        "graph_retry.name": name,
+        "graph_retry.attempt": record["number"],
+        "graph_retry.status": record["status"],
+        "graph_retry.author": record["author"],
+        "graph_retry.failure_kind": failure and failure["kind"],
+        "error.type": failure and failure["type"],
+        "gen_ai.usage.input_tokens": usage.get("input_tokens"),
+        "gen_ai.usage.output_tokens": usage.get("output_tokens"),
+    }
+    known = {key: value for key, value in found.items() if value is not None}
+    span = tracer.start_span(f"{name} attempt", start_time=start, attributes=known)
+    span.end(end_time=start + int(record["duration_s"] * 1e9))
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _quantile(ordered: list[float], percent: int) -> float | None:
+    return ordered[math.ceil(percent / 100 * len(ordered)) - 1] if ordered else None

@@ -1,0 +1,79 @@
+"""Text that goes into prompts: framed so that it can be found again, quoted so that it stays data.
+
+What a model or an error wrote is cut to a length and cannot end its own quotation.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from graph_retry.records import Issue
+
+
+class Frame(NamedTuple):
+    """The first and the last line of what this library adds to a prompt."""
+
+    begin: str
+    end: str
+
+
+FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
+LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
+
+_HINTS = {
+    "missing": "add this field",
+    "required": "add this field",
+    "extra_forbidden": "leave this field out",
+    "additionalProperties": "leave this field out",
+    "enum": "use one of the expected values",
+    "literal_error": "use one of the expected values",
+    "invalid_json": "close every bracket and quote, and write nothing around the JSON",
+}
+
+
+def framed(frame: Frame, lines: Iterable[str]) -> str:
+    """Put lines into a frame."""
+    return "\n".join([frame.begin, *lines, frame.end])
+
+
+def unframed(frame: Frame, text: str) -> str:
+    """Take framed lines out of a text again, with the empty lines that set them off.
+
+    Example:
+        >>> unframed(FEEDBACK, "Who? " + framed(FEEDBACK, ["1. /age: missing"]))
+        'Who? '
+    """
+    block = f"{re.escape(frame.begin)}.*?{re.escape(frame.end)}"
+    return re.sub(rf"^{block}\n*|\n*{block}", "", text, flags=re.DOTALL)
+
+
+def tame(text: str) -> str:
+    """Take the marks of all frames out of a quoted text."""
+    for mark in (*FEEDBACK, *LESSONS):
+        text = text.replace(mark, "[…]")
+    return text
+
+
+def fenced(text: str) -> str:
+    """Fence a text with more backticks than it contains, so that it cannot end its quotation.
+
+    Example:
+        >>> print(fenced("```json"))
+        ````
+        ```json
+        ````
+    """
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{tame(text)}\n{fence}"
+
+
+def issue_line(issue: Issue, *, received: bool = True) -> str:
+    """Write an issue as one short line, with a hint; what the model wrote can be left out."""
+    details = [f"expected: {issue['expected']}"] if issue["expected"] else []
+    if received and issue["received"]:
+        details.append(f"received: {issue['received']}")
+    told = f" ({'; '.join(details)})" if details else ""
+    text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{told}"
+    hint = _HINTS.get(issue["code"])
+    return tame(" ".join(text.split())[:400]) + (f"; {hint}" if hint else "")

@@ -1,0 +1,181 @@
+"""From raw output to the value asked for, inside the graph: repair, validation, and their record."""
+
+import pytest
+from langchain_core.messages import AIMessage, ToolCall
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from graph_retry import (
+    AttemptsExhausted,
+    Completion,
+    create_retry_node,
+    respond,
+    retry_llm_call,
+)
+from tests.loops import Model, answer, one_call, reviews, thread
+
+
+class Person(BaseModel):
+    """What is asked for."""
+
+    name: str
+    age: int
+
+
+ADA = {"name": "Ada", "age": 36}
+
+
+def run(result, output=Person, **options):
+    """Run one call that returns `result` through the node form, never asking anybody."""
+    node = create_retry_node(lambda params: result, dict, output=output, review=False, **options)
+    state = node.invoke({"params": {}})
+    return state, state["attempts"][-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "repair"),
+    [
+        ('{"name": "Ada", "age": 36}', None),
+        ('{"name": "Ada", "age": 36,}', "trailing_comma"),
+        ('```json\n{"name": "Ada", "age": 36}\n```', "code_fence"),
+        ('Here you are: {"name": "Ada", "age": 36}. Bye!', "surroundings"),
+        ("{'name': 'Ada', 'age': 36}", "single_quotes"),
+    ],
+)
+def test_what_syntax_alone_can_mend_costs_no_retry(text, repair):
+    """The ledger keeps the raw text once and says what was read into it."""
+    state, record = run(text)
+    assert (state["status"], state["output"]) == ("succeeded", ADA)
+    assert record["raw"] == {"text": text}
+    assert record["lossless"] is True
+    assert (repair in {made["kind"] for made in record["repairs"]}) == (repair is not None)
+    assert (record["repaired"] is None) == (repair is None)
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        ("no JSON here", "invalid_syntax"),
+        ('{"name": "Ada", "age": 3', "truncated"),
+        (Completion('{"name": "Ada", "age": 36', finish_reason="length"), "truncated"),
+        ("I'm sorry, but I can't help with that.", "refusal"),
+        (AIMessage("", additional_kwargs={"refusal": "I will not"}), "refusal"),
+        (Completion("{}", finish_reason="content_filter"), "refusal"),
+        ('{"name": "Ada"}', "invalid_schema"),
+        ('{"name": "Ada", "age": "old"}', "invalid_schema"),
+        (object(), "invalid_schema"),
+    ],
+)
+def test_what_cannot_be_trusted_is_refused_with_its_kind(result, kind):
+    """Cut off, refused, missing or wrong: the record says which, and nothing is output."""
+    state, record = run(result)
+    assert state["status"] == "exhausted"
+    assert state.get("output") is None
+    assert record["failure"]["kind"] == kind
+    assert record["failure"]["message"]
+
+
+def test_the_missing_end_is_supplied_only_if_the_model_said_it_was_done():
+    """One missing bracket is read when the finish reason is `stop`, never when it is `length`."""
+    text = '{"name": "Ada", "age": 36'
+    assert run(Completion(text, finish_reason="stop"))[0]["output"] == ADA
+    assert run(Completion(text, finish_reason="length"))[0]["status"] == "exhausted"
+    assert run(text)[0]["status"] == "exhausted"
+
+
+class Wrapped(BaseModel):
+    """A model some calls return already parsed."""
+
+    name: str
+    age: int
+
+
+CALL = ToolCall(name="person", args=ADA, id="1")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        ADA,
+        Wrapped(**ADA),
+        AIMessage("", tool_calls=[CALL]),
+        AIMessage("text aside", additional_kwargs={"parsed": ADA}),
+        AIMessage("x", additional_kwargs={"parsed": Wrapped(**ADA)}),
+    ],
+)
+def test_structured_results_skip_repair(result):
+    """A dict, a model, a tool call or a parsed value is validated as it is."""
+    state, record = run(result)
+    assert state["output"] == ADA
+    assert record["raw"] == {"value": ADA}
+    assert record["lossless"] is None
+
+
+def test_repair_only_is_one_attempt_and_no_review():
+    """Without retries and reviews a failure is final and carries its history."""
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(lambda params: "nothing", {}, output=Person, review=False)
+    assert len(caught.value.attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({"repair": "none"}, "exhausted"),
+        ({"repair": "minimal"}, "exhausted"),
+        ({"repair": "standard"}, "succeeded"),
+        ({"repair": lambda text: text.replace(",}", "}")}, "succeeded"),
+        ({"repair": ("none", lambda text: text.replace(",}", "}"))}, "succeeded"),
+    ],
+)
+def test_the_caller_decides_how_far_repair_goes(options, status):
+    """Levels and a function of the caller's own decide about a trailing comma."""
+    assert run('{"name": "Ada", "age": 36,}', **options)[0]["status"] == status
+
+
+def test_a_guess_is_taken_only_on_request_and_flagged():
+    """Level `aggressive` may guess; the ledger says so."""
+    text = '{"name": "Ada", "age": 36, "tags": ["a", '
+    assert run(text)[0]["status"] == "exhausted"
+    state, record = run(text, repair="aggressive")
+    assert state["status"] == "succeeded"
+    assert record["lossless"] is False
+    assert "guessed" in {made["grade"] for made in record["repairs"]}
+
+
+def test_a_conversion_is_reported_and_strict_refuses_it():
+    """`"36"` becomes 36 with a note in the ledger, or an issue with `strict=True`."""
+    text = '{"name": "Ada", "age": "36"}'
+    state, record = run(text)
+    assert state["output"] == ADA
+    assert [made["grade"] for made in record["repairs"]] == ["coerced"]
+    _, refused = run(text, strict=True)
+    assert [issue["path"] for issue in refused["issues"]] == ["/age"]
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "value"),
+    [
+        (str, "any text {", "any text {"),
+        (int, "42", 42),
+        (list[Person], '[{"name": "Ada", "age": 36}]', [Person(**ADA)]),
+        ({"type": "object", "required": ["age"]}, '{"age": 1}', {"age": 1}),
+        (lambda value: value["age"] > 0, '{"age": 1}', {"age": 1}),
+    ],
+)
+def test_any_kind_of_output_can_be_asked_for(mode, output, text, value):
+    """Types, JSON Schemas and functions; the function form gives the typed value."""
+    graph = one_call("function", mode, Model(lambda params: text), InMemorySaver(), output=output)
+    assert mode.invoke(graph, {"params": {}}, thread())["output"] == value
+
+
+def test_issues_and_raw_output_reach_the_review(form, mode):
+    """A person sees by field what was wrong, and what the model wrote."""
+    model = Model(lambda params: '{"name": "Ada", "age": "old"}')
+    graph = one_call(form, mode, model, InMemorySaver(), output=Person)
+    mode.invoke(graph, {"params": {}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert [issue["path"] for issue in review.issues] == ["/age"]
+    assert "old" in review.value["raw_output"]
+    state = answer(mode, graph, thread(), respond(ADA))
+    assert state["output"] in (ADA, Person(**ADA))
