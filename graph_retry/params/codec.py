@@ -166,6 +166,8 @@ class ParamsCodec(Generic[ParamsT]):
             return self.encode(cast("ParamsT", value))
         if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
             value = {"value": value}
+        elif is_object(value):  # a form may be filled in by alias
+            value = {kind.aliases.get(name, name): item for name, item in value.items()}
         view, foreign = _written(value, "params")
         # Python values may stand among the JSON: then it cannot be judged by JSON's rules.
         params, problems = self._built(value, types, plain=not foreign)

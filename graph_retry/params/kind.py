@@ -21,7 +21,8 @@ Form = Literal["object", "bare", "empty"]
 class Kind(NamedTuple):
     """One params type: how its view is laid out, and the `adapter` that validates the view.
 
-    `fields` is the closed list of names; untyped params have no `schema`.
+    `fields` is the closed list of names, `aliases` the model's other names for them; untyped params
+    have no `schema`.
     """
 
     form: Form
@@ -29,6 +30,7 @@ class Kind(NamedTuple):
     instance: type
     adapter: TypeAdapter[Any]
     schema: dict[str, Any] | None
+    aliases: dict[str, str]
 
 
 def kind_of(params_type: Any) -> Kind:
@@ -64,7 +66,8 @@ def _described(params_type: Any) -> Kind:
             f"`{spelled(secret)}` of `{label}` is declared as a secret, and graph state is no "
             "place for one: capture it in the function instead"
         )
-    return Kind(form, fields, instance, adapter, None if params_type is dict else schema)
+    schema = None if params_type is dict else schema
+    return Kind(form, fields, instance, adapter, schema, _aliases(instance))
 
 
 _cached = lru_cache(maxsize=256)(_described)
@@ -83,6 +86,11 @@ def _layout(params_type: Any) -> tuple[Form, tuple[str, ...] | None, type]:
         return "object", None if extra else tuple(cls.model_fields), cls
     empty = params_type is type(None)
     return ("empty", (), type(None)) if empty else ("bare", ("value",), object)
+
+
+def _aliases(cls: type[Any]) -> dict[str, str]:
+    declared = cls.model_fields if issubclass(cls, BaseModel) else {}
+    return {f.alias: name for name, f in declared.items() if f.alias and f.alias not in declared}
 
 
 def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:

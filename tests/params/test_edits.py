@@ -76,7 +76,7 @@ REFUSED: list[tuple[Any, Any, dict[str, str], list[str]]] = [
     (Plain, {"text": "x", "tags": ["a", 1]}, {}, ["/tags/1"]),
     (Point, {"x": 1, "z": 2}, {}, ["/z"]),
     (Request, {"prompt": "p", "more": 1}, {}, ["/more"]),
-    (Call, {"topK": 2}, {}, ["/top_k"]),
+    (Call, {"topK": 0}, {}, ["/top_k"]),
     (Call, {"top_k": 1, "inner": {"a": "x", "b": 1}}, {}, ["/inner/a"]),
     (Owner[int], {"pet": {"kind": "cat", "lives": "x"}, "thing": 1}, {}, ["/pet/lives"]),
     (Picky, {"n": 0}, {}, [""]),
@@ -214,3 +214,14 @@ def test_schemas_are_the_callers_own() -> None:
         "b": {"type": "object", "properties": {"c": {"type": "boolean"}}},
         "d": {},
     }
+
+
+def test_a_view_from_outside_may_use_the_models_aliases():
+    """A client that fills in the model's own form sends aliases; the view has field names."""
+
+    class Sampling(BaseModel):
+        top_k: int = Field(alias="topK")
+
+    codec = ParamsCodec(Sampling)
+    assert codec.load({"topK": 3}, {}).view == {"top_k": 3}
+    assert codec.load({"top_k": 3}, {}).view == {"top_k": 3}
