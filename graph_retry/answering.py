@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel import Pregel
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command, Durability, StateSnapshot
 
 from graph_retry.engine.state import ANSWER, LOOP
 from graph_retry.errors import StaleDecision
@@ -61,7 +61,18 @@ def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
 
 
 async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """Do what `pending_reviews` does, from async code."""
+    """Do what `pending_reviews` does, from async code; see `aresume` for an example.
+
+    Example:
+        >>> import asyncio
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... async def idle(given):
+        ...     return given
+        >>> asyncio.run(apending_reviews(idle, {"configurable": {"thread_id": "1"}}))
+        []
+    """
     return await adrive(_find(graph, config))
 
 
@@ -137,6 +148,7 @@ def resume(
     decision: Any = None,
     *,
     answers: Mapping[str, Any] | None = None,
+    durability: Durability | None = None,
 ) -> Any:
     """Answer a thread's review and run the thread on.
 
@@ -150,6 +162,8 @@ def resume(
         decision: What `approve()`, `edit()`, `reject()` or `respond()` make, or any other accepted
             form. Needs exactly one open review, unless it names its `review_id`.
         answers: Decisions by `review_id` (or interrupt id) instead, for some or all open reviews.
+        durability: LangGraph's `durability` for the run; with `sync` not even a call finished in
+            the last milliseconds before a crash is repeated.
 
     Returns:
         The graph's state, as `graph.invoke` returns it.
@@ -175,7 +189,7 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return drive(_resume(graph, config, decision, answers))
+    return drive(_resume(graph, config, decision, answers, durability))
 
 
 async def aresume(
@@ -184,13 +198,36 @@ async def aresume(
     decision: Any = None,
     *,
     answers: Mapping[str, Any] | None = None,
+    durability: Durability | None = None,
 ) -> Any:
-    """Do what `resume` does, from async code."""
-    return await adrive(_resume(graph, config, decision, answers))
+    """Do what `resume` does, from async code.
+
+    Example:
+        >>> import asyncio
+        >>> from graph_retry import aretry_llm_call, edit
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... async def count(prompt):
+        ...     return await aretry_llm_call(lambda given: given, prompt, output=int)
+        >>> async def review():
+        ...     config = {"configurable": {"thread_id": "1"}}
+        ...     await count.ainvoke("many", config)
+        ...     print([review.attempt for review in await apending_reviews(count, config)])
+        ...     return await aresume(count, config, edit(value="3"))
+        >>> asyncio.run(review())
+        [1]
+        3
+    """
+    return await adrive(_resume(graph, config, decision, answers, durability))
 
 
 def _resume(
-    graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any,
+    answers: Mapping[str, Any] | None,
+    durability: Durability | None,
 ) -> Flow[Any]:
     if decision is not None and answers is not None:
         msg = "give `decision` for one review or `answers` for several, not both."
@@ -209,10 +246,11 @@ def _resume(
                     by_id[review.interrupt_id] = marked
                 else:
                     update = {ANSWER: {"value": marked}}
-                    options = {"as_node": "review"}
-                    yield Ask(graph, "update_state", (review.call_config, update), options)
+                    place = (review.call_config, update)
+                    yield Ask(graph, "update_state", place, {"as_node": "review"})
         go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
-        return (yield Ask(graph, "invoke", (go_on, config)))
+        options = {} if durability is None else {"durability": durability}
+        return (yield Ask(graph, "invoke", (go_on, config), options))
     finally:
         runner.release()
 

@@ -94,4 +94,4 @@ class StaleDecision(GraphRetryError):
 
 
 class ReplayMismatch(GraphRetryError):
-    """The saved thread does not fit the code that continues it."""
+    """The saved thread does not fit the code that continues it: a newer version wrote it."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+from graph_retry.errors import ReplayMismatch
 from graph_retry.params.codec import Encoded
 from graph_retry.params.patch import apply_patch, diff_views, initial_patch
 from graph_retry.records import SCHEMA_VERSION, Attempt
@@ -30,6 +31,21 @@ def merge_attempts(
             places[number] = len(merged)
             merged.append(cast("Attempt", update))
     return merged
+
+
+def check_version(attempts: Sequence[Attempt]) -> None:
+    """Refuse a ledger that a newer version of this library wrote.
+
+    Raises:
+        ReplayMismatch: If its schema version is not known here.
+    """
+    newest = max((attempt["schema_version"] for attempt in attempts), default=SCHEMA_VERSION)
+    if newest > SCHEMA_VERSION:
+        raise ReplayMismatch(
+            f"the ledger has schema version {newest} and this library knows {SCHEMA_VERSION}: "
+            "upgrade graph-retry to continue this thread.",
+            list(attempts),
+        )
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:

@@ -110,8 +110,9 @@ def merge_lessons(held: list[Lesson] | None, new: list[Lesson] | None) -> list[L
     known = {lesson["id"]: lesson for lesson in (*(held or ()), *(new or ()))}
     ordered = sorted(known.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
     right = {each["step"]: each for each in ordered if each["text"] is None}
+    successes = [each for each in ordered if each is right.get(each["step"])]
     wrong = [each for each in ordered if each["at"] > right.get(each["step"], _NEVER)["at"]]
-    return [*right.values(), *wrong[-KEPT:]]
+    return [*successes, *wrong[-KEPT:]]
 
 
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:

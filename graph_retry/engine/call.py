@@ -21,7 +21,7 @@ from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_l
 from graph_retry.engine.stored import store
 from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
-from graph_retry.ledger import digest, open_attempt
+from graph_retry.ledger import check_version, digest, open_attempt
 from graph_retry.options import Settings
 from graph_retry.outcome import Reading, read_result
 from graph_retry.params.codec import Encoded
@@ -80,6 +80,7 @@ def _position(
 ) -> tuple[Loop, list[Attempt], bool]:
     """Tell a continued loop from a new input on a thread that has run before."""
     loop = loop_of(state)
+    check_version(attempts)
     if attempts and attempts[-1]["status"] != "failed":
         return fresh_loop(), [], True
     if loop["next"] != "call":
@@ -121,8 +122,10 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
         if failure["kind"] == "transient" and more:
             yield Pause(retry_after(error))
             raise _TryAgainError from error
+        # Only an error about the output has issues; a transport error is told by its message.
+        issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
         outcome = _Outcome(
-            record={"failure": failure, "issues": wrap_error(error)}, output=None, output_types={}
+            record={"failure": failure, "issues": issues}, output=None, output_types={}
         )
     else:
         outcome = _read(plan, result)

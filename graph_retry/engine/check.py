@@ -38,7 +38,8 @@ def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
             update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
             if parsed.failure is not None:
-                update["failure"] = _syntax_failure(parsed)
+                announced = finish_kind(record["finish_reason"])
+                update["failure"] = _syntax_failure(parsed, announced)
                 update["issues"] = [_syntax_issue(parsed)]
             elif parsed.text != raw["text"]:
                 update["repaired"] = {"text": parsed.text}
@@ -94,9 +95,9 @@ def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
     return parsed if changed == parsed.text else parse_output(changed, level, complete=complete)
 
 
-def _syntax_failure(parsed: ParsedOutput) -> Failure:
+def _syntax_failure(parsed: ParsedOutput, announced: FailureKind | None) -> Failure:
     assert parsed.failure is not None  # noqa: S101
-    kind = _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
+    kind = announced or _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
     return {"kind": kind, "type": "InvalidJSON", "message": parsed.failure["message"]}
 
 

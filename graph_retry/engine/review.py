@@ -192,6 +192,8 @@ def _apply(plan: Plan[Any], loop: Loop, verdict: Accepted, author: str) -> dict[
             keys["output"]: output,
             keys["status"]: "succeeded",
         }
-    reason = decision.get("message") or decision["type"]
+    suggested_by = loop["review"] and loop["review"]["suggested_by"]
+    approved = f"approved {suggested_by}" if suggested_by else "approved the same params"
+    reason = decision.get("message") or (approved if decision["type"] == "approve" else "edited")
     retry: Loop = {**closed, "next": "call", "types": verdict.types, "reason": reason}
     return {LOOP: retry, keys["params"]: verdict.params}

@@ -24,6 +24,7 @@ class Review:
     error: str
     failure: Failure
     issues: list[Issue]
+    raw_output: str | None
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None
     diff: list[dict[str, Any]]
@@ -41,9 +42,9 @@ Reviewer = (
 
 def parts_of(value: dict[str, Any], history: list[Attempt]) -> dict[str, Any]:
     """Return the fields of a `Review` from its payload."""
-    same = ("review_id", "function_name", "error", "failure", "issues", "params", "diff", "problem")
+    same = ("review_id", "function_name", "error", "failure", "issues", "raw_output", "params")
     return {
-        **{name: value[name] for name in same},
+        **{name: value[name] for name in (*same, "diff", "problem")},
         "attempt": value["attempt_count"],
         "suggested_params": value["suggested_params"],
         "value": value,

@@ -16,6 +16,7 @@ from graph_retry import (
     InterventionRequired,
     ReplayMismatch,
     StaleDecision,
+    create_retry_node,
     edit,
     reject,
     retry_llm_call,
@@ -139,6 +140,22 @@ def test_without_output_any_return_value_is_a_success(mode, value):
     """`output=None` gives back what the call returned."""
     graph = one_call("function", mode, Model(lambda params: value), InMemorySaver(), output=None)
     assert mode.invoke(graph, {"params": {"n": 0}}, thread())["output"] == value
+
+
+def test_a_ledger_of_a_newer_version_is_refused():
+    """What this version cannot read is not continued by guessing."""
+    attempt = retry_and_record()
+    node = create_retry_node(lambda params: "1", dict, output=int)
+    newer = {**attempt, "status": "failed", "schema_version": 99}
+    with pytest.raises(ReplayMismatch, match="upgrade graph-retry"):
+        node.invoke({"params": {}, "attempts": [newer]})
+
+
+def retry_and_record():
+    """Return the record of one successful call."""
+    records = []
+    retry_llm_call(lambda params: "1", {}, output=int, on_attempt=records.append)
+    return records[0]
 
 
 def test_a_call_that_changes_its_params_in_place_is_named():
