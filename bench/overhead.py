@@ -1,7 +1,8 @@
-"""What the node form costs over a hand-written durable subgraph, in ratios from one run.
+"""What the node form costs over a hand-written subgraph, in ratios from one run.
 
 The yardstick is a two-node subgraph that keeps its call in one step and its check in another, as
-a careful user would write it. Both run a call that succeeds at once. Run: `python bench/overhead.py`
+a careful user would write it. Both run a call that succeeds at once.
+Run: `python bench/overhead.py`
 """
 
 import statistics
@@ -39,6 +40,7 @@ class State(TypedDict, total=False):
 
 def ask(params: dict[str, Any]) -> str:
     """Answer at once."""
+    assert params["prompt"]
     return '{"name": "Ada", "age": 36}'
 
 

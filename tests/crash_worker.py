@@ -52,7 +52,7 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         if step == "start":
             graph.invoke({"params": {"n": 0}}, thread(), durability="sync")
         elif step == "go-on":
-            print(resume(graph, thread()).get("output"))
+            resume(graph, thread())
         else:
             if moment == "written":
                 invoke = graph.invoke

@@ -41,7 +41,9 @@ def calls(folder):
         ("edit:1", "written", []),
     ],
 )
-def test_a_killed_process_repeats_at_most_the_call_in_flight(form, tmp_path, step, moment, repeated):
+def test_a_killed_process_repeats_at_most_the_call_in_flight(
+    form, tmp_path, step, moment, repeated
+):
     """Killed in a call, in a hook, or between writing an answer and applying it."""
     if step != "start":
         assert work(form, tmp_path, "start").returncode == 0

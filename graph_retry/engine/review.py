@@ -49,7 +49,7 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         elif settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
             author, answer, problem = yield from ask_reviewers(plan, question, attempts)
             if answer is None:
-                return _with_agent(loop, author, None, problem)
+                return _escalate(plan, loop, author, None, problem)
         else:
             yield from _require_checkpointer(settings.name, attempts)
             payload = {**build_payload(question), "checkpoint_ns": call_namespace()}
@@ -57,7 +57,7 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         verdict = judge(answer, question)
         if isinstance(verdict, Refused):
             if author != "human":
-                return _with_agent(loop, author, answer, verdict.problem)
+                return _escalate(plan, loop, author, answer, verdict.problem)
             again = _ask_again(loop, attempts[-1], verdict.problem)
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}
@@ -74,10 +74,15 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
     return flow
 
 
-def _with_agent(loop: Loop, author: str, decision: Any, problem: str | None) -> dict[str, Any]:
-    """Keep what the automatic reviewers said, and go on to the person."""
+def _escalate(
+    plan: Plan[Any], loop: Loop, author: str, decision: Any, problem: str | None
+) -> dict[str, Any]:
+    """Keep what the automatic reviewers said, and go on to the person, if one may be asked."""
     agent = {"by": author, "decision": decision, "problem": problem}
-    return {LOOP: {**loop, "review": {**(loop["review"] or {}), "agent": agent}}}
+    noted = {**loop, "review": {**(loop["review"] or {}), "agent": agent}}
+    if plan.settings.review:
+        return {LOOP: noted}
+    return {LOOP: {**noted, "next": "end"}, plan.settings.keys["status"]: "exhausted"}
 
 
 def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:

@@ -35,7 +35,7 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             stopped=stop is not None,
             automatic=loop["automatic"],
             auto_retries=settings.auto_retries,
-            review=settings.review,
+            review=settings.review or bool(settings.reviewer),
         )
         if verdict == "retry" and proposal is not None:
             revised: Loop = {
@@ -74,7 +74,8 @@ def _stop(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None
         return f"all {settings.max_attempts} attempts are used"
     if record["failure"] and ROUTES[record["failure"]["kind"]] == "review":
         return f"a {record['failure']['kind']} failure is not retried automatically"
-    if no_progress(attempts):
+    # With nobody to ask, another try is better than none: a model may still come round.
+    if settings.review and no_progress(attempts):
         return "the last two attempts failed in the same way"
     tripped = settings.budget.tripped(attempts) if settings.budget else None
     if tripped:

@@ -1,4 +1,4 @@
-"""From raw output to the value asked for, inside the graph: repair, validation, and their record."""
+"""From raw output to the value asked for, inside the graph: repair, validation, the record."""
 
 import pytest
 from langchain_core.messages import AIMessage, ToolCall

@@ -72,7 +72,7 @@ def test_send_of_twenty_answered_in_any_order(form, mode, together):
 
 
 def test_two_calls_in_each_of_twenty_branches_do_not_hang(mode):
-    """The function form holds no worker while it waits: 20 × 2 × 3 calls on two cores."""
+    """The function form holds no worker while it waits: 120 calls on two cores."""
     model = Model(goal=2)
     graph = fan_out("function", mode, model, InMemorySaver(), width=20, calls=2)
 

@@ -1,7 +1,7 @@
 """What can be watched from outside: callbacks, events, tokens, the ledger itself."""
 
 import json
-import pickle
+import pickle  # noqa: TID251 (errors cross processes)
 
 import pytest
 from langchain_core.language_models import GenericFakeChatModel

@@ -1,5 +1,6 @@
 """Where the function form may be called, and the usage patterns of `llm_call`."""
 
+import asyncio
 import functools
 
 import pytest
@@ -14,10 +15,12 @@ from pydantic import BaseModel
 from graph_retry import (
     AttemptContext,
     InterventionRequired,
-    aretry_llm_call,
     approve,
+    aretry_llm_call,
     create_retry_node,
     edit,
+    pending_reviews,
+    resume,
     retry_llm_call,
 )
 from tests.loops import Model, State, answer, one_call, reviews, thread
@@ -49,7 +52,9 @@ class Studio:
 def test_outside_a_graph_only_the_automatic_path_runs():
     """A success needs no graph; a need for a person raises with the ledger."""
     model = Model(goal=2)
-    bump = lambda error, attempt, params: {"n": params["n"] + 1}
+
+    def bump(error, attempt, params):
+        return {"n": params["n"] + 1}
 
     done = retry_llm_call(model, {"n": 0}, bump, output=dict[str, int], auto_retries=2)
     assert (done, len(model.calls)) == ({"n": 2}, 3)
@@ -179,8 +184,6 @@ def test_pattern_closure_without_params():
     graph = builder.compile(checkpointer=InMemorySaver())
     graph.invoke({"params": None}, thread())
 
-    from graph_retry import pending_reviews, resume
-
     resume(graph, thread(), edit(anything=1))
     (review,) = pending_reviews(graph, thread())
     assert review.problem
@@ -214,8 +217,8 @@ def test_pattern_thin_lambda_exposing_one_value(mode):
             raise ValueError(message)
         return f"{prefix}: {prompt}"
 
-    call = lambda prompt: shout(prompt)
-    builder.add_node("ask", create_retry_node(call, str, name="shout"))
+    node = create_retry_node(lambda prompt: shout(prompt + "!"), str, name="shout")
+    builder.add_node("ask", node)
     builder.add_edge(START, "ask")
     graph = builder.compile(checkpointer=InMemorySaver())
 
@@ -223,7 +226,7 @@ def test_pattern_thin_lambda_exposing_one_value(mode):
     (review,) = reviews(mode, graph, thread())
     assert review.params == {"value": "draw"}
     state = answer(mode, graph, thread(), edit(value="draw please"))
-    assert state["output"] == "captured: draw please"
+    assert state["output"] == "captured: draw please!"
 
 
 def test_pattern_explicit_params_object(mode):
@@ -256,7 +259,9 @@ def test_the_context_tells_attempt_and_a_stable_key(mode):
         seen.append(context)
         return "1" if params["n"] else "no"
 
-    bump = lambda error, attempt, params: {"n": 1}
+    def bump(error, attempt, params):
+        return {"n": 1}
+
     result = retry_llm_call(call, {"n": 0}, bump, output=int, auto_retries=1)
 
     assert result == 1
@@ -276,13 +281,12 @@ def test_an_async_call_under_a_sync_run_is_refused():
 
 def test_a_sync_call_works_under_ainvoke_and_a_lambda_may_return_a_coroutine():
     """Async runs take sync functions, and functions that only turn out to be async."""
-    import asyncio
 
     async def slow(params):
         return "1"
 
     assert asyncio.run(aretry_llm_call(lambda params: "2", {}, output=int)) == 2
-    assert asyncio.run(aretry_llm_call(lambda params: slow(params), {}, output=int)) == 1
+    assert asyncio.run(aretry_llm_call(lambda params: slow({**params}), {}, output=int)) == 1
     assert asyncio.run(aretry_llm_call(functools.partial(slow), {}, output=int)) == 1
 
 

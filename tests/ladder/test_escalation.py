@@ -57,19 +57,19 @@ def test_a_schedule_changes_fields_after_its_attempts(params):
 
 def test_each_step_is_a_revision_in_the_ledger(form, mode):
     """Changes stay for the attempts after them, and each says who made it."""
-    model = Model(lambda params: "1" if params["model"] == "large" else f"no {len(model.calls)}")
+    model = Model(lambda params: "1" if params["model"] == "large" else str(params["temperature"]))
     records = []
-    up = {1: {"temperature": 0.0}, 2: {"model": "large"}}
+    up = {1: {"temperature": 0.25}, 2: {"model": "large"}}
     graph = one_call(
         form, mode, model, InMemorySaver(), mode.colour(escalate(up)),
         output=int, auto_retries=5, on_attempt=mode.colour(records.append),
     )  # fmt: skip
-    start = {"model": "small", "temperature": 1.0}
+    start = {"model": "small", "temperature": 0.5}
     assert mode.invoke(graph, {"params": start}, thread())["output"] == 1
     assert model.calls == [
         start,
-        {"model": "small", "temperature": 0.0},
-        {"model": "large", "temperature": 0.0},
+        {"model": "small", "temperature": 0.25},
+        {"model": "large", "temperature": 0.25},
     ]
     assert [record["author"] for record in records] == ["caller", "hook:escalate", "hook:escalate"]
     assert records[2]["params_patch"] == [{"op": "replace", "path": "/model", "value": "large"}]
@@ -120,7 +120,7 @@ def test_a_limit_is_raised_only_when_the_answer_was_cut_off(params, kind, limit,
 
 
 def test_a_cut_off_answer_is_asked_for_again_with_the_same_prompt(form, mode):
-    """With a raised limit feedback stays out of it; at the bound a person sees the failure."""
+    """Feedback stays out of it; at the bound it asks for less, and then a person is asked."""
     text = '{"numbers": [' + ", ".join(["1"] * 40) + "]}"
     model = Model(
         lambda params: Completion(
@@ -141,8 +141,8 @@ def test_a_cut_off_answer_is_asked_for_again_with_the_same_prompt(form, mode):
     mode.invoke(graph, {"params": ask}, thread())
     (review,) = reviews(mode, graph, thread())
     assert review.failure["kind"] == "truncated"
-    assert [call["max_tokens"] for call in model.calls] == [50, 100]
-    assert "be shorter" in review.suggested_params["prompt"]
+    assert [call["max_tokens"] for call in model.calls] == [50, 100, 100]
+    assert "be shorter" in model.calls[2]["prompt"]
 
 
 def test_hooks_are_alternatives_and_the_first_that_fits_has_it():

@@ -1,0 +1,107 @@
+"""Without a person: the loops of llm-retry and agentcast, with the options that make them."""
+
+import pytest
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel
+
+from graph_retry import AttemptsExhausted, create_retry_node, retry_llm_call
+from graph_retry.escalation import escalate
+from graph_retry.feedback import feedback
+from graph_retry.ledger import params_at
+from tests.loops import Model
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+def scripted(*texts):
+    """Make a model that gives these texts in turn."""
+    left = list(texts)
+    return Model(lambda params: left.pop(0))
+
+
+LOOP = {"review": False, "max_attempts": 3, "auto_retries": 2}
+START = {"messages": [{"role": "user", "content": "Return a person."}]}
+BAD = ['{"name": "Ada"}', '{"name": "Ada", "age": "old"}', "Sorry?"]
+GOOD = 'Here:\n```json\n{"name": "Ada", "age": 36,}\n```'
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_the_loop_ends_with_the_first_valid_output(mode, failures):
+    """`retryWithValidation`: call, repair, validate, feed back; every attempt is recorded."""
+    model = scripted(*BAD[:failures], GOOD)
+    node = create_retry_node(
+        mode.colour(model), dict, output=Person, feedback="errors_only", **LOOP
+    )
+    state = mode.invoke(node, {"params": START})
+
+    assert (state["status"], state["output"]) == ("succeeded", {"name": "Ada", "age": 36})
+    assert len(state["attempts"]) == len(model.calls) == failures + 1
+    last = state["attempts"][-1]
+    assert last["raw"] == {"text": GOOD}
+    assert last["repairs"]
+    if failures:
+        first, then = model.calls[0]["messages"], model.calls[1]["messages"]
+        assert then[: len(first)] == first
+        assert [turn["role"] for turn in then[len(first) :]] == ["assistant", "user"]
+        assert then[-2]["content"] == BAD[0]
+        assert "/age: Field required" in then[-1]["content"]
+
+
+def test_when_the_attempts_are_used_up_the_history_is_in_hand(mode):
+    """A result that says it failed (node), or an error that says so (function): both with all."""
+    node = create_retry_node(
+        mode.colour(scripted(*BAD)), dict, output=Person, feedback="full", **LOOP
+    )
+    state = mode.invoke(node, {"params": START})
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(scripted(*BAD), START, output=Person, feedback="full", **LOOP)
+
+    assert state["status"] == "exhausted"
+    assert "output" not in state
+    for attempts in (state["attempts"], caught.value.attempts):
+        assert [attempt["raw"]["text"] for attempt in attempts] == BAD
+        assert all(attempt["issues"] and attempt["duration_s"] >= 0 for attempt in attempts)
+        assert [attempt["status"] for attempt in attempts] == ["failed"] * 3
+
+
+def test_an_exception_is_an_attempt_too_and_is_not_sent_again_blindly():
+    """llm-retry calls again with the same prompt; here only what a hook changes goes out."""
+    tries = []
+
+    def model(params):
+        tries.append(params["seed"])
+        if len(tries) < 3:
+            raise RuntimeError(f"hiccup {len(tries)}")
+        return GOOD
+
+    hook = escalate({n: {"seed": lambda seed: seed + 1} for n in (1, 2)})
+    params = {**START, "seed": 1}
+    assert retry_llm_call(model, params, hook, output=Person, **LOOP) == Person(name="Ada", age=36)
+    assert tries == [1, 2, 3]
+    tries.clear()
+    with pytest.raises(AttemptsExhausted, match="hiccup 1"):
+        retry_llm_call(model, params, output=Person, **LOOP)
+    assert tries == [1]
+
+
+def test_agentcasts_loop_casts_text_to_a_type_with_messages():
+    """Typed output from a conversation of LangChain messages, the errors fed back."""
+    records = []
+    made = retry_llm_call(
+        scripted(*BAD[:2], GOOD), {"messages": [HumanMessage("Return a person.")]}, output=Person,
+        feedback=feedback("truncated"), on_attempt=records.append, **LOOP,
+    )  # fmt: skip
+    assert made == Person(name="Ada", age=36)
+    assert [record["author"] for record in records] == ["caller", "feedback", "feedback"]
+    assert len(params_at(records).view["messages"]) == 3
+
+
+@pytest.mark.parametrize("level", ["none", "minimal"])
+def test_less_repair_means_more_retries(level):
+    """The repair levels of llm-retry decide what counts as readable."""
+    model = scripted(GOOD, '{"name": "Ada", "age": 36}')
+    retry_llm_call(model, START, output=Person, feedback="errors_only", repair=level, **LOOP)
+    assert len(model.calls) == 2

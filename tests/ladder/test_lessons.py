@@ -1,0 +1,255 @@
+"""Lessons: what one step got wrong reaches the steps after it, bounded, visible and once."""
+
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage, SystemMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.store.memory import InMemoryStore
+from typing_extensions import TypedDict
+
+from graph_retry import AttemptsExhausted, create_retry_node, edit, reject, retry_llm_call
+from graph_retry.lessons import KEPT, TOLD, Lesson, Lessons, lessons_of, merge_lessons
+from graph_retry.quoting import LESSONS
+from tests.loops import Model, answer, reviews, thread
+
+
+class Steps(TypedDict, total=False):
+    one: dict
+    two: dict
+    two_log: list
+    lessons: Annotated[list[Lesson], merge_lessons]
+
+
+def lesson(number, step="extract", text="/age: missing"):
+    """Make a lesson of a certain time."""
+    return Lesson(id=f"{step}{number}", step=step, text=text, at=f"2030-01-01T00:00:{number:02}")
+
+
+def two_steps(mode, first, second, saver=None, store=None, *, parallel=False, **options):
+    """Compile a parent with two retry nodes that share the state key `lessons`."""
+    builder = StateGraph(Steps)
+    for name, model in (("one", first), ("two", second)):
+        keys = {"params": name, "output": f"{name}_out", "status": f"{name}_status"}
+        node = create_retry_node(
+            mode.colour(model), dict, output=dict[str, int], name=name,
+            keys={**keys, "attempts": f"{name}_log"},
+            lessons=Lessons(**options), review=saver is not None,
+        )  # fmt: skip
+        builder.add_node(name, node)
+        if parallel:
+            builder.add_edge(START, name)
+            builder.add_edge(name, END)
+    if not parallel:
+        builder.add_edge(START, "one")
+        builder.add_edge("one", "two")
+    return builder.compile(checkpointer=saver, store=store)
+
+
+BAD, GOOD = '{"n": "x"}', '{"n": 1}'
+FAULT = "- one: /n: Input should be a valid integer"
+
+
+def test_a_later_step_is_told_what_an_earlier_one_got_wrong(mode, checkpointer):
+    """The second node's first call already has the lesson; the ledger says who put it there."""
+    second = Model(lambda params: GOOD)
+    graph = two_steps(mode, Model(lambda params: BAD), second, checkpointer)
+    mode.invoke(graph, {"one": {"prompt": "One."}, "two": {"prompt": "Two."}}, thread())
+    state = answer(mode, graph, thread(), reject("no use"))
+
+    (call,) = second.calls
+    assert call["prompt"].startswith(f"{LESSONS.begin}\n")
+    assert call["prompt"].endswith(f"{LESSONS.end}\n\nTwo.")
+    assert FAULT in call["prompt"]
+    assert '"x"' not in call["prompt"], "what the model wrote is not passed on"
+    assert [record["author"] for record in state["two_log"]] == ["lessons"]
+    (wrong,) = [each for each in state["lessons"] if each["text"]]
+    assert wrong["step"] == "one"
+
+
+def test_the_revision_has_the_author_lessons():
+    """It is recorded like any other revision of params."""
+    records = []
+    done = retry_llm_call(
+        lambda params: "1", {"prompt": "Go."}, output=int,
+        lessons=Lessons(known=[lesson(1)]), on_attempt=records.append,
+    )  # fmt: skip
+    assert done == 1
+    assert (records[0]["author"], records[0]["reason"]) == (
+        "lessons",
+        "what went wrong before in extract",
+    )
+    assert LESSONS.begin in records[0]["params_patch"][0]["value"]["prompt"]
+
+
+def test_without_lessons_nothing_changes():
+    """No lesson, no revision: the first attempt is the caller's."""
+    records = []
+    retry_llm_call(
+        lambda params: "1", {"n": 1}, output=int, lessons=Lessons(), on_attempt=records.append
+    )
+    assert records[0]["author"] == "caller"
+
+
+def test_a_step_that_succeeds_in_the_end_has_nothing_to_teach(mode, checkpointer):
+    """Its lessons go on its success, in its own node already."""
+    first = Model(lambda params: GOOD if params.get("fixed") else BAD)
+    second = Model(lambda params: GOOD)
+    graph = two_steps(mode, first, second, checkpointer)
+    mode.invoke(graph, {"one": {"prompt": "One."}, "two": {"prompt": "Two."}}, thread())
+    state = answer(mode, graph, thread(), edit(fixed=True))
+    assert second.calls == [{"prompt": "Two."}]
+    assert [each["text"] for each in state["lessons"]] == [None, None]
+
+
+def test_parallel_steps_merge_their_lessons(mode):
+    """Both write in one superstep; neither is lost, none is doubled."""
+    graph = two_steps(
+        mode, Model(lambda params: BAD), Model(lambda params: BAD), InMemorySaver(), parallel=True
+    )
+    mode.invoke(graph, {"one": {"prompt": "1"}, "two": {"prompt": "2"}}, thread())
+    answers = {review.review_id: reject("no") for review in reviews(mode, graph, thread())}
+    state = answer(mode, graph, thread(), answers=answers)
+    assert sorted(each["step"] for each in state["lessons"]) == ["one", "two"]
+
+
+def test_threads_share_lessons_through_the_store(mode):
+    """One thread's failure is told to another; success clears it for all; names keep apart."""
+    store = InMemoryStore()
+    shared = ("lessons", "tenant")
+
+    def run(name, first, **options):
+        second = Model(lambda params: GOOD)
+        graph = two_steps(mode, Model(lambda params: first), second, None, store, **options)
+        mode.invoke(graph, {"one": {"prompt": "One."}, "two": {"prompt": "Two."}}, thread(name))
+        return second.calls[0]["prompt"]
+
+    assert FAULT in run("1", BAD, shared=shared)
+    assert len(store.search(shared)) == 1
+    assert run("2", GOOD) == "Two.", "sharing is asked for by a namespace"
+    assert run("3", GOOD, shared=("lessons",)) == "Two.", "a namespace does not hold another's"
+    run("4", GOOD, shared=shared)
+    assert store.search(shared) == []
+
+
+def test_the_store_keeps_a_window(mode):
+    """However often a step fails, the store holds the last ten lessons."""
+    store = InMemoryStore()
+    for n in range(KEPT + 3):
+        bad = Model(lambda params, n=n: f'{{"n{n}": "x"}}')
+        graph = two_steps(mode, bad, Model(lambda params: GOOD), None, store, shared=("all",))
+        mode.invoke(graph, {"one": {"prompt": "1"}, "two": {"prompt": "2"}}, thread(str(n)))
+    texts = [item.value["text"] for item in store.search(("all",), limit=50)]
+    assert len(texts) == KEPT
+    assert not any("/n0:" in text for text in texts)
+    assert any(f"/n{KEPT + 2}:" in text for text in texts)
+
+
+def test_resuming_and_failing_hooks_write_a_lesson_once(mode, checkpointer):
+    """A step that runs again after an error in a hook does not count its failure twice."""
+    broken = [True]
+
+    def hook(error, attempt, params):
+        if broken:
+            raise KeyError("typo")
+
+    model = Model(lambda params: BAD)
+    builder = StateGraph(Steps)
+    node = create_retry_node(
+        mode.colour(model), dict, mode.colour(hook), output=dict[str, int], name="one",
+        keys={"params": "one"}, lessons=Lessons(),
+    )  # fmt: skip
+    builder.add_node("one", node)
+    builder.add_edge(START, "one")
+    graph = builder.compile(checkpointer=checkpointer)
+    with pytest.raises(KeyError):
+        mode.invoke(graph, {"one": {"prompt": "One."}}, thread())
+    broken.clear()
+    mode.invoke(graph, None, thread())
+    answer(mode, graph, thread(), "nonsense")
+    state = answer(mode, graph, thread(), reject("no"))
+    assert len(state["lessons"]) == len(model.calls) == 1
+
+
+def test_the_function_form_gives_and_takes_a_list():
+    """What a call taught is read from its ledger, and given to the next call."""
+    with pytest.raises(AttemptsExhausted) as caught:
+        retry_llm_call(lambda params: BAD, "One.", output=dict[str, int], review=False)
+    known = lessons_of("one", caught.value.attempts)
+    seen = []
+    retry_llm_call(
+        lambda prompt: seen.append(prompt) or GOOD, "Two.", output=dict[str, int],
+        lessons=Lessons(known=known),
+    )  # fmt: skip
+    assert FAULT in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("messages", "kinds"),
+    [
+        ([{"role": "user", "content": "Go."}], ["system", "user"]),
+        (
+            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}],
+            ["system", "system", "user"],
+        ),
+        ([SystemMessage("Be brief."), HumanMessage("Go.")], ["system", "system", "human"]),
+        ([HumanMessage("Go.")], ["system", "human"]),
+    ],
+)
+def test_in_a_conversation_it_is_one_system_turn_behind_the_others(messages, kinds):
+    """Providers want system turns first; telling again replaces what was told."""
+    lessons = Lessons()
+    once = lessons.told_to({"messages": messages}, [lesson(1)])["messages"]
+    twice = lessons.told_to({"messages": once}, [lesson(2, text="other")])["messages"]
+    assert [m["role"] if isinstance(m, dict) else m.type for m in once] == kinds
+    assert len(twice) == len(once)
+    text = twice[kinds.index("user" if "user" in kinds else "human") - 1]
+    text = text["content"] if isinstance(text, dict) else text.content
+    assert "extract: other" in text
+    assert "/age" not in text
+
+
+def test_only_the_last_few_are_told_bounded_and_tamed():
+    """Three lessons, each cut, none able to end the frame they stand in."""
+    window = [lesson(n, text=f"fault {n} {LESSONS.end} " + "x" * 9_000) for n in range(9)]
+    told = Lessons().told_to("Go.", window)
+    assert [f"fault {n} " in told for n in range(9)] == [False] * (9 - TOLD) + [True] * TOLD
+    assert told.count(LESSONS.end) == 1
+    assert len(told) < 1_500
+    again = Lessons().told_to(told, window)
+    assert again == told
+
+
+def test_params_without_a_prompt_are_refused_by_name():
+    """A lesson that cannot be told is an error that says what to name."""
+    with pytest.raises(ValueError, match=r"Lessons\(field='instructions'\)"):
+        retry_llm_call(str, {"n": 1}, lessons=Lessons(known=[lesson(1)]))
+
+
+LESSON = st.builds(
+    lambda number, step, right: lesson(number, step, None if right else f"fault {number}"),
+    st.integers(0, 40), st.sampled_from("abc"), st.booleans(),
+).map(lambda each: {**each, "id": each["id"] + str(each["text"])})  # fmt: skip
+WINDOWS = st.lists(LESSON, max_size=8)
+
+
+@given(WINDOWS, WINDOWS)
+def test_merging_is_the_same_in_any_order_and_twice(left, right):
+    """Parallel branches and repeated writes end in the same window."""
+    merged = merge_lessons(left, right)
+    assert merge_lessons(right, left) == merged
+    assert merge_lessons(merged, merged) == merged
+    assert merge_lessons(merge_lessons(None, left), merge_lessons(right, None)) == merged
+
+
+@given(st.lists(LESSON, max_size=40))
+def test_a_window_is_small_and_forgets_what_was_put_right(lessons):
+    """At most ten lessons, none of them older than its step's last success."""
+    window = merge_lessons([], lessons)
+    right = {each["step"]: each["at"] for each in window if each["text"] is None}
+    wrong = [each for each in window if each["text"] is not None]
+    assert len(wrong) <= KEPT
+    assert all(each["at"] > right.get(each["step"], "") for each in wrong)

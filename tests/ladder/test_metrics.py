@@ -1,0 +1,172 @@
+"""Figures over attempts, and spans: one per attempt, whatever is resumed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from graph_retry import Completion, edit, retry_llm_call
+from graph_retry.metrics import summarize, tracer
+from tests.loops import Model, answer, one_call, thread
+
+USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
+
+
+def record(number=1, status="succeeded", *, seconds=1.0, usage=None, kind=None, **more):
+    """Make the part of a ledger record that figures are about."""
+    failure = kind and {"kind": kind, "type": "E", "message": "m"}
+    return {
+        "number": number, "status": status, "duration_s": seconds, "usage": usage, "tries": 1,
+        "failure": failure, "repairs": [], "decision": None, **more,
+    }  # fmt: skip
+
+
+def test_nothing_known_is_none_and_not_zero():
+    """Without calls there are no rates; without reports there are no token counts."""
+    empty = summarize([])
+    assert (empty["calls"], empty["success_rate"], empty["mean_attempts"]) == (0, None, None)
+    assert set(empty["latency_s"].values()) == {None}
+    unknown = summarize([record()])
+    assert set(unknown["tokens"].values()) == {None}
+    assert unknown["attempts_without_tokens"] == 1
+    zero = summarize([record(usage={"input_tokens": 0, "output_tokens": 0, "total_tokens": 0})])
+    assert zero["tokens"] == {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+
+
+LEDGERS = [
+    [record(seconds=4.0, usage=USAGE, repairs=[{"kind": "fence"}, {"kind": "comma"}])],
+    [
+        record(1, "failed", kind="invalid_schema", decision={"type": "edit"}, tries=3),
+        record(2, "succeeded", seconds=2.0, usage=USAGE, repairs=[{"kind": "comma"}]),
+    ],
+    [record(1, "failed", kind="permanent", decision={"type": "reject"}, seconds=3.0)],
+]
+
+
+def test_several_ledgers_are_summed_up():
+    """Rates are by call, quantiles and tokens by attempt, kinds are counted."""
+    assert summarize(LEDGERS) == {
+        "calls": 3,
+        "succeeded": 2,
+        "success_rate": 2 / 3,
+        "attempts": 4,
+        "mean_attempts": 4 / 3,
+        "requests": 6,
+        "success_by_attempt": {1: 1, 2: 1},
+        "latency_s": {"p50": 2.0, "p90": 4.0, "p99": 4.0, "p100": 4.0},
+        "tokens": {"input_tokens": 12, "output_tokens": 8, "total_tokens": 20},
+        "attempts_without_tokens": 2,
+        "repairs": {"comma": 2, "fence": 1},
+        "failures": {"invalid_schema": 1, "permanent": 1},
+        "decisions": {"edit": 1, "reject": 1},
+    }
+
+
+def test_one_ledger_and_collected_records_count_the_same():
+    """A flat list of records says the same as the ledgers they came from."""
+    assert summarize([each for ledger in LEDGERS for each in ledger]) == summarize(LEDGERS)
+    assert summarize(LEDGERS[1])["calls"] == 1
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=60))
+def test_quantiles_are_measured_values_in_order(seconds):
+    """Each is one of the durations, and at least its share of them is not above it."""
+    latency = summarize([record(seconds=each) for each in seconds])["latency_s"]
+    values = list(latency.values())
+    assert values == sorted(values)
+    assert latency["p100"] == max(seconds)
+    for name, value in latency.items():
+        assert value in seconds
+        assert sum(each <= value for each in seconds) >= len(seconds) * int(name[1:]) / 100
+
+
+def test_real_calls_are_summed_up_from_on_attempt():
+    """Usage reaches the totals on success too."""
+    records = []
+    for text in ('{"n": 1}', '```json\n{"n": 1,}\n```'):
+        retry_llm_call(
+            lambda params, text=text: Completion(text, USAGE),
+            {},
+            output=dict[str, int],
+            on_attempt=records.append,
+        )
+    figures = summarize(records)
+    assert (figures["calls"], figures["success_rate"]) == (2, 1.0)
+    assert figures["tokens"]["total_tokens"] == 20
+    assert sum(figures["repairs"].values()) >= 2
+
+
+@pytest.fixture
+def spans(monkeypatch):
+    """Set tracing up as an application does, for one test."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    return exporter.get_finished_spans
+
+
+def test_each_attempt_is_one_span_with_its_times(form, mode, checkpointer, spans):
+    """Resumes, questions asked again and steps that run again do not double it."""
+    broken, records = [True], []
+
+    def hook(error, attempt, params):
+        if broken:
+            raise KeyError("typo")
+
+    def reply(params):
+        if params["n"]:
+            return Completion('{"n": 1}', USAGE, "stop")
+        raise TimeoutError("slow")
+
+    graph = one_call(
+        form, mode, Model(reply), checkpointer, mode.colour(hook),
+        on_attempt=mode.colour(records.append),
+    )  # fmt: skip
+    with pytest.raises(KeyError):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    broken.clear()
+    mode.invoke(graph, None, thread())
+    answer(mode, graph, thread(), "nonsense")
+    answer(mode, graph, thread(), edit(n=1))
+
+    failed, succeeded = spans()
+    assert dict(failed.attributes) == {
+        "graph_retry.name": "count",
+        "graph_retry.attempt": 1,
+        "graph_retry.status": "failed",
+        "graph_retry.author": "caller",
+        "graph_retry.failure_kind": "transient",
+        "error.type": "TimeoutError",
+    }
+    assert succeeded.attributes["graph_retry.author"] == "human"
+    assert succeeded.attributes["gen_ai.usage.output_tokens"] == 4
+    assert "graph_retry.failure_kind" not in succeeded.attributes
+    for span, told in zip((failed, succeeded), records, strict=True):
+        assert abs(span.end_time - span.start_time - told["duration_s"] * 1e9) < 1_000
+    assert failed.end_time <= succeeded.start_time
+
+
+def test_spans_belong_to_the_span_around_the_call(spans):
+    """They show up inside the trace of whoever called."""
+    with trace.get_tracer_provider().get_tracer("app").start_as_current_span("request") as parent:
+        retry_llm_call(lambda params: "1", {}, output=int)
+    attempt = next(span for span in spans() if span.name.endswith("attempt"))
+    assert attempt.parent.span_id == parent.get_span_context().span_id
+
+
+def test_without_tracing_nothing_is_traced(monkeypatch):
+    """The package is not even looked for: only an application that set tracing up has it loaded."""
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
+    assert tracer() is None
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.NoOpTracerProvider)
+    assert tracer() is None
+    import sys
+
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace")
+    assert tracer() is None
+    assert retry_llm_call(lambda params: "1", {}, output=int) == 1
+    assert "opentelemetry.trace" not in sys.modules
