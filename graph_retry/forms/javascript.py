@@ -1,14 +1,10 @@
 """Undo what a browser does to numbers: `1.0` becomes `1`, integers beyond 2**53 lose digits."""
 
 import json
-import math
 from decimal import Decimal
 from typing import Any
 
 from graph_retry.params.jsonlike import is_array, is_object
-
-_SAFE = 2**53
-_EXPONENT = 1e21  # from here on JavaScript writes an exponent
 
 
 class LostDigitsError(ValueError):
@@ -33,8 +29,12 @@ def undamaged(value: Any, shown: Any) -> Any:
     if is_array(value) and is_array(shown):
         if len(value) == len(shown):
             return [undamaged(each, other) for each, other in zip(value, shown, strict=True)]
-        return _recognised(value, shown)
-    return shown if _is_echo(value, shown) else value
+        originals: dict[str, dict[str, Any]] = {}
+        for each in shown:
+            originals.setdefault(_key(_rounded(each)), {})[_key(each)] = each
+        return [_original(item, originals.get(_key(item), {})) for item in value]
+    echo = _is_number(value) and _is_number(shown) and value in (shown, _rounded(shown))
+    return shown if echo else value
 
 
 def identical(one: Any, other: Any) -> bool:
@@ -47,44 +47,24 @@ def identical(one: Any, other: Any) -> bool:
     return _key(one) == _key(other)
 
 
-def _recognised(items: list[Any], shown: list[Any]) -> list[Any]:
-    exact = {_key(each): each for each in shown}
-    originals: dict[str, list[Any]] = {}
-    for each in exact.values():
-        originals.setdefault(_key(rounded(each)), []).append(each)
-    found = [
-        [item] if (key := _key(item)) in exact else originals.get(key, [item]) for item in items
-    ]
-    lost = next((candidates for candidates in found if len(candidates) > 1), None)
-    if lost:
-        raise LostDigitsError(f"a number lost digits and may be one of {_key(lost)[:100]}")
-    return [candidates[0] for candidates in found]
+def _original(item: Any, candidates: dict[str, Any]) -> Any:
+    if len(candidates) > 1 and _key(item) not in candidates:
+        either = ", ".join(candidates)[:100]
+        raise LostDigitsError(f"a number lost digits and may be one of {either}")
+    return candidates.get(_key(item), next(iter(candidates.values()), item))
 
 
-def rounded(value: Any) -> Any:
-    """Return a JSON value as it reads after JavaScript parsed and wrote it.
-
-    Example:
-        >>> rounded([1.0, 2**60 + 1])
-        [1, 1152921504606847000]
-    """
+def _rounded(value: Any) -> Any:
+    """Return a JSON value as it reads after JavaScript parsed and wrote it."""
     if is_object(value):
-        return {key: rounded(each) for key, each in value.items()}
+        return {key: _rounded(each) for key, each in value.items()}
     if is_array(value):
-        return [rounded(each) for each in value]
-    if not _is_number(value) or (isinstance(value, int) and abs(value) <= _SAFE):
+        return [_rounded(each) for each in value]
+    if not _is_number(value) or (isinstance(value, int) and abs(value) <= 2**53):
         return value
     near = float(value)
-    whole = near.is_integer() and abs(near) < _EXPONENT
+    whole = near.is_integer() and abs(near) < 1e21  # from there on it writes an exponent
     return int(Decimal(repr(near))) if whole else near
-
-
-def _is_echo(value: Any, shown: Any) -> bool:
-    if not (_is_number(value) and _is_number(shown)):
-        return False
-    if isinstance(shown, float) and math.isfinite(shown):
-        return value == shown or float(value) == shown
-    return value in (shown, rounded(shown), int(float(shown)) if abs(shown) > _SAFE else shown)
 
 
 def _is_number(value: Any) -> bool:

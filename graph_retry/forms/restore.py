@@ -1,24 +1,21 @@
-"""Turn one edited field back into what the person meant, after forms and browsers handled it."""
+"""Show fields to a form, and turn what comes back into what the person meant."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from graph_retry.forms.field_kinds import ANY_KIND, expectation, inner_nodes, kind_of, kinds_of
-from graph_retry.forms.form_view import CUT_MARK
-from graph_retry.forms.javascript import LostDigitsError, identical, undamaged
+from graph_retry.forms.field_kinds import ANY_KIND, expectation, inner_fields, kind_of, kinds_of
+from graph_retry.forms.javascript import LostDigitsError, undamaged
 from graph_retry.forms.strict_json import NotJsonError, read_json
 from graph_retry.params.jsonlike import is_object
 from graph_retry.validate.issues import literal
 
-_LITERALS = {"true": True, "false": False, "null": None, "none": None}
+_LITERALS = {"true": "true", "false": "false", "none": "null"}
 
 
 class UnreadableFieldError(ValueError):
-    """Text that is no value of the field it was typed over; the text names the field."""
+    """What came is no value of the field; the text names the field."""
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of a typed value: its path in words, its schema node, and the schema around it."""
 
     name: str
@@ -26,101 +23,69 @@ class Field:
     root: dict[str, Any]
     from_form: bool = False
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of JSON value the field takes."""
-        return kinds_of(self.node, self.root)
+
+def form_args(shown: dict[str, Any]) -> dict[str, Any]:
+    """Return params as the clients' forms get them: Agent Inbox crashes on a top-level null.
+
+    Example:
+        >>> form_args({"prompt": "x", "seed": None})
+        {'prompt': 'x', 'seed': 'null'}
+    """
+    return {name: "null" if value is None else value for name, value in shown.items()}
 
 
-def restored(value: Any, shown: Any, in_form: Any, field: Field) -> Any:
-    """Return the field's new value: `shown` itself where `value` merely repeats it.
+def restored(value: Any, shown: Any, field: Field) -> Any:
+    """Return the field's new value, with the shown numbers where `value` merely repeats them.
 
-    `in_form` is how a form rendered `shown`. Text over a field that takes no text is read as JSON
-    and replaces the field; text over one that does stays as typed. An object is merged into the
-    one that was shown, key by key and at every depth; only a free-form object that comes from a
-    form replaces it, because forms send whole fields. Lists are replaced.
+    Text over a field that takes no text is read as JSON and replaces the field; text over one that
+    does stays as typed. An object is merged into the one that was shown, key by key and at every
+    depth; only a free-form object that comes from a form replaces it, because forms send whole
+    fields. Lists are replaced.
 
     Raises:
         UnreadableFieldError: If the text cannot be read as what the field takes.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
-        >>> restored("0.2", 0.7, 0.7, Field("n", root["properties"]["n"], root))
+        >>> restored("0.2", 0.7, Field("n", root["properties"]["n"], root))
         0.2
     """
-    if identical(value, in_form):
-        return shown
-    if not identical(in_form, shown) and isinstance(value, str) and CUT_MARK in value:
-        raise UnreadableFieldError(
-            f"`{field.name}` was too long for the form and was shown shortened: replace all of "
-            'it, or send the whole value as {"type": "edit", "params": {…}}.'
-        )
-    try:
-        return _restored(value, shown, field)
-    except LostDigitsError as error:
-        raise UnreadableFieldError(
-            f"`{field.name}`: {error}. Answer in JSON, with all digits."
-        ) from None
-
-
-def _restored(value: Any, shown: Any, field: Field) -> Any:
-    if isinstance(value, str) and value != shown:
-        return undamaged(_read(value, shown, field), shown)
     if is_object(value) and is_object(shown):
-        return _merged(value, shown, field)
-    return undamaged(value, shown)
-
-
-def _merged(value: dict[str, Any], shown: dict[str, Any], field: Field) -> dict[str, Any]:
-    """Merge a partial object; a form sends a free-form one whole, with keys taken out of it."""
-    inner = inner_nodes(field.node, field.root)
-    if field.from_form and not inner.fixed:
-        whole: dict[str, Any] = undamaged(value, shown)
-        return whole
-    merged = dict(shown)
-    for key, each in value.items():
-        below = Field(f"{field.name}.{key}", inner.of(key), field.root, field.from_form)
-        merged[key] = _restored(each, shown.get(key), below)
-    return merged
+        named, others = inner_fields(field.node, field.root)
+        if named or not field.from_form:
+            merged = dict(shown)
+            for key, each in value.items():
+                below = field._replace(name=f"{field.name}.{key}", node=named.get(key, others))
+                merged[key] = restored(each, shown.get(key), below)
+            return merged
+    if isinstance(value, str) and value != shown:
+        value = _read(value, shown, field)
+    try:
+        return undamaged(value, shown)
+    except LostDigitsError as error:
+        raise UnreadableFieldError(f"`{field.name}`: {error}. Send all digits.") from None
 
 
 def _read(text: str, shown: Any, field: Field) -> Any:
-    """Read text typed over a field."""
-    kinds = field.kinds
-    if "string" not in kinds:
-        return _parsed(text, field, kinds)
-    if isinstance(shown, str) or shown is None:
-        nullable = kinds != ANY_KIND and "null" in kinds
-        return None if field.from_form and nullable and text.strip() == "null" else text
+    """Read text typed over a field; one without a type takes what was shown in a form."""
+    kinds = kinds_of(field.node, field.root)
+    if kinds == ANY_KIND and field.from_form and shown is not None:
+        kinds = frozenset({kind_of(shown)})
+    readable, source, why = kinds, _LITERALS.get(text.strip().casefold(), text), ""
+    if "string" in kinds:
+        stays = isinstance(shown, str) and not field.from_form
+        readable = frozenset[str]() if stays else kinds & {kind_of(shown), "null"} - {"string"}
+        source = text
     try:
-        found = read_json(text)
-    except NotJsonError:
-        found = text
-    if found is None or kind_of(found) == kind_of(shown):
-        return found
-    if kinds != ANY_KIND or not field.from_form:
-        return text
-    if isinstance(found, str) and found != text:  # quoted: the person means text
-        return found
-    raise UnreadableFieldError(
-        f"`{field.name}` shows {literal(shown, 80)}, so {literal(text, 80)} must be "
-        f"{expectation(frozenset({kind_of(shown)}))}; for text, put it in double quotes."
-    )
-
-
-def _parsed(text: str, field: Field, kinds: frozenset[str]) -> Any:
-    word = text.strip().casefold()
-    if word in _LITERALS and kind_of(_LITERALS[word]) in kinds:
-        return _LITERALS[word]
-    try:
-        found = read_json(text)
-        found = read_json(found) if isinstance(found, str) else found
-    except NotJsonError as error:
-        why = f" ({error})" if "array" in kinds or "object" in kinds else ""
-    else:
-        if kind_of(found) in kinds:
+        found = read_json(source)
+        if isinstance(found, str) and "string" not in kinds:
+            found = read_json(found)
+        if kind_of(found) in readable:
             return found
-        why = ""
+    except NotJsonError as error:
+        why = f" ({error})" if kinds & {"array", "object"} else ""
+    if "string" in kinds:
+        return text
     raise UnreadableFieldError(
         f"`{field.name}` expects {expectation(kinds)}, not {literal(text, 80)}{why}."
     )

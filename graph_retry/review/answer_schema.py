@@ -3,16 +3,12 @@
 It is a plain dict shown to clients; LangGraph would let a type's validation error hide the review.
 """
 
-from collections.abc import Callable
-from typing import Any
+import json
+import re
+from typing import Any, cast
 
-from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.review.decision import DecisionType
 from graph_retry.review.question import Question
-
-_TEXT = {"type": "string"}
-_DATA_KEYWORDS = frozenset({"const", "default", "enum", "example", "examples"})
-_NAME_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 
 
 def response_schema(question: Question) -> dict[str, Any]:
@@ -30,12 +26,6 @@ def response_schema(question: Question) -> dict[str, Any]:
         >>> [branch["properties"]["type"]["const"] for branch in schema["oneOf"]]
         ['approve', 'edit']
     """
-    makers: dict[DecisionType, Callable[[], dict[str, Any]]] = {
-        "approve": lambda: _branch(question, "approve"),
-        "edit": lambda: _branch(question, "edit", params={"$ref": "#/$defs/params"}),
-        "reject": lambda: _branch(question, "reject"),
-        "respond": lambda: _branch(question, "respond", output={"$ref": "#/$defs/output"}),
-    }
     definitions: dict[str, Any] = {}
     if "edit" in question.offered:
         definitions["params"] = _params_schema(question)
@@ -44,23 +34,24 @@ def response_schema(question: Question) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": question.title,
-        "oneOf": [makers[kind]() for kind in question.offered],
+        "oneOf": [_branch(question, kind) for kind in question.offered],
         **({"$defs": definitions} if definitions else {}),
     }
 
 
-def _branch(question: Question, kind: DecisionType, **data: dict[str, Any]) -> dict[str, Any]:
+def _branch(question: Question, kind: DecisionType) -> dict[str, Any]:
+    data = {"edit": ["params"], "respond": ["output"]}.get(kind, [])
     return {
         "title": kind.capitalize(),
         "type": "object",
         "properties": {
             "type": {"const": kind},
-            **data,
+            **{name: {"$ref": f"#/$defs/{name}"} for name in data},
             "message": {"type": ["string", "null"]},
             "attempt": {"const": question.attempt},
             "review_id": {"const": question.review_id},
-            "decision_id": _TEXT,
-            "by": _TEXT,
+            "decision_id": {"type": "string"},
+            "by": {"type": "string"},
         },
         "required": ["type", *data],
         "additionalProperties": False,
@@ -76,32 +67,14 @@ def _params_schema(question: Question) -> dict[str, Any]:
         "properties": {k: each for k, each in fields.items() if k not in question.locked},
         "additionalProperties": others,
     }
-    if others and question.locked:
+    if question.locked:
         partial["propertyNames"] = {"not": {"enum": list(question.locked)}}
-    kept = ("title", "description", "$defs")
-    return {**{key: whole[key] for key in kept if key in whole}, **partial}
+    return {key: whole[key] for key in ("title", "description", "$defs") if key in whole} | partial
 
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Copy a schema to stand at `#/$defs/{name}`, with its local references pointing there."""
-
-    def copy(node: Any) -> Any:
-        if is_array(node):
-            return [copy(each) for each in node]
-        if not is_object(node):
-            return node
-        found = node
-        if isinstance(found.get("$id"), str):  # a document of its own resolves its own references
-            return found
-        return {key: entry(key, each) for key, each in found.items()}
-
-    def entry(key: str, value: Any) -> Any:
-        if key == "$ref" and isinstance(value, str):
-            local = value == "#" or value.startswith("#/")
-            return f"#/$defs/{name}{value[1:]}" if local else value
-        if key in _NAME_MAPS and is_object(value):
-            return {k: copy(each) for k, each in value.items()}
-        return value if key in _DATA_KEYWORDS else copy(value)
-
-    placed: dict[str, Any] = copy(schema)
-    return {key: each for key, each in placed.items() if key != "$schema"}
+    text = json.dumps({key: each for key, each in schema.items() if key != "$schema"}, default=str)
+    if "$id" not in schema:  # a document of its own resolves its own references
+        text = re.sub(r'("\$ref": "#)(?=[/"])', rf"\1/$defs/{name}", text)
+    return cast("dict[str, Any]", json.loads(text))

@@ -4,25 +4,16 @@ The first 65 characters are what Agent Inbox previews in its list. All that come
 provider stands quoted, so that none of it reads like a part of the question.
 """
 
-import re
+import json
 from typing import Any
 
 from graph_retry.forms.excerpt import excerpt
-from graph_retry.review.example_answers import example_answers
+from graph_retry.forms.field_kinds import inner_fields
 from graph_retry.review.question import Question
 from graph_retry.validate.issues import cut, format_issues, literal
 
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""
-
-_SHOWN_CHANGES = 5
-_LONGEST_RUN = 10
-_LEADS = {
-    "approve": "Approve: call again with the params shown (the suggestion, if there is one).",
-    "edit": "Edit: call again with some of them changed; the others stay.",
-    "reject": "Reject: stop here.",
-    "respond": "Respond: give the output by hand.",
-}
 
 
 def describe(question: Question) -> str:
@@ -30,13 +21,17 @@ def describe(question: Question) -> str:
     error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
     parts = [f"{error} — {one_line(question.name, 100)}, attempt {question.attempt}."]
     if question.problem:
-        parts.insert(0, f"Your answer was not applied: {excerpt(question.problem, 600)}")
+        parts.insert(0, f"Your answer was not applied: {cut(question.problem, 600)}")
     if question.note:
-        parts.append(excerpt(question.note, 300))
+        parts.append(cut(question.note, 300))
     if question.issues:
-        parts.append(f"Issues:\n{_quote(excerpt(format_issues(question.issues), 600))}")
+        parts.append(f"Issues:\n{_quote(cut(format_issues(question.issues), 600))}")
     if question.diff:
-        lines = [_change_line(change) for change in question.diff[:_SHOWN_CHANGES]]
+        lines = [
+            f"{cut(str(change.get('path')), 60)}: {literal(change.get('before'), 60)} → "
+            f"{literal(change.get('after'), 60)}"
+            for change in question.diff[:5]
+        ]
         more = len(question.diff) - len(lines)
         lines += [f"… {more} more"] if more else []
         what = "Changed for this attempt" if question.suggested is None else "Suggested changes"
@@ -47,18 +42,30 @@ def describe(question: Question) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    r"""Put a bounded excerpt of a text on one line, in which it opens no code block.
+    r"""Put the beginning of a text on one line, in which it opens no code block.
 
     Example:
         >>> one_line("429\n quota", 100)
         '429 quota'
     """
-    return " ".join(excerpt(text, limit).replace("`", "'").split())
+    return " ".join(cut(text, limit).replace("`", "'").split())
 
 
 def _how_to_answer(question: Question) -> str:
-    lines = ["How to answer, as JSON:"]
-    lines += [f"- {_LEADS[kind]} `{text}`" for kind, text in example_answers(question).items()]
+    free = [{name: each} for name, each in question.shown.items() if name not in question.locked]
+    params = next((field for field in free if len(_text(field)) <= 120), dict[str, Any]())
+    schema = question.output_schema or {}
+    fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
+    output = f"{{{fields}}}" if 0 < len(fields) <= 300 else "…"
+    ways = {
+        "approve": "Approve: call again with the params shown (the suggestion, if there is one). "
+        '`{"type": "approve"}`',
+        "edit": "Edit: call again with some of them changed; the others stay. "
+        f"`{_text({'type': 'edit', 'params': params})}`",
+        "reject": 'Reject: stop here. `{"type": "reject", "message": "why to stop"}`',
+        "respond": f'Respond: give the output by hand. `{{"type": "respond", "output": {output}}}`',
+    }
+    lines = ["How to answer, as JSON:", *(f"- {ways[kind]}" for kind in question.offered)]
     if "edit" in question.offered:
         lines.append("In a form, write `null` to clear a field.")
         if question.locked:
@@ -71,14 +78,10 @@ def _how_to_answer(question: Question) -> str:
     return "\n".join(lines)
 
 
-def _change_line(change: dict[str, Any]) -> str:
-    before, after = literal(change.get("before"), 60), literal(change.get("after"), 60)
-    return f"{cut(str(change.get('path')), 60)}: {before} → {after}"
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _quote(text: str) -> str:
-    """Quote a text as data: a code block whose fence the text cannot close."""
-    text = re.sub(f"`{{{_LONGEST_RUN},}}", "`" * _LONGEST_RUN, text)
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
+    """Quote a text as data, in a code block that it cannot close."""
+    return "```text\n" + text.replace("```", "'''") + "\n```"

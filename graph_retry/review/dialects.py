@@ -1,154 +1,187 @@
-"""Read what an unwrapped answer decides, whichever client's shape it has."""
+"""Read what an answer decides, whichever client's shape it has."""
 
-from dataclasses import dataclass
-from typing import Any, Final
+from contextlib import suppress
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 
-from graph_retry.params.jsonlike import is_object
+from pydantic_core import to_json
+
+from graph_retry.forms.strict_json import NotJsonError, read_json
+from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.review.decision import DecisionType
 from graph_retry.review.question import UnusableAnswerError
-from graph_retry.review.unwrap import BINDING_KEYS, FORMS, KIND_WORDS, refuse_unknown, word_of
 from graph_retry.validate.issues import literal
 
-MISSING: Final = object()
-"""Stands for data an answer does not carry, where null would be a value."""
-
-_FORM_KEYS = ("edited_action", "args")
-_PARAMS_KEYS = ("params", "revised_params", "revisedParams")
-_ARGS_KEYS = ("args", "arguments")
-_COMMON_KEYS = ("type", "action", *BINDING_KEYS, "message", "reason")
-_KNOWN_KEYS: dict[DecisionType, tuple[str, ...]] = {
-    "approve": (*_PARAMS_KEYS, *_FORM_KEYS, *_COMMON_KEYS),
-    "edit": (*_PARAMS_KEYS, *_FORM_KEYS, *_COMMON_KEYS),
-    "reject": ("args", *_COMMON_KEYS),
-    "respond": ("output", *_COMMON_KEYS),
+_WORDS: dict[DecisionType, tuple[str, ...]] = {
+    "approve": ("approve", "accept", "retry", "yes"),
+    "edit": ("edit",),
+    # Agent Inbox's response is the text box under the question: a reason to stop.
+    "reject": ("reject", "cancel", "ignore", "no", "response"),
+    "respond": ("respond",),
 }
+_KINDS: dict[str | None, DecisionType] = {w: kind for kind, words in _WORDS.items() for w in words}
+_PARAMS = ("params", "revised_params", "revisedParams")
+_FORMS = ("edited_action", "args")
+_DATA: dict[DecisionType, tuple[str, ...]] = {"reject": ("args",), "respond": ("output",)}
+_BINDING = ("attempt", "review_id", "decision_id", "by")
+_COMMON = ("type", "action", *_BINDING, "message", "reason")
+# Clients add these for themselves; they decide nothing and are passed over.
+_EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
+_MAX_WRAPPERS = 8
+_HOW = (
+    'Answer {"type": "approve"}, {"type": "edit", "params": {…}}, {"type": "reject", "message": '
+    '"…"} or {"type": "respond", "output": …}, or one word such as approve or reject.'
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """What an answer says, before it is held against the question.
 
-    `data` are params (edit, or repeated by an approval) or the output (respond), `MISSING` if
-    there are none. `echoes` are the titles the client repeats. `from_form` tells that text boxes
-    were between the person and us.
+    `told` is what it tells of itself: `attempt`, `review_id`, `decision_id`, `by`. `data` are
+    params (of an edit, or repeated by an approval) or the output. `echoes` are the titles the
+    client repeats. `from_form` tells that text boxes were in between.
     """
 
     type: DecisionType
-    data: Any = MISSING
+    told: dict[str, Any]
     message: str | None = None
-    echoes: tuple[str, ...] = ()
+    data: Any = None
+    echoes: tuple[Any, ...] = ()
     from_form: bool = False
 
 
-def interpret(entry: dict[str, Any]) -> Answer:
-    """Say what an entry decides.
+def interpret(answer: Any) -> Answer:
+    """Say what an answer decides.
 
     Raises:
         UnusableAnswerError: If it decides nothing, or a key does not belong to its decision.
 
     Example:
-        >>> interpret({"action": "retry", "revisedParams": {"temperature": 0}})
-        Answer(type='edit', data={'temperature': 0}, message=None, echoes=(), from_form=False)
+        >>> interpret('{"resume": {"action": "retry", "revisedParams": {"n": 0}}}')[:4]
+        ('edit', {}, None, {'n': 0})
     """
+    entry = _unwrapped(answer)
+    given = {key: each for key, each in entry.items() if each is not None}
+    told = {key: given[key] for key in _BINDING if key in given}
     if entry.get("__agui_cancelled__") is True:
-        return Answer(type="reject")
-    given = word_of(entry)
-    if given is None:
-        raise UnusableAnswerError(f"The answer does not say what to do: no `type`. {FORMS}")
-    word = given.strip().casefold() if isinstance(given, str) else ""
-    if word not in KIND_WORDS:
-        raise UnusableAnswerError(f"The answer's type {literal(given, 80)} is no decision. {FORMS}")
-    kind = "respond" if word == "response" and "output" in entry else KIND_WORDS[word]
-    data = {
-        key: value
-        for key, value in entry.items()
-        if key != "__agui_cancelled__"
-        and (value is not None or (kind == "respond" and key == "output"))
-    }
-    refuse_unknown(set(data), _KNOWN_KEYS[kind], f"A decision to {kind}")
+        return Answer("reject", told)
+    word = _word(given)
+    if word is None:
+        raise UnusableAnswerError(f"The answer does not say what to do: no `type`. {_HOW}")
+    if word not in _KINDS:
+        raise UnusableAnswerError(f"The answer's type {literal(word, 80)} is no decision. {_HOW}")
+    kind = "respond" if word == "response" and "output" in given else _KINDS[word]
+    known = (*_DATA.get(kind, (*_PARAMS, *_FORMS)), *_COMMON)
+    for key in sorted(given.keys() - {*known, *_EXTRA, "__agui_cancelled__"}):
+        what = f"A decision to {kind} has no key {literal(key, 80)}.{did_you_mean(key, known)}"
+        raise UnusableAnswerError(f"{what} Known are {', '.join(f'`{name}`' for name in known)}.")
     if kind == "respond":
-        return _respond(data)
-    echoes = _echoes(data, kind)
+        if "output" in entry:
+            return Answer(kind, told, _message(given), entry["output"])
+        if "message" in given:  # LangChain's own respond decision carries its text there
+            return Answer(kind, told, None, given["message"])
+        raise UnusableAnswerError('To respond takes an output: {"type": "respond", "output": …}.')
+    holder = next((key for key in _FORMS if key in given), "")
+    form = given.get(holder)
+    echoes = _echoes(given, form, kind)
     if kind == "reject":
-        return Answer(type=kind, message=_message(data), echoes=echoes)
-    holder, params = _params(data, is_accept=word == "accept")
-    if word == "retry":
-        kind, params = ("approve", MISSING) if params in (MISSING, {}) else ("edit", params)
-    if kind == "edit" and params is MISSING:
-        raise UnusableAnswerError(
-            'An edit needs the changed fields: {"type": "edit", "params": {…}}.'
-        )
-    form = holder in _FORM_KEYS
-    return Answer(type=kind, data=params, message=_message(data), echoes=echoes, from_form=form)
-
-
-def _respond(data: dict[str, Any]) -> Answer:
-    if "output" in data:
-        return Answer(type="respond", data=data["output"], message=_message(data))
-    if "message" in data:  # LangChain's own respond decision carries its text there
-        return Answer(type="respond", data=data["message"])
-    raise UnusableAnswerError('To respond takes an output: {"type": "respond", "output": …}.')
-
-
-def _params(data: dict[str, Any], *, is_accept: bool) -> tuple[str | None, Any]:
-    """Return the key that holds params, and the params."""
-    sources = [key for key in (*_PARAMS_KEYS, *_FORM_KEYS) if key in data]
-    if is_accept:  # Agent Inbox repeats its form in `args` here, unedited, at times incomplete
-        sources = [key for key in sources if key != "args"]
+        return Answer(kind, told, _message(given, form), None, echoes)
+    sources: dict[str, Any] = {key: given[key] for key in _PARAMS if key in given}
+    if holder and word != "accept":  # with that word, Agent Inbox repeats its form unedited
+        sources[holder] = _edited(form, holder)
     if len(sources) > 1:
         names = " and ".join(f"`{key}`" for key in sources)
         raise UnusableAnswerError(f"The answer gives params more than once ({names}): give one.")
-    if not sources:
-        return None, MISSING
-    holder = sources[0]
-    return holder, _action_args(data[holder], holder) if holder in _FORM_KEYS else data[holder]
+    data = next(iter(sources.values()), None)
+    if word == "retry":
+        kind, data = ("edit", data) if data else ("approve", None)
+    if kind == "edit" and data is None:
+        what = "An edit needs the changed fields"
+        raise UnusableAnswerError(f'{what}: {{"type": "edit", "params": {{…}}}}.')
+    return Answer(kind, told, _message(given), data, echoes, holder in sources)
 
 
-def _action_args(action: Any, holder: str) -> Any:
-    if not is_object(action):
-        raise UnusableAnswerError(
-            f"`{holder}` must be an object with the edited fields, not {literal(action, 80)}."
-        )
-    found = [action[key] for key in _ARGS_KEYS if is_object(action.get(key))]
-    if holder == "args" and (not found or not _is_action(action)):
-        return action
-    if not found or found[0] != found[-1]:
-        how = "`args` and `arguments` that differ" if found else "no `args` with the edited fields"
-        raise UnusableAnswerError(f"`{holder}` has {how}: send `name` and `args`.")
-    return found[0]
+def did_you_mean(name: str, known: tuple[str, ...]) -> str:
+    """Suggest the known name closest to a misspelt one, as a sentence, or nothing.
+
+    Example:
+        >>> did_you_mean("temprature", ("temperature", "model"))
+        ' Did you mean `temperature`?'
+    """
+    close = get_close_matches(name[:100], known, 1)
+    return f" Did you mean `{close[0]}`?" if close else ""
 
 
-def _is_action(fields: dict[str, Any]) -> bool:
-    return fields.keys() <= {"action", "name", *_ARGS_KEYS, "description", "id"}
+def _unwrapped(answer: Any) -> dict[str, Any]:
+    """Return the one entry that decides, with what its wrappers say beside it."""
+    outer: dict[str, Any] = {}
+    value = _parsed(to_json(answer, by_alias=False, inf_nan_mode="constants").decode())
+    for _ in range(_MAX_WRAPPERS):
+        if isinstance(value, str):
+            lone = value.strip().casefold()
+            value = {"type": lone} if lone in _KINDS else _parsed(value)
+        elif isinstance(value, bool):
+            value = {"type": "approve" if value else "reject"}
+        elif is_array(value) and len(value) == 1:
+            value = value[0]
+        elif is_array(value):
+            count = f"{len(value)} decisions" if value else "no decision"
+            raise UnusableAnswerError(f"The answer holds {count}, but this is one question.")
+        elif is_object(value):
+            entry, word = value, _word(value)
+            wrapper = next((key for key in ("resume", "decisions") if key in entry), None)
+            if word == "response" and (pasted := _pasted(entry.get("args"))):
+                value = pasted
+            elif wrapper and word is None:
+                outer |= {key: each for key, each in entry.items() if key != wrapper}
+                value = entry[wrapper]
+            else:
+                return {**outer, **entry}
+        else:
+            raise UnusableAnswerError(f"The answer {literal(value, 80)} decides nothing. {_HOW}")
+    raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")
 
 
-def _echoes(data: dict[str, Any], kind: DecisionType) -> tuple[str, ...]:
+def _parsed(text: str) -> Any:
+    try:
+        return read_json(text)
+    except NotJsonError as error:
+        what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
+        raise UnusableAnswerError(f"{what}. {_HOW}") from None
+
+
+def _pasted(text: Any) -> dict[str, Any] | None:
+    """Return a decision pasted as JSON where Agent Inbox has no other place for an output."""
+    with suppress(NotJsonError):
+        found = read_json(text) if isinstance(text, str) else None
+        return found if is_object(found) and _word(found) in _KINDS else None
+    return None
+
+
+def _word(entry: dict[str, Any]) -> str | None:
+    given = entry.get("action") if entry.get("type") is None else entry["type"]
+    return None if given is None else str(given).strip().casefold()
+
+
+def _edited(form: Any, holder: str) -> dict[str, Any]:
+    fields = form.get("args", form.get("arguments")) if is_object(form) else None
+    if is_object(fields):
+        return fields
+    what = f"`{holder}` must be an object that holds the edited fields as `args`"
+    raise UnusableAnswerError(f"{what}, not {literal(form, 80)}.")
+
+
+def _echoes(given: dict[str, Any], form: Any, kind: DecisionType) -> tuple[Any, ...]:
     """Return the titles an answer repeats, which tell the question it was made for."""
-    edited, args = data.get("edited_action"), data.get("args")
-    found: list[Any] = []
-    if is_object(edited):
-        found.append(edited.get("name"))
-    if is_object(args) and "args" in args and _is_action(args):
-        found.append(args.get("action"))
-    if "type" in data and "action" in data:
-        beside = data["action"]
-        word = beside.strip().casefold() if isinstance(beside, str) else None
-        if word == "retry" or (word in KIND_WORDS and KIND_WORDS[word] == kind):
-            return tuple(name.strip() for name in found if isinstance(name, str))
-        if word is None or word in KIND_WORDS:
-            raise UnusableAnswerError(
-                f"The answer's `type` says {kind}, but its `action` is {literal(beside, 80)}: send "
-                "one of them."
-            )
+    found = [form.get("name", form.get("action"))] if is_object(form) else []
+    beside = given.get("action") if "type" in given else None
+    if str(beside).strip().casefold() not in (*_WORDS[kind], "retry"):
         found.append(beside)
-    return tuple(name.strip() for name in found if isinstance(name, str))
+    return tuple(each for each in found if each is not None)
 
 
-def _message(data: dict[str, Any]) -> str | None:
-    """Return the reason given, or None if it is blank or absent."""
-    given = next((data[key] for key in ("message", "reason", "args") if key in data), None)
-    if isinstance(given, str):
-        return given if given.strip() else None
-    if given is None or ("args" in data and given is data["args"]):
-        return None
-    raise UnusableAnswerError(f"`message` must be text, not {literal(given, 80)}.")
+def _message(given: dict[str, Any], form: Any = None) -> str | None:
+    text = given.get("message", given.get("reason", form if isinstance(form, str) else None))
+    if text is None or isinstance(text, str):
+        return text if text and text.strip() else None
+    raise UnusableAnswerError(f"`message` must be text, not {literal(text, 80)}.")

@@ -3,49 +3,42 @@
 from contextlib import suppress
 from typing import Any
 
-from graph_retry.forms.field_kinds import inner_nodes
-from graph_retry.forms.form_view import form_args
+from graph_retry.forms.field_kinds import inner_fields
 from graph_retry.forms.javascript import identical
 from graph_retry.forms.restore import Field, UnreadableFieldError, restored
 from graph_retry.forms.strict_json import NotJsonError, read_json
-from graph_retry.params.codec import Encoded
-from graph_retry.params.invalid import ParamsInvalid
+from graph_retry.params.codec import Encoded, ParamsInvalid
 from graph_retry.params.jsonlike import is_object
-from graph_retry.review.guarded import guarded
+from graph_retry.review.dialects import Answer, did_you_mean
 from graph_retry.review.question import Question, UnusableAnswerError
-from graph_retry.review.unwrap import did_you_mean
 from graph_retry.validate.issues import format_issues, literal
 
-_MAX_PROBLEMS = 10
 
-
-def changes_of(data: Any, question: Question, *, from_form: bool) -> dict[str, Any]:
+def changes_of(said: Answer, question: Question) -> dict[str, Any]:
     """Return the fields that really change, restored; those that repeat what was shown are not.
 
     Raises:
         UnusableAnswerError: If a field is unknown, locked or unreadable; it names all of them.
     """
-    fields = _fields(data, question)
-    schema = question.codec.schema(question.shown)
-    nodes = inner_nodes(schema, schema)
-    in_form = form_args(question.shown)
+    schema, shown = question.codec.schema(question.shown), question.shown
+    nodes, others = inner_fields(schema, schema)
     changes: dict[str, Any] = {}
     problems: list[str] = []
-    for name, value in fields.items():
-        field = Field(name, nodes.of(name), schema, from_form)
+    for name, value in _fields(said.data, question).items():
         try:
             _check_known(name, question)
-            shown = question.shown.get(name)
-            new = restored(value, shown, in_form.get(name), field)
-            if name not in question.shown or not identical(new, shown):
-                _check_unlocked(name, question)
-                changes[name] = new
+            field = Field(name, nodes.get(name, others), schema, said.from_form)
+            new = restored(value, shown.get(name), field)
         except (UnreadableFieldError, UnusableAnswerError) as problem:
             problems.append(str(problem))
+            continue
+        if name not in shown or not identical(new, shown[name]):
+            changes[name] = new
+    problems += [
+        f"`{n}` is locked: leave it as it is shown." for n in question.locked if n in changes
+    ]
     if problems:
-        more = len(problems) - _MAX_PROBLEMS
-        tail = [f"… and {more} more."] if more > 0 else []
-        raise UnusableAnswerError("\n".join([*problems[:_MAX_PROBLEMS], *tail]))
+        raise UnusableAnswerError("\n".join(problems))
     return changes
 
 
@@ -55,21 +48,16 @@ def merged(changes: dict[str, Any], question: Question) -> Encoded:
     Raises:
         UnusableAnswerError: If the type refuses them; it lists what is wrong by field.
     """
-    value = {**question.shown, **changes}
     try:
-        return guarded(lambda: question.codec.load(value, question.shown_types), "The params")
+        return question.codec.load({**question.shown, **changes}, question.shown_types)
     except ParamsInvalid as error:
-        raise UnusableAnswerError(
-            f"The edited params are not valid:\n{format_issues(error.issues)}"
-        ) from None
+        problem = f"The edited params are not valid:\n{format_issues(error.issues)}"
+        raise UnusableAnswerError(problem) from None
 
 
 def _fields(data: Any, question: Question) -> dict[str, Any]:
-    if question.codec.is_empty:
-        raise UnusableAnswerError(
-            "This call has no params, so there is nothing to edit. Allowed are "
-            f"{', '.join(question.offered)}."
-        )
+    if data is None:
+        return {}
     if question.codec.is_bare:
         wrapped = is_object(data) and data.keys() == {"value"}
         return data if wrapped else {"value": data}
@@ -77,22 +65,14 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
         with suppress(NotJsonError):
             data = read_json(data)
     if not is_object(data):
-        raise UnusableAnswerError(
-            f"`params` must be an object of the fields to change, not {literal(data, 80)}."
-        )
+        problem = f"`params` must be an object of the fields to change, not {literal(data, 80)}."
+        raise UnusableAnswerError(problem)
     return data
 
 
 def _check_known(name: str, question: Question) -> None:
     known = question.codec.fields
-    if known is None or name in known:
-        return
-    names = ", ".join(f"`{each}`" for each in known)
-    raise UnusableAnswerError(
-        f"There is no field {literal(name, 80)}.{did_you_mean(name, known)} The fields are {names}."
-    )
-
-
-def _check_unlocked(name: str, question: Question) -> None:
-    if name in question.locked:
-        raise UnusableAnswerError(f"`{name}` is locked: leave it as it is shown.")
+    if known is not None and name not in known:
+        what = f"There is no field {literal(name, 80)}.{did_you_mean(name, known)}"
+        names = ", ".join(f"`{each}`" for each in known)
+        raise UnusableAnswerError(f"{what} The fields are {names}.")

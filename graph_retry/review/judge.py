@@ -1,19 +1,17 @@
 """Judge an answer: the decision it makes about the open question, or why it makes none."""
 
+from contextlib import suppress
 from typing import Any, cast
 
-from graph_retry.forms.excerpt import excerpt
-from graph_retry.forms.field_kinds import ANY_KIND, kinds_of
+from langgraph.errors import GraphBubbleUp
+
 from graph_retry.forms.strict_json import NotJsonError, read_json
-from graph_retry.params.typed_json import write
-from graph_retry.review.binding import bound, check_echoes
-from graph_retry.review.decision import Decision
-from graph_retry.review.dialects import MISSING, Answer, interpret
+from graph_retry.params.codec import ParamsCodec
+from graph_retry.review.decision import Decision, approve, edit, reject, respond
+from graph_retry.review.dialects import Answer, interpret
 from graph_retry.review.edits import changes_of, merged
-from graph_retry.review.guarded import guarded
 from graph_retry.review.question import Accepted, Question, Refused, UnusableAnswerError
-from graph_retry.review.unwrap import unwrap
-from graph_retry.validate.issues import format_issues
+from graph_retry.validate.issues import cut, format_issues, literal
 
 MAX_PROBLEM = 2_000
 """Characters of a refusal's text."""
@@ -38,31 +36,57 @@ def judge(answer: Any, question: Question) -> Accepted | Refused:
         Refused(problem='`temperature` expects a number, not "warm".')
     """
     try:
-        entry = unwrap(answer)
-        binding = bound(entry, question)
-        said = interpret(entry)
-        check_echoes(said.echoes, question)
+        said = interpret(answer)
+        told = _bound(said, question)
         verdict = _decided(said, question)
     except UnusableAnswerError as problem:
-        return Refused(excerpt(str(problem), MAX_PROBLEM))
+        return Refused(cut(str(problem), MAX_PROBLEM))
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001  a caller's validator may raise anything, and a
+        # review that fails on an answer would fail on it for ever
+        what = f"The answer could not be checked: {type(error).__name__}"
+        return Refused(cut(f"{what}: {error}", 500))
     reason = {"message": said.message} if said.message is not None else {}
-    decision = cast("Decision", {**verdict.decision, **reason, **binding})
+    decision = cast("Decision", {**verdict.decision, **reason, **told})
     return Accepted(decision, verdict.params, verdict.types)
 
 
-def _decided(said: Answer, question: Question) -> Accepted:
-    if said.type not in question.allowed:
+def _bound(said: Answer, question: Question) -> dict[str, Any]:
+    """Return what an answer tells of itself; it must be for this question, and new."""
+    told = dict(said.told)
+    for key in ("decision_id", "by"):
+        if not isinstance(told.get(key, ""), str) or len(told.get(key, "")) > 200:
+            what = f"`{key}` must be text of up to 200 characters"
+            raise UnusableAnswerError(f"{what}, not {literal(told[key], 80)}.")
+    titles = (question.title.strip(), question.name.strip())
+    stale = [f"for {literal(each, 80)}" for each in said.echoes if str(each).strip() not in titles]
+    for key, current in (("attempt", question.attempt), ("review_id", question.review_id)):
+        # A form's `"2"` and JavaScript's `2.0` are attempt 2.
+        if key in told and str(told[key]).strip().removesuffix(".0") != str(current):
+            stale.append(f"for {key.removesuffix('_id')} {literal(told[key], 80)}")
+        elif key in told:
+            told[key] = current
+    if told.get("decision_id") in question.seen_decisions:
+        stale.append(f"the decision {literal(told['decision_id'], 80)}, which was already applied")
+    if stale:
         raise UnusableAnswerError(
-            f"{said.type.capitalize()} is not allowed here. Allowed are "
-            f"{', '.join(question.offered)}."
+            f"The answer is stale: it is {stale[0]}. Attempt {question.attempt} is under review "
+            f"now, as review {literal(question.review_id, 80)}: look at it and answer again."
         )
+    return told
+
+
+def _decided(said: Answer, question: Question) -> Accepted:
+    allowed = ", ".join(question.offered)
+    if said.type not in question.offered:
+        kind = said.type.capitalize()
+        raise UnusableAnswerError(f"{kind} is not allowed here. Allowed are {allowed}.")
     if said.type == "reject":
-        return Accepted({"type": "reject", "message": None})
+        return Accepted(reject())
     if said.type == "respond":
-        return Accepted({"type": "respond", "output": _checked_output(said.data, question)})
-    changes: dict[str, Any] = {}
-    if said.data is not MISSING:
-        changes = changes_of(said.data, question, from_form=said.from_form)
+        return Accepted(respond(_checked_output(said.data, question)))
+    changes = changes_of(said, question)
     if said.type == "approve" and changes:
         raise UnusableAnswerError(
             'To approve is to take the params as shown, but the answer changes some: send {"type": '
@@ -71,27 +95,20 @@ def _decided(said: Answer, question: Question) -> Accepted:
     if changes:
         encoded = merged(changes, question)
         params = {name: encoded.view.get(name) for name in changes}
-        return Accepted({"type": "edit", "params": params}, encoded.view, encoded.types)
-    same: Decision = {"type": "edit", "params": {}}
-    if "approve" in question.allowed:
-        same = {"type": "approve"}
+        return Accepted(edit(params), encoded.view, encoded.types)
+    same = approve() if "approve" in question.allowed else edit()
     return Accepted(same, question.shown, question.shown_types)
 
 
 def _checked_output(output: Any, question: Question) -> Any:
     """Return the output, or what it says as JSON where it is text and only that is valid."""
-    issues = guarded(lambda: question.check_output(output), "The output")
-    schema = question.output_schema or {}
-    kinds = kinds_of(schema, schema)
-    if issues and isinstance(output, str) and (kinds == ANY_KIND or "string" not in kinds):
-        try:
+    issues = question.check_output(output)
+    if issues and isinstance(output, str):
+        with suppress(NotJsonError):
             value = read_json(output)
-        except NotJsonError:
-            value = output
-        if not guarded(lambda: question.check_output(value), "The output"):
-            output, issues = value, []
+            output, issues = (output, issues) if question.check_output(value) else (value, [])
     if issues:
         raise UnusableAnswerError(f"The output is not valid:\n{format_issues(issues)}")
-    if write(output)[1]:
+    if ParamsCodec[Any](dict).encode({"output": output}).types:
         raise UnusableAnswerError("The output holds a whole number beyond 64 bits.")
     return output

@@ -4,12 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from graph_retry.forms.excerpt import excerpt
-from graph_retry.forms.form_view import form_args
-from graph_retry.records import Issue
+from graph_retry.forms.restore import form_args
 from graph_retry.review.answer_schema import response_schema
 from graph_retry.review.description import describe, one_line
 from graph_retry.review.question import Question
-from graph_retry.validate.issues import cut
+from graph_retry.validate.issues import cut, issue
 
 INTERVENTION = "llm_intervention"
 MAX_RAW = 2_000
@@ -22,8 +21,7 @@ def build_payload(question: Question) -> dict[str, Any]:
 
     `params` is the retry surface in full, `suggested_params` the hooks' proposal. The args that
     graphical clients edit are what an approval would use: the proposal if there is one. All of
-    them share their values, and everything else is bounded, so the size is that of the params, a
-    few times when it is written out (fields above 100,000 characters: once).
+    them share their values, and everything else is bounded: the size is four times the params'.
 
     Example:
         >>> from graph_retry.params.codec import ParamsCodec
@@ -34,24 +32,24 @@ def build_payload(question: Question) -> dict[str, Any]:
         >>> payload["message"]
         'extract failed (attempt 2): TimeoutError: no answer'
     """
-    issues = [_bounded(issue) for issue in question.issues[:MAX_ISSUES]]
+    issues = [issue(**each) for each in question.issues[:MAX_ISSUES]]
     description = describe(replace(question, issues=issues))
     args = form_args(question.shown)
-    offered = list(question.offered)
-    failure = {**question.failure, "message": excerpt(question.failure["message"], MAX_ERROR)}
+    offered, raw = list(question.offered), question.raw_output
+    failure = {**question.failure, "message": cut(question.failure["message"], MAX_ERROR)}
     return {
         "type": INTERVENTION,
         "function_name": question.name,
         "attempt_count": question.attempt,
-        "error": excerpt(f"{failure['type']}: {failure['message']}", MAX_ERROR),
+        "error": cut(f"{failure['type']}: {failure['message']}", MAX_ERROR),
         "params": question.params,
         "suggested_params": question.suggested,
         "failure": failure,
         "issues": issues,
-        "raw_output": _short(question.raw_output, MAX_RAW),
+        "raw_output": raw and excerpt(raw, MAX_RAW),
         "diff": question.diff,
-        "note": _short(question.note, MAX_ERROR),
-        "problem": _short(question.problem, MAX_RAW),
+        "note": question.note and cut(question.note, MAX_ERROR),
+        "problem": question.problem and cut(question.problem, MAX_RAW),
         "review_id": question.review_id,
         "expires_at": question.expires_at,
         "action_requests": [
@@ -74,18 +72,4 @@ def build_payload(question: Question) -> dict[str, Any]:
         "message": f"{question.title}: {one_line(question.failure['message'], 300)}",
         "reason": INTERVENTION,
         "response_schema": response_schema(question),
-    }
-
-
-def _short(text: str | None, limit: int) -> str | None:
-    return None if text is None else excerpt(text, limit)
-
-
-def _bounded(issue: Issue) -> Issue:
-    return {
-        "path": cut(issue["path"], 300),
-        "message": cut(issue["message"], 500),
-        "code": cut(issue["code"], 100),
-        "expected": None if issue["expected"] is None else cut(issue["expected"], 200),
-        "received": None if issue["received"] is None else cut(issue["received"], 200),
     }

@@ -161,7 +161,7 @@ def test_a_bare_value_is_restored_by_its_type(kind: Any, value: Any, sent: Any, 
 def test_a_call_without_params_cannot_be_edited() -> None:
     """There is nothing to edit, so only the other decisions are offered."""
     asked = empty_question()
-    assert "nothing to edit" in problem_of(asked, {"type": "edit", "params": {"a": 1}})
+    assert "Edit is not allowed" in problem_of(asked, {"type": "edit", "params": {"a": 1}})
     assert asked.offered == ("approve", "reject", "respond")
     for answer in ("approve", {"action": "retry", "revised_params": {}}):
         verdict = judge(answer, asked)

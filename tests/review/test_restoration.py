@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry.forms.form_view import form_args
 from graph_retry.forms.javascript import identical, undamaged
+from graph_retry.forms.restore import form_args
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.review.judge import judge
-from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Accepted, Question, Refused
 from tests.review.questions import (
     TITLE,
@@ -247,19 +246,6 @@ def test_untyped_params_take_another_kind_as_json() -> None:
     answer = {"type": "edit", "params": {"n": [0.2], "new": "x"}}
     after = params_after(answer, question(UNTYPED))
     assert after == {**UNTYPED, "n": [0.2], "new": "x"}
-
-
-def test_a_shortened_field_comes_back_whole() -> None:
-    """A field too long for a form is recognised by its shortened text, which nobody may edit."""
-    long = "x" * 200_000
-    asked = question({"prompt": long, "n": 1})
-    shown = build_payload(asked)["action_requests"][0]["args"]
-    assert len(shown["prompt"]) <= 2_000
-    assert params_after(form({**shown, "n": "2"}), asked) == {"prompt": long, "n": 2}
-    assert params_after(form({"prompt": "new"}), asked)["prompt"] == "new"
-    verdict = judge(form({"prompt": shown["prompt"] + "!"}), asked)
-    assert isinstance(verdict, Refused)
-    assert "shown shortened" in verdict.problem
 
 
 def test_types_survive_an_edit() -> None:
