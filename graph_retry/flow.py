@@ -74,7 +74,8 @@ def drive(flow: Flow[T]) -> T:
     Raises:
         AsyncUnderSyncError: If a function of the user's turns out to be async.
     """
-    send, value = cast("Callable[[Any], Effect]", flow.send), None
+    send: Callable[[Any], Effect] = flow.send
+    value: Any = None
     try:
         while True:
             effect = send(value)
@@ -90,7 +91,8 @@ def drive(flow: Flow[T]) -> T:
 
 async def adrive(flow: Flow[T]) -> T:
     """Run a flow to its end on the event loop; sync functions run in a worker thread."""
-    send, value = cast("Callable[[Any], Effect]", flow.send), None
+    send: Callable[[Any], Effect] = flow.send
+    value: Any = None
     try:
         while True:
             effect = send(value)

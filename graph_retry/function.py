@@ -185,6 +185,8 @@ class _Call:
     def result(self, state: dict[str, Any]) -> Any:
         if state["status"] != "succeeded":
             raise ended_error(self.plan.settings.name, state["status"], state["attempts"])
-        if self.plan.validator is not None:
-            return self.plan.validator.rebuild(state["output"])
+        degraded = state["attempts"][-1]["degraded"]
+        validator = self.plan.relaxed if degraded else self.plan.validator
+        if validator is not None:
+            return validator.rebuild(state["output"])
         return restore(state.get("output"), state[LOOP]["output_types"])

@@ -102,6 +102,7 @@ def open_attempt(
         "parsed": None,
         "issues": [],
         "failure": None,
+        "degraded": False,
         "decision": None,
         "usage": None,
         "finish_reason": None,

@@ -43,6 +43,8 @@ class RetryOptions(TypedDict, total=False):
     repair: How far a model's text may be repaired before it is validated: `none`, `minimal`,
         `standard` (default; lossless) or `aggressive`, or a function `text -> text` that runs
         after `standard`, or both as a pair.
+    relaxed: A looser output type to settle for when automation has nothing left to try (default
+        None); such a result is flagged `degraded` in the ledger.
     strict: Refuse values of the wrong type instead of converting them (default False).
     max_attempts: Model calls at most, the first one included (default 10).
     auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
@@ -68,6 +70,7 @@ class RetryOptions(TypedDict, total=False):
     """
 
     repair: RepairOption
+    relaxed: Any
     strict: bool
     max_attempts: int
     auto_retries: int
@@ -94,6 +97,7 @@ class Settings(BaseModel):
 
     name: str
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
+    relaxed: Any = None
     strict: bool = False
     max_attempts: int = Field(default=10, ge=1)
     auto_retries: int = Field(default=0, ge=0)

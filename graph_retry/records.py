@@ -64,9 +64,10 @@ class Attempt(TypedDict):
 
     `raw` is what the call returned: `{"text": …}`, or `{"value": …}` for structured results.
     `repaired` is the JSON text repair made of it, where that differs; `repairs` says how it was
-    read, and `lossless` whether without guessing (None for what was no JSON text). `parsed` is the value handed
-    to validation, where it is not simply what `repaired` (or `raw`) holds. `decision` is what a
-    reviewer decided after this attempt failed.
+    read, and `lossless` whether without guessing (None for what was no JSON text). `parsed` is the
+    value handed to validation, where it is not simply what `repaired` (or `raw`) holds.
+    `degraded` tells that the output was accepted although it fits only the `relaxed` type.
+    `decision` is what a reviewer decided after this attempt failed.
 
     `started_at` is ISO 8601 in UTC, `duration_s` in seconds. `tries` counts the requests one
     attempt took, where `transient` retries are on.
@@ -85,6 +86,7 @@ class Attempt(TypedDict):
     parsed: dict[str, Any] | None
     issues: list[Issue]
     failure: Failure | None
+    degraded: bool
     decision: dict[str, Any] | None
     usage: dict[str, Any] | None
     finish_reason: str | None

@@ -2,9 +2,10 @@
 
 Usage: python -m tests.crash_worker FORM DATABASE LOG STEP [MOMENT]
 
-STEP is `start`, `go-on` or `edit:N`. MOMENT is `call:N` (inside the call with `n=N`),
+STEP is `start`, `climb` (start, with hooks and a reviewer that get there without a person),
+`go-on`, `go-on-climbing` or `edit:N`. MOMENT is `call:N` (inside the call with `n=N`),
 `hook:N` (inside the hook after that call) or `written` (after the answer is saved, before it is
-applied). Every model call appends `n key` to LOG.
+applied). Every model call appends `n key` to LOG, every hook and reviewer `who n` to LOG.others.
 """
 
 import os
@@ -17,6 +18,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 
 from graph_retry import AttemptContext, create_retry_node, edit, resume, retry_llm_call
+from graph_retry.review.shown import Review
 from tests.loops import State, thread
 
 GOAL = 3
@@ -35,10 +37,23 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         die_at(f"call:{params['n']}")
         return f'{{"n": {params["n"]}}}' if params["n"] >= GOAL else "not yet"
 
-    def hook(error: Exception, attempt: int, params: dict[str, Any]) -> None:
-        die_at(f"hook:{params['n']}")
+    def note(who: str, n: int) -> None:
+        with Path(f"{log}.others").open("a") as lines:
+            lines.write(f"{who} {n}\n")
 
+    def hook(error: Exception, attempt: int, params: dict[str, Any]) -> Any:
+        die_at(f"hook:{params['n']}")
+        note("hook", params["n"])
+        return {"n": params["n"] + 1} if climbing and params["n"] < 1 else None
+
+    def reviewer(review: Review) -> Any:
+        note("reviewer", review.params["n"])
+        return edit(n=review.params["n"] + 1)
+
+    climbing = step in ("climb", "go-on-climbing")
     options: Any = {"output": dict[str, int], "name": "count"}
+    if climbing:
+        options |= {"auto_retries": 5, "reviewer": reviewer}
 
     def node(state: State) -> State:
         return {"output": retry_llm_call(model, state["params"], hook, **options)}
@@ -49,9 +64,9 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
     builder.add_edge(START, "ask")
     with SqliteSaver.from_conn_string(database) as saver:
         graph = builder.compile(checkpointer=saver)
-        if step == "start":
+        if step in ("start", "climb"):
             graph.invoke({"params": {"n": 0}}, thread(), durability="sync")
-        elif step == "go-on":
+        elif step in ("go-on", "go-on-climbing"):
             resume(graph, thread())
         else:
             if moment == "written":

@@ -60,3 +60,16 @@ def test_a_killed_process_repeats_at_most_the_call_in_flight(
     assert [n for n, count in Counter(n for n, _ in made).items() if count > 1] == repeated
     assert {n for n, _ in made} == {"0", "1", "2", "3"}
     assert len(set(made)) == 4, "a repeated call has the key of the first"
+
+
+@pytest.mark.parametrize("moment", ["call:1", "call:2", "call:3"])
+def test_hooks_and_reviewers_run_once_per_attempt_across_a_kill(form, tmp_path, moment):
+    """Whatever decided about an attempt is not asked again when the next call is cut off."""
+    assert work(form, tmp_path, "climb", moment).returncode == KILLED
+    done = work(form, tmp_path, "go-on-climbing")
+    assert done.returncode == 0, done.stderr
+
+    others = (tmp_path / "calls.log.others").read_text().splitlines()
+    assert others == ["hook 0", "hook 1", "reviewer 1", "hook 2", "reviewer 2"]
+    assert [n for n, _ in calls(tmp_path)].count(moment.removeprefix("call:")) == 2
+    assert len(set(calls(tmp_path))) == 4

@@ -19,6 +19,7 @@ class Plan(Generic[ParamsT]):
     codec: ParamsCodec[ParamsT]
     hooks: tuple[Callable[..., Any], ...]
     validator: Validator | None
+    relaxed: Validator | None
     settings: Settings
 
 
@@ -40,12 +41,15 @@ def make_plan(
         known = ", ".join(codec.fields or ())
         msg = f"`locked` names `{unknown[0]}`, which params do not have; the fields are {known}."
         raise ValueError(msg)
+    if settings.relaxed is not None and output is None:
+        raise ValueError("`relaxed` is a looser `output`: name the `output` it falls back from.")
     return Plan(
         llm_call=llm_call,
         arguments=bind_call(llm_call),
         codec=codec,
         hooks=_hooks(on_retry),
         validator=None if output is None else build_validator(output, strict=settings.strict),
+        relaxed=None if settings.relaxed is None else build_validator(settings.relaxed),
         settings=settings,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from langgraph.config import get_config
 from langgraph.graph import StateGraph
@@ -79,7 +79,7 @@ def _escalate(
 ) -> dict[str, Any]:
     """Keep what the automatic reviewers said, and go on to the person, if one may be asked."""
     agent = {"by": author, "decision": decision, "problem": problem}
-    noted = {**loop, "review": {**(loop["review"] or {}), "agent": agent}}
+    noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agent": agent}}
     if plan.settings.review:
         return {LOOP: noted}
     return {LOOP: {**noted, "next": "end"}, plan.settings.keys["status"]: "exhausted"}

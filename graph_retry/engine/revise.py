@@ -7,6 +7,7 @@ from graph_retry.engine.events import emit
 from graph_retry.engine.finish import finished
 from graph_retry.engine.hooks import Proposal, propose
 from graph_retry.engine.plan import Plan
+from graph_retry.engine.relaxed import settle_for_less
 from graph_retry.engine.state import LOOP, Loop, OpenReview, loop_of
 from graph_retry.engine.transitions import after_failure, no_progress
 from graph_retry.failures import ROUTES
@@ -47,6 +48,9 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
                 "automatic": loop["automatic"] + 1,
             }
             return learned | {LOOP: revised, keys["params"]: proposal.params.view}
+        settled = settle_for_less(plan, loop, record)
+        if settled is not None:
+            return learned | settled
         if verdict == "ask":
             review = _open_review(record, proposal, stop)
             emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
