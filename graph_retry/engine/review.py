@@ -108,6 +108,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         suggested=suggested,
         suggested_types=review["suggested_types"],
         issues=record["issues"],
+        repairs=record["repairs"],
         raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(review),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph_retry.params.codec import ParamsCodec
-from graph_retry.records import Failure, Issue
+from graph_retry.records import Failure, Issue, Repair
 from graph_retry.review.decision import DECISION_TYPES, Decision, DecisionType
 
 
@@ -30,6 +30,7 @@ class Question:
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
     issues: list[Issue] = field(default_factory=list[Issue])
     raw_output: str | None = None
+    repairs: list[Repair] = field(default_factory=list[Repair])
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     note: str | None = None
     problem: str | None = None

@@ -29,6 +29,7 @@ KEYS = {
     "failure",
     "issues",
     "raw_output",
+    "repairs",
     "diff",
     "note",
     "problem",
@@ -253,3 +254,10 @@ def test_any_question_is_plain_bounded_json(more: dict[str, Any]) -> None:
     assert len(json.dumps(payload)) < 60_000
     for example in examples_in(payload):
         assert isinstance(judge(example, asked), Accepted)
+
+
+def test_a_change_at_the_end_of_a_long_text_is_visible():
+    """The description shows the part around the first difference, not two equal beginnings."""
+    text = "Read the invoice. " * 20
+    change = [{"path": "/prompt", "before": text, "after": f"{text}Use plain numbers."}]
+    assert "Use plain numbers." in build_payload(question(diff=change))["description"]
