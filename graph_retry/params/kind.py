@@ -66,8 +66,8 @@ def _described(params_type: Any) -> Kind:
             f"`{spelled(secret)}` of `{label}` is declared as a secret, and graph state is no "
             "place for one: capture it in the function instead"
         )
-    schema = None if params_type is dict else schema
-    return Kind(form, fields, instance, adapter, schema, _aliases(instance))
+    known = None if params_type is dict else schema
+    return Kind(form, fields, instance, adapter, known, _aliases(instance))
 
 
 _cached = lru_cache(maxsize=256)(_described)

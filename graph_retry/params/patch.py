@@ -65,6 +65,8 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """List what changed, for a person: long values are cut, at most 50 changes are told.
 
+    Of two long texts the beginning they share is left out.
+
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
         [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
@@ -72,11 +74,25 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
     """
     found = list(changes(old, new))
     shown = found[:_SHOWN_CHANGES]
-    told = [{"path": path, "before": _cut(a), "after": _cut(b)} for path, a, b in shown]
+    told = [_told(path, *_around_change(before, after)) for path, before, after in shown]
     if len(found) > len(told):
         more = f"… and {len(found) - len(told)} more changes"
         told.append({"path": "", "before": more, "after": more})
     return told
+
+
+def _around_change(before: Any, after: Any) -> tuple[Any, Any]:
+    """Leave out the beginning that two long texts share, but for a few words of context."""
+    if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
+        return before, after
+    pairs = zip(before, after, strict=False)
+    same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)))
+    start = max(0, same - 15)
+    return (before, after) if start == 0 else (f"…{before[start:]}", f"…{after[start:]}")
+
+
+def _told(path: str, before: Any, after: Any) -> dict[str, Any]:
+    return {"path": path, "before": _cut(before), "after": _cut(after)}
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -28,10 +28,8 @@ def describe(question: Question) -> str:
         parts.append(f"Issues:\n{_quote(cut(format_issues(question.issues), 600))}")
     if question.diff:
         lines = [
-            f"{cut(str(change.get('path')), 60)}: "
-            + " → ".join(
-                literal(side, 60) for side in _sides(change.get("before"), change.get("after"))
-            )
+            f"{cut(str(change.get('path')), 60)}: {literal(change.get('before'), 60)} → "
+            f"{literal(change.get('after'), 60)}"
             for change in question.diff[:5]
         ]
         more = len(question.diff) - len(lines)
@@ -51,16 +49,6 @@ def one_line(text: str, limit: int) -> str:
         '429 quota'
     """
     return " ".join(cut(text, limit).replace("`", "'").split())
-
-
-def _sides(before: Any, after: Any) -> tuple[Any, Any]:
-    """Return both sides of a change; of long texts only the part around the first difference."""
-    if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
-        return before, after
-    pairs = zip(before, after, strict=False)
-    same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)))
-    start = max(0, same - 15)
-    return (before, after) if start == 0 else (f"…{before[start:]}", f"…{after[start:]}")
 
 
 def _how_to_answer(question: Question) -> str:

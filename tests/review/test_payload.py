@@ -259,5 +259,5 @@ def test_any_question_is_plain_bounded_json(more: dict[str, Any]) -> None:
 def test_a_change_at_the_end_of_a_long_text_is_visible():
     """The description shows the part around the first difference, not two equal beginnings."""
     text = "Read the invoice. " * 20
-    change = [{"path": "/prompt", "before": text, "after": f"{text}Use plain numbers."}]
+    change = readable_diff({"prompt": text}, {"prompt": f"{text}Use plain numbers."})
     assert "Use plain numbers." in build_payload(question(diff=change))["description"]
