@@ -38,6 +38,13 @@ def check_version(attempts: Sequence[Attempt]) -> None:
 
     Raises:
         ReplayMismatch: If its schema version is not known here.
+
+    Example:
+        >>> check_version([{"schema_version": 99}])
+        Traceback (most recent call last):
+        ...
+        graph_retry.errors.ReplayMismatch: the ledger has schema version 99 and this library \
+knows 1: upgrade graph-retry to continue this thread.
     """
     newest = max((attempt["schema_version"] for attempt in attempts), default=SCHEMA_VERSION)
     if newest > SCHEMA_VERSION:
