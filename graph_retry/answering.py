@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Durability, StateSnapshot
 
-from graph_retry.engine.state import ANSWER, LOOP
+from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
 from graph_retry.params.jsonlike import is_array
@@ -119,17 +119,19 @@ def _saved_call(
     graph: Any, config: RunnableConfig, value: dict[str, Any]
 ) -> Flow[dict[str, Any] | None]:
     """Read a function-form call's state, which the graph itself does not show."""
-    saver = graph.checkpointer if isinstance(graph, Pregel) else None
-    if not isinstance(saver, BaseCheckpointSaver):
+    local = isinstance(graph, Pregel) and isinstance(graph.checkpointer, BaseCheckpointSaver)
+    if not local:
         return None
     thread_id = config.get("configurable", {}).get("thread_id")
     place = {"thread_id": thread_id, "checkpoint_ns": value["checkpoint_ns"]}
-    saved: CheckpointTuple | None = yield Ask(saver, "get_tuple", ({"configurable": place},))
+    saved: CheckpointTuple | None = yield Ask(
+        graph.checkpointer, "get_tuple", ({"configurable": place},)
+    )
     return None if saved is None else saved.checkpoint["channel_values"]
 
 
 def _is_open(values: Mapping[str, Any], review_id: str) -> bool:
-    asked = (values.get(LOOP) or {}).get("review")
+    asked: OpenReview | None = loop_of(values)["review"]
     return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
 
 

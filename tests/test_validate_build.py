@@ -4,6 +4,7 @@ import subprocess
 import sys
 import typing
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 from functools import partial
 from typing import Annotated, Any, Literal, NewType, Optional
@@ -140,6 +141,35 @@ def test_only_str_wants_text(output, wants_text):
     assert build_validator(output).wants_text is wants_text
 
 
+@pytest.mark.parametrize(
+    ("output", "accepts_text"),
+    [
+        (str, True),
+        (Literal["yes", "no"], True),
+        (Literal["yes"], True),
+        (Color, True),
+        (date, True),
+        (Literal["yes", 1], False),
+        (Literal["yes"] | None, False),
+        (int, False),
+        (list[str], False),
+        (Any, False),
+        (Person, False),
+        ({"type": "string", "maxLength": 3}, True),
+        ({"enum": ["a", "b"]}, True),
+        ({"const": "a"}, True),
+        ({"enum": ["a", None]}, False),
+        ({"type": ["string", "null"]}, False),
+        ({}, False),
+        (heuristic("string"), True),
+        (len, False),
+    ],
+)
+def test_text_is_accepted_where_only_strings_are(output, accepts_text):
+    """A bare `yes` can be the value of a `Literal` or an enum, though JSON is tried first."""
+    assert build_validator(output).accepts_text is accepts_text
+
+
 def test_plain_text_is_taken_as_it_is():
     """Text that looks like JSON stays text when `str` is wanted."""
     checked = build_validator(str).check('{"a": 1}')
@@ -180,7 +210,7 @@ def test_the_heuristic_checks_type_and_keys(options, value, path):
 @pytest.mark.parametrize(
     ("options", "error", "named"),
     [
-        ({"required": "id"}, TypeError, "'id'"),
+        ({"required": "id"}, ValueError, "'id'"),
         ({"type": "dict"}, ValueError, "'dict'"),
         ({"type": "array", "required": ["id"]}, ValueError, "'array'"),
     ],

@@ -97,7 +97,7 @@ def test_a_json_error_is_an_issue():
     """`json.loads` in somebody's code says where it stopped."""
     with pytest.raises(json.JSONDecodeError) as caught:
         json.loads("{")
-    assert wrap_error(caught.value)[0]["code"] == "invalid_json"
+    assert wrap_error(caught.value)[0]["code"] == "value_error"
     assert "line 1 column 2" in wrap_error(caught.value)[0]["message"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from graph_retry.validate import build_validator
-from graph_retry.validate.plain import same
+from tests.validating import same
 
 
 class Cat(BaseModel):
@@ -84,21 +84,21 @@ ISSUES = [
     pytest.param(
         Literal["a", "b"], "c", [("", "literal_error", "'a' or 'b'", '"c" (str)')], id="literal"
     ),
-    pytest.param(Closed, 5, [("", "model_type", "Closed", "5 (int)")], id="not-a-model"),
+    pytest.param(Closed, 5, [("", "model_type", "model", "5 (int)")], id="not-a-model"),
     pytest.param(
         Annotated[str, Field(min_length=2)],
         "a",
-        [("", "string_too_short", "min_length 2", '"a" (str)')],
+        [("", "string_too_short", None, '"a" (str)')],
         id="length",
     ),
     pytest.param(
         Annotated[list[int], Field(min_length=2)],
         [1],
-        [("", "too_short", "field_type List, min_length 2", "[1] (list)")],
+        [("", "too_short", None, "[1] (list)")],
         id="list-length",
     ),
     pytest.param(
-        Annotated[int, Field(ge=3)], 1, [("", "greater_than_equal", "ge 3", "1 (int)")], id="limit"
+        Annotated[int, Field(ge=3)], 1, [("", "greater_than_equal", None, "1 (int)")], id="limit"
     ),
     pytest.param(
         list[Annotated[str, AfterValidator(refuse)]],
@@ -121,30 +121,6 @@ def test_an_issue_points_into_the_data(output, value, expected):
     issues = build_validator(output).check(value).issues
     found = [(i["path"], i["code"], i["expected"], i["received"]) for i in issues]
     assert found == expected
-
-
-def test_a_union_issue_names_the_member():
-    """Two members of a union want different things: each message says whose it is."""
-    issues = build_validator(Cat | Dog).check({"kind": "cat"}).issues
-    assert [issue["message"] for issue in issues] == [
-        "Field required (as Cat)",
-        "Input should be 'dog' (as Dog)",
-        "Field required (as Dog)",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("output", "value"),
-    [
-        (dict[int, int], {"a": 1}),
-        (list[Annotated[int, AfterValidator(refuse)] | dict[str, int]], [1]),
-    ],
-)
-def test_what_only_pydantic_can_read_is_not_in_a_message(output, value):
-    """Neither the mark of a key nor the name of a validator is told to the model."""
-    messages = [issue["message"] for issue in build_validator(output).check(value).issues]
-    assert messages
-    assert [text for text in messages if "[key]" in text or "function" in text] == []
 
 
 def resolve(path: str, value: Any) -> Iterator[Any]:

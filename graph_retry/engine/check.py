@@ -21,6 +21,7 @@ _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "
 def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
     """Return the step that reads the raw text as JSON, as far as syntax alone allows."""
     keys, settings = plan.settings.keys, plan.settings
+    accepts_text = plan.validator is not None and plan.validator.accepts_text
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         yield from ()
@@ -30,6 +31,7 @@ def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             "repaired": None,
             "repairs": [],
             "lossless": None,
+            "parsed": None,
             "failure": None,
             "issues": [],
         }
@@ -37,7 +39,10 @@ def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         if "text" in raw and not (plan.validator and plan.validator.wants_text):
             parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
             update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
-            if parsed.failure is not None:
+            if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
+                # One of a few words needs no quotes to be read.
+                update["parsed"] = {"value": raw["text"].strip()}
+            elif parsed.failure is not None:
                 announced = finish_kind(record["finish_reason"])
                 update["failure"] = _syntax_failure(parsed, announced)
                 update["issues"] = [_syntax_issue(parsed)]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from graph_retry.engine.check import parsed_value
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import LOOP, Loop
+from graph_retry.ledger import parsed_value
 from graph_retry.records import Attempt
 
 

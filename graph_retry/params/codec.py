@@ -19,8 +19,7 @@ from graph_retry.params.jsonlike import is_object
 from graph_retry.params.kind import inferred_schema, kind_of
 from graph_retry.params.patch import changes, diff_views
 from graph_retry.records import Issue
-from graph_retry.validate.issues import issue
-from graph_retry.validate.pydantic_issues import pydantic_issues
+from graph_retry.validate.issues import issue, pydantic_issues
 
 ParamsT = TypeVar("ParamsT")
 

@@ -1,8 +1,65 @@
 """Judge a value against what the caller asked for, and say exactly what is wrong with it."""
 
-from graph_retry.validate.build import build_validator, heuristic
-from graph_retry.validate.caught import wrap_error
-from graph_retry.validate.issues import format_issues
+from collections.abc import Sequence
+from typing import Any
+
+from graph_retry.params.jsonlike import is_object
+from graph_retry.validate.function import FunctionValidator
+from graph_retry.validate.issues import describe, format_issues, wrap_error
+from graph_retry.validate.typed import TypedValidator
 from graph_retry.validate.validator import Checked, Validator
 
 __all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristic", "wrap_error"]
+TYPING_MODULES = ("typing", "typing_extensions", "types")
+
+
+def build_validator(output: Any, *, strict: bool = False) -> Validator:
+    """Make a validator from a type, a JSON Schema, a function, or another validator.
+
+    - A type is validated by pydantic. `strict` refuses what would have to be converted, such as
+      `"30"` for an `int`. Its own validators may run several times for one value.
+    - A `dict` is a JSON Schema. It never converts. Nothing is fetched.
+    - Another callable judges the value: see `FunctionValidator`. To run it on a typed value, or on
+      plain text, pass `Annotated[str, AfterValidator(function)]`.
+
+    Raises:
+        TypeError: If `output` is none of these, or pydantic cannot validate the type.
+        ValueError: If a JSON Schema is not valid or refers to something outside of it.
+
+    Example:
+        >>> build_validator(dict[str, int]).check({"age": "30"}).repairs[0]["detail"]
+        '/age: "30" (str) → 30 (int)'
+    """
+    # `list[int]` and `NewType` objects can be called too, hence types first.
+    if isinstance(output, type) or type(output).__module__ in TYPING_MODULES:
+        return TypedValidator(output, strict=strict)
+    if is_object(output):
+        # Imported on first use: `jsonschema` costs tens of milliseconds.
+        from graph_retry.validate.json_schema import SchemaValidator  # noqa: PLC0415
+
+        return SchemaValidator(output)
+    if isinstance(output, Validator):
+        return output
+    if callable(output):
+        return FunctionValidator(output)
+    raise TypeError(
+        f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "
+        "Schema dict, a function that takes the value, or a validator such as `heuristic()`"
+    )
+
+
+def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validator:
+    """Make a small validator: any JSON, JSON of one type, or an object with some keys.
+
+    Raises:
+        ValueError: If `type` is no JSON Schema type, or has no keys although some are `required`.
+
+    Example:
+        >>> heuristic(required=["id"]).check({"title": "x"}).issues[0]["path"]
+        '/id'
+    """
+    wanted = type or ("object" if required else None)
+    if required and (wanted != "object" or isinstance(required, str)):
+        raise ValueError(f"`required` is {required!r} of {wanted!r}; give a list, of an 'object'")
+    schema = {"title": f"JSON {wanted or 'value'}", "required": [*required]}
+    return build_validator({**schema, "type": wanted} if wanted else schema)

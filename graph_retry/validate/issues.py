@@ -1,33 +1,38 @@
-"""Issue records: making them, bounding them, printing them."""
+"""Issue records: made by hand or of exceptions, bounded, and printed."""
 
 import json
 import reprlib
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
+from langgraph.errors import GraphBubbleUp
+from pydantic import ValidationError
+
+from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import Issue
 
-MAX_ISSUES = 100
 SHOWN_ISSUES = 20
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
 REFUSED = "the validator refused the value"
+ABSENT: Any = object()
+"""Stands for a value that is not there, where `None` would be one."""
+
+Path = tuple[int | str, ...]
 
 
 def issue(
-    path: Iterable[Any] | str,
-    message: str,
-    code: str,
-    expected: str | None = None,
-    received: str | None = None,
+    path: Iterable[Any] | str, message: str, code: str, expected: Any = None, received: Any = None
 ) -> Issue:
     """Make one issue with every text bounded; `path` is a JSON Pointer or its parts."""
     return {
         "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
         "message": cut(message, MESSAGE_CHARS),
         "code": code,
-        "expected": expected if expected is None else cut(expected, VALUE_CHARS),
-        "received": received if received is None else cut(received, VALUE_CHARS),
+        "expected": None if expected is None else cut(str(expected), VALUE_CHARS),
+        "received": None if received is None else cut(str(received), VALUE_CHARS),
     }
 
 
@@ -44,55 +49,118 @@ def cut(text: str, limit: int) -> str:
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one."""
-    if isinstance(value, str):
-        value = value[:limit]
-    text = ""
     try:
-        for piece in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
-            text += piece
-            if len(text) > limit:
-                break
+        pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
+        return cut("".join(islice(pieces, limit + 1)), limit)
     except (TypeError, ValueError, RecursionError):
-        text = reprlib.repr(value)
-    return cut(text, limit)
+        return cut(reprlib.repr(value), limit)
 
 
 def describe(value: Any) -> str:
     """Spell `value` and its Python type, as in `"30" (str)`, at most 200 characters."""
-    if value is None:
-        return "null"
-    kind = f" ({type(value).__name__})"
+    kind = "" if value is None else f" ({type(value).__name__})"
     return literal(value, VALUE_CHARS - len(kind)) + kind
-
-
-def bounded(issues: list[Issue]) -> list[Issue]:
-    """Keep the first 100 issues; one more then says that there are others."""
-    if len(issues) <= MAX_ISSUES:
-        return issues
-    more = issue("", f"there are more issues than these {MAX_ISSUES}", "more_issues")
-    return [*issues[:MAX_ISSUES], more]
 
 
 def format_issues(issues: list[Issue]) -> str:
     """Number the issues for a person or a model to read, one line each, the first 20 of them.
 
     Example:
-        >>> from graph_retry.validate import build_validator
-        >>> print(format_issues(build_validator(dict[str, int]).check({"a": 1, "b": "x"}).issues))
-        1. /b: Input should be a valid integer, unable to parse string as an integer \
-(expected int, received "x" (str))
+        >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
+        1. /b: not a number (expected int, received "x" (str))
         >>> format_issues([])
         'no issues'
     """
-    if not issues:
-        return "no issues"
-    lines = [f"{number}. {_line(each)}" for number, each in enumerate(issues[:SHOWN_ISSUES], 1)]
+    lines: list[str] = []
+    for number, each in enumerate(issues[:SHOWN_ISSUES], 1):
+        facts = ", ".join(f"{key} {each[key]}" for key in ("expected", "received") if each[key])
+        line = f"{each['path'] or '(whole value)'}: {each['message']}{facts and f' ({facts})'}"
+        lines.append(f"{number}. {' '.join(line.split())}")
     if len(issues) > SHOWN_ISSUES:
         lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
-    return "\n".join(lines)
+    return "\n".join(lines) or "no issues"
 
 
-def _line(each: Issue) -> str:
-    facts = ", ".join(f"{key} {text}" for key in ("expected", "received") if (text := each[key]))
-    line = f"{each['path'] or '(whole value)'}: {each['message']}{f' ({facts})' if facts else ''}"
-    return " ".join(line.split())
+def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
+    """Call somebody's code; what it raises becomes issues, with `ABSENT` for the result.
+
+    `root` is the value that was checked, if the whole of it was.
+    """
+    try:
+        return call(*args), []
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001  validators are users' code and may raise anything
+        return ABSENT, wrap_error(error, root)
+
+
+def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
+    """Turn a caught exception into issues; a `ValidationError`, of `root`, brings its own.
+
+    Example:
+        >>> wrap_error(KeyError("age"))[0]["message"]
+        "KeyError: 'age'"
+    """
+    if isinstance(error, ValidationError):
+        return pydantic_issues(error, root)
+    jsonschema = sys.modules.get("jsonschema")  # Importing it costs tens of milliseconds.
+    if jsonschema and isinstance(error, jsonschema.ValidationError):
+        return [schema_issue(error)]
+    if isinstance(error, ValueError | AssertionError):
+        return [issue("", str(error) or REFUSED, "value_error")]
+    return [issue("", f"{type(error).__name__}: {error}", "unexpected_error")]
+
+
+def schema_issue(error: Any) -> Issue:
+    """Make an issue of a violation of a JSON Schema; of the closest one in `anyOf` and the like."""
+    closest = sys.modules["jsonschema"].exceptions.best_match([error])
+    path = closest.absolute_path
+    # A `false` schema has no keyword, nor has an error that somebody made.
+    code = closest.validator if isinstance(closest.validator, str) else "schema"
+    # The message spells out the whole value, however long it is.
+    text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
+    text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
+    if code in ("required", "schema"):
+        return issue(path, text, code, "a value" if code == "required" else None)
+    wanted = f"{code} {literal(closest.validator_value)}"
+    return issue(path, text, code, wanted, describe(closest.instance))
+
+
+def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
+    """Make one issue per error.
+
+    Pydantic mixes union tags and validator names into its locations. With `root`, the value that
+    was checked, they are taken out of the path.
+    """
+    issues: list[Issue] = []
+    for each in error.errors(include_url=False):
+        path, code, context = each["loc"], each["type"], each.get("ctx", {})
+        missing = code.startswith("missing")
+        if root is not ABSENT:
+            end = len(path) - missing
+            path = _real_path(path[:end], each["input"], root) + path[end:]
+        kind, _, reason = code.rpartition("_")
+        wanted = "a value" if missing else kind if reason in {"type", "parsing"} else None
+        wanted = context.get("expected") or context.get("expected_tags") or wanted
+        received = None if missing else describe(each["input"])
+        issues.append(issue(path, each["msg"], code, wanted, received))
+    return issues
+
+
+def _real_path(loc: Path, goal: Any, root: Any) -> Path:
+    """Find the parts of a location that lead through `root` to `goal`."""
+    reached: dict[Path, Any] = {(): root}
+    for part in loc:
+        for path, node in list(reached.items()):
+            if (child := child_of(node, part)) is not ABSENT:
+                reached[*path, part] = child
+    exact = [path for path, node in reached.items() if node == goal]
+    # A goal made by someone's validator is nowhere in the data: go as far as there is a way.
+    return max(exact or reached, key=len)
+
+
+def child_of(node: Any, part: Any) -> Any:
+    """Look up one step below a dict or a list; `ABSENT` where there is none."""
+    if is_object(node):
+        return node.get(part, ABSENT)
+    return node[part] if is_array(node) and part in range(len(node)) else ABSENT

@@ -1,10 +1,14 @@
 """What every validator offers, and what one check found."""
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, cast
 
 from graph_retry.records import Issue, Repair
-from graph_retry.validate.issues import bounded
+from graph_retry.validate.issues import describe, format_issues, issue
+
+MAX_ISSUES = 100
+MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers stop soon after.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,39 +29,88 @@ class Checked:
         """Whether the value is what the caller asked for."""
         return not self.issues
 
-    @classmethod
-    def refused(cls, issues: list[Issue]) -> "Checked":
-        """Make the outcome of a failed check; a very long list of issues is cut, and says so."""
-        return cls(issues=bounded(issues))
 
-
-@runtime_checkable
-class Validator(Protocol):
+class Validator:
     """Something that judges a value and can rebuild an accepted one from graph state."""
 
-    @property
-    def name(self) -> str:
-        """What is wanted, in a word or two, for titles and messages."""
-        ...
+    name: str
+    """What is wanted, in a word or two, for titles and messages."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema of what is wanted, for prompts and forms; `None` if unknown."""
+    wants_text: bool = False
+    """Whether a model's text is itself the value, and not JSON that spells it."""
 
     @property
-    def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of what is wanted, for prompts and forms; `None` if unknown."""
-        ...
-
-    @property
-    def wants_text(self) -> bool:
-        """Whether a model's text is itself the value, and not JSON that spells it."""
-        ...
+    def accepts_text(self) -> bool:
+        """Whether text without JSON in it may be the value: its schema allows only strings."""
+        schema = self.schema or {}
+        choices = [schema["const"]] if "const" in schema else schema.get("enum", [])
+        return schema.get("type") == "string" or set(map(type, choices)) == {str}
 
     def check(self, value: Any) -> Checked:
-        """Judge `value`. A wrong value gives issues and never an exception.
+        """Judge `value`. A wrong value gives issues, 100 at most, and never an exception.
 
         Raises:
             TypeError: If an accepted value has no plain JSON form that brings it back.
         """
-        ...
+        accepted, issues = self._judge(value)
+        if not issues:
+            jsonable, repairs = self._kept(accepted, value)
+            problem = json_problem(jsonable)
+            if not problem:
+                return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
+            if problem["code"] == "not_json":
+                raise TypeError(
+                    f"`output` `{self.name}` accepted a `{type(accepted).__name__}`, which has no "
+                    "plain JSON form that validates back to it, so graph state cannot keep it; "
+                    "return plain data, or give the type a serializer that its validation reads"
+                )
+            issues = [problem]
+        more = issue("", f"there are more issues than these {MAX_ISSUES}", "more_issues")
+        return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
 
     def rebuild(self, jsonable: Any) -> Any:
-        """Make the validated value again from the `jsonable` of an accepted check."""
-        ...
+        """Make the validated value again from the `jsonable` of an accepted check.
+
+        Raises:
+            ValueError: If it was edited in state and is not accepted any more.
+        """
+        accepted, issues = self._judge(jsonable)
+        if issues:
+            raise ValueError(
+                f"`output` in graph state is no longer a valid `{self.name}`; put back what was "
+                f"there or run the call again:\n{format_issues(issues)}"
+            )
+        return accepted
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        raise NotImplementedError
+
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
+        """Return the form for graph state, and how `given` had to be converted."""
+        return accepted, []
+
+
+def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
+    """Find what keeps `value`, which stands at `path`, from being JSON that graph state can hold.
+
+    Subclasses, such as those of `str`, are not plain JSON: state would bring back something else.
+    """
+    kind = cast("Any", type(value))
+    if len(path) > MAX_DEPTH:
+        return issue(path[:8], f"nested deeper than {MAX_DEPTH} levels", "too_deep")
+    if kind is dict or kind is list:
+        for key, child in value.items() if kind is dict else enumerate(value):
+            if kind is dict and type(key) is not str:
+                return issue(path, "a key is not text", "not_json", "text", describe(key))
+            if problem := json_problem(key, path) or json_problem(child, (*path, key)):
+                return problem
+    elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
+        return issue(path, "lone surrogates are not text", "string_unicode", "text")
+    elif kind is float and not math.isfinite(value):
+        return issue(path, "JSON has no such number", "finite_number", "a number", describe(value))
+    elif kind is int and not -(2**63) <= value < 2**64:
+        return issue(path, "graph state holds integers of 64 bits", "int_range", "64 bits")
+    elif kind not in (str, int, float, bool, type(None)):
+        return issue(path, "this is not plain JSON", "not_json", "JSON", describe(value))
+    return None

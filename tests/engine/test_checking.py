@@ -1,5 +1,7 @@
 """From raw output to the value asked for, inside the graph: repair, validation, the record."""
 
+from typing import Literal
+
 import pytest
 from langchain_core.messages import AIMessage, ToolCall
 from langgraph.checkpoint.memory import InMemorySaver
@@ -156,6 +158,8 @@ def test_a_conversion_is_reported_and_strict_refuses_it():
 @pytest.mark.parametrize(
     ("output", "text", "value"),
     [
+        (Literal["yes", "no"], " yes\n", "yes"),
+        (Literal["yes", "no"], '"no"', "no"),
         (str, "any text {", "any text {"),
         (int, "42", 42),
         (list[Person], '[{"name": "Ada", "age": 36}]', [Person(**ADA)]),

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.review.question import Question
-from graph_retry.validate.build import build_validator
+from graph_retry.validate import build_validator
 
 TITLE = "extract failed (attempt 2): RateLimitError"
 
