@@ -3,8 +3,9 @@
 Usage: python -m tests.crash_worker FORM DATABASE LOG STEP [MOMENT]
 
 STEP is `start`, `climb` (start, with hooks and a reviewer that get there without a person),
-`go-on`, `go-on-climbing` or `edit:N`. MOMENT is `call:N` (inside the call with `n=N`),
-`hook:N` (inside the hook after that call) or `written` (after the answer is saved, before it is
+`go-on` (writes the attempt under review), `go-on-climbing` or `edit:N`. MOMENT is `call:N` (in
+the call with `n=N`), `hook:N` (in the hook after that call) or `written` (after the answer is
+saved, before it is
 applied). Every model call appends `n key` to LOG, every hook and reviewer `who n` to LOG.others.
 """
 
@@ -17,7 +18,14 @@ from typing import Any
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 
-from graph_retry import AttemptContext, create_retry_node, edit, resume, retry_llm_call
+from graph_retry import (
+    AttemptContext,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    resume,
+    retry_llm_call,
+)
 from graph_retry.review.shown import Review
 from tests.loops import State, thread
 
@@ -67,12 +75,13 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         if step in ("start", "climb"):
             graph.invoke({"params": {"n": 0}}, thread(), durability="sync")
         elif step in ("go-on", "go-on-climbing"):
-            resume(graph, thread())
+            resume(graph, thread(), durability="sync")
+            sys.stdout.write("".join(str(r.attempt) for r in pending_reviews(graph, thread())))
         else:
             if moment == "written":
                 invoke = graph.invoke
                 graph.invoke = lambda *args, **kwargs: (die_at("written"), invoke(*args, **kwargs))  # type: ignore[method-assign]
-            resume(graph, thread(), edit(n=int(step.removeprefix("edit:"))))
+            resume(graph, thread(), edit(n=int(step.removeprefix("edit:"))), durability="sync")
 
 
 if __name__ == "__main__":
