@@ -16,10 +16,10 @@ from bench.repair_exact_more import EXACT as _WITH_MORE
 from bench.repair_lost import LOSSY, NONE
 
 assert EXACT is _WITH_MORE
-COMBINED = (
-    "fence_json fence_in_prose prose_both prose_after think bom label xml_wrapper assignment "
-    "special_tokens prose_before"
-).split()
+COMBINED = [
+    "fence_json", "fence_in_prose", "prose_both", "prose_after", "think", "bom", "label",
+    "xml_wrapper", "assignment", "special_tokens", "prose_before",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 NAMES = ["Ana", "Bob", "Chloé", "Dmitri", "Søren", "李雷", "Zoë", "Omar", "O'Neil", "Nguyễn"]
-WORDS = (
-    "alpha beta gamma delta report invoice urgent pending review summary total blue green paris "
-    "oslo naïve café 東京 server client timeout query index result model answer draft final"
-).split()
+WORDS = [
+    "alpha", "beta", "gamma", "delta", "report", "invoice", "urgent", "pending", "review",
+    "summary", "total", "blue", "green", "paris", "oslo", "naïve", "café", "東京", "server",
+    "client", "timeout", "query", "index", "result", "model", "answer", "draft", "final",
+]  # fmt: skip
 PHRASES = [
     "It's done, isn't it?",
     "Wait... what happened next?",
@@ -32,10 +33,11 @@ PHRASES = [
     "None of the above",
     "the rest is omitted...",
 ]
-KEYS = (
-    "id name title summary score tags items status user price count is_active notes created "
-    "category confidence reason steps address city email meta type value children owner"
-).split()
+KEYS = [
+    "id", "name", "title", "summary", "score", "tags", "items", "status", "user", "price",
+    "count", "is_active", "notes", "created", "category", "confidence", "reason", "steps",
+    "address", "city", "email", "meta", "type", "value", "children", "owner",
+]  # fmt: skip
 
 
 def scalar(rng: random.Random, *, plain: bool = False) -> Any:

@@ -51,7 +51,7 @@ around("prose_before", "Sure! Here you go:\n@", "The result is: @", "Based on th
 around("prose_after", "@\n\nI hope this helps!", "@\nLet me know.", "@ Done.")
 around("prose_both", "Of course.\n\n@\n\nAnything else?", "Answer: @. That is all.")
 around("prose_braces", "I fill in {name} and {id}.\n@", "@\nReplace {placeholder} as you like.")
-around("prose_quotes", 'You said "extract it", so:\n@', '@\nThe "name" field is \'unknown\'.')
+around("prose_quotes", 'You said "extract it", so:\n@', "@\nThe \"name\" field is 'unknown'.")
 around("prose_citations", "According to [1] and [2, 3]:\n@", "@\n\nSources: [1], [2].")
 around("prose_apostrophe", "Here's what I've got, it's short:\n@\nThat's it, don't worry.")
 around("leading_json", "json\n@", "JSON: @", "json @")
@@ -76,7 +76,7 @@ around("quoted_document", "'@'")
 
 
 @exact("quoted_document")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     text = json.dumps(value, ensure_ascii=False)
     return (f"'{text}'", value) if "\\" not in text else None
 
@@ -93,7 +93,7 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("trailing_commas_everywhere")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     text = json.dumps(value, indent=2)
     return re.sub(r"([\"\de}\]l])(\n\s*[}\]])", r"\1,\2", text), value
 
@@ -105,12 +105,12 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("missing_comma_object")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return re.sub(r", (?=\"\w+\": )", " ", json.dumps(value), count=1), value
 
 
 @exact("missing_colon")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     text = json.dumps(value)
     return re.sub(r"(\"\w+\"):", r"\1", text, count=1), value
 
@@ -121,12 +121,12 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("double_comma_object")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return re.sub(r", (?=\"\w+\": )", ",, ", json.dumps(value), count=1), value
 
 
 @exact("leading_comma_object")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return (json.dumps(value).replace("{", "{, ", 1), value) if isinstance(value, dict) else None
 
 
@@ -155,7 +155,7 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("backtick_strings")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     if any(isinstance(v, str) and ("`" in v or "${" in v) for v in leaves(value)):
         return None
     return write(value, leaf_in("`")), value
@@ -171,18 +171,20 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("python_repr")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return repr(value), value
 
 
 @exact("python_pprint")
 def _(rng: random.Random, value: Any) -> Made:
-    value = with_text(rng, value, " ".join(rng.choice(["lorem", "ipsum", "it's"]) for _ in range(30)))
+    value = with_text(
+        rng, value, " ".join(rng.choice(["lorem", "ipsum", "it's"]) for _ in range(30))
+    )
     return pprint.pformat(value, width=60, sort_dicts=False), value
 
 
 @exact("python_tuples")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     def spell(item: Any) -> Any:
         if isinstance(item, dict):
             return {key: spell(child) for key, child in item.items()}
@@ -192,7 +194,7 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("python_literals")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     value = {"flag": True, "gone": None, "doc": value}
     return write(value, lambda v: json.dumps(v) if isinstance(v, str) else repr(v)), value
 

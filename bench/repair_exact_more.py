@@ -26,13 +26,13 @@ def commented(*comments: str) -> Any:
     return mode
 
 
-EXACT["comment_slashes"] = commented("// the user's id", "// see above, \"quoted\"", "// {x}")
+EXACT["comment_slashes"] = commented("// the user's id", '// see above, "quoted"', "// {x}")
 EXACT["comment_hash"] = commented("# a note", "# it's the name")
 EXACT["comment_block"] = commented("/* value */", "/* it's\n two lines */")
 
 
 @exact("comment_own_line")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     text = json.dumps(value, indent=2)
     return "// generated\n" + text.replace("\n", "\n  // field\n", 1) + "\n# end", value
 
@@ -51,7 +51,7 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("smart_quotes")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     if any(isinstance(v, str) and re.search(r"[\"“”\\\n\t]", v) for v in leaves(value)):
         return None
     spell = lambda v: f"“{v}”" if isinstance(v, str) else json.dumps(v)  # noqa: E731
@@ -64,14 +64,14 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("nbsp")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     if any(isinstance(v, str) and ("\n" in v or "  " in v) for v in leaves(value)):
         return None
     return json.dumps(value, indent=2).replace("  ", "\u00a0\u00a0"), value
 
 
 @exact("literal_newlines")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return json.dumps(value, indent=2).replace("\n", "\\n"), value
 
 
@@ -109,7 +109,13 @@ def _(rng: random.Random, value: Any) -> Made:
 @exact("inner_quotes")
 def _(rng: random.Random, value: Any) -> Made:
     inner = rng.choice(
-        ['He said "hi" to me', 'the "best" one', '"Yes", she said', 'call it "x, y" or "z"', 'a "b"']
+        [
+            'He said "hi" to me',
+            'the "best" one',
+            '"Yes", she said',
+            'call it "x, y" or "z"',
+            'a "b"',
+        ]
     )
     value = with_text(rng, value, inner)
     return json.dumps(value).replace(json.dumps(inner)[1:-1], inner), value
@@ -140,7 +146,7 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("doubled_braces")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     text = json.dumps(value)
     if any(isinstance(v, str) and re.search(r"[{}]", v) for v in leaves(value)):
         return None
@@ -168,12 +174,12 @@ EXACT["infinity"] = spelled(-math.inf, "-Infinity", "-inf")
 
 
 @exact("missing_closer_complete")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return json.dumps(value, indent=2)[:-1].rstrip(), value, True
 
 
 @exact("missing_closer_fence")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return "```json\n" + json.dumps(value, indent=2)[:-1].rstrip() + "\n```", value
 
 
@@ -183,13 +189,13 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("missing_inner_bracket")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     value = {"list": ["a", "b", "c"], "doc": value, "end": 1}
     return json.dumps(value).replace('"c"]', '"c"'), value
 
 
 @exact("mismatched_closer")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     value = {"list": ["a", "b", "c"], "doc": value, "end": 1}
     return json.dumps(value).replace('"c"]', '"c"}'), value
 
@@ -198,11 +204,13 @@ def _(rng: random.Random, value: Any) -> Made:
 def _(rng: random.Random, value: Any) -> Made:
     value = {"first": "some words", "doc": value}
     text = json.dumps(value)
-    return text.replace(*rng.choice([('words"', "words"), ('"some', "some"), ('"doc"', 'doc"')])), value
+    return text.replace(
+        *rng.choice([('words"', "words"), ('"some', "some"), ('"doc"', 'doc"')])
+    ), value
 
 
 @exact("json_lines")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     if not isinstance(value, list):
         value = [{"n": 1, "doc": value}, {"n": 2}]
     return "\n".join(map(json.dumps, value)), value
@@ -220,5 +228,5 @@ def _(rng: random.Random, value: Any) -> Made:
 
 
 @exact("duplicate_key_agreeing")
-def _(rng: random.Random, value: Any) -> Made:
+def _(_: random.Random, value: Any) -> Made:
     return '{"n": 1, "doc": ' + json.dumps(value) + ', "n": 1,}', {"n": 1, "doc": value}

@@ -168,7 +168,9 @@ nothing("latex", "\\frac{1}{2} + \\sqrt{x}: @", "The set \\{1, 2, 3\\}. @")
 nothing("set_notation", "Let S = {1, 2, 3} and T = {x | x > 0}. @")
 nothing("toml", '[section]\nname = "#"\ntags = ["a", "b"]\nage = 3\n')
 nothing("ini", "[main]\nname = #\nage = 3\n")
-nothing("python_code", "def f(x):\n    return {'a': x, 'b': [1, 2]}\n", f"{F}python\nprint('#')\n{F}")
+nothing(
+    "python_code", "def f(x):\n    return {'a': x, 'b': [1, 2]}\n", f"{F}python\nprint('#')\n{F}"
+)
 nothing("javascript_code", "function f() { return 1; }", "if (x) { y = [1, 2]; }")
 nothing("css", "body { color: red; }\n.a { margin: 0; }")
 nothing("sql", "SELECT name FROM users WHERE id IN (1, 2);")

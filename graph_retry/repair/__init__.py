@@ -5,22 +5,16 @@ The rooms, in the order a text passes them: `parse` (the entry), `find` (where d
 `scan` and `frame`), `decide` (which document is the answer), `report` (what is told about it).
 """
 
-from graph_retry.repair.extract import (
+from graph_retry.repair.parse import (
     extract_code_fence,
     extract_json_block,
+    parse_output,
     remove_trailing_commas,
+    repair_output,
 )
-from graph_retry.repair.parse import parse_output, repair_output
 from graph_retry.repair.report import ParsedOutput, Refusal, RefusalKind, RepairLevel
 
 __all__ = [
-    "ParsedOutput",
-    "Refusal",
-    "RefusalKind",
-    "RepairLevel",
-    "extract_code_fence",
-    "extract_json_block",
-    "parse_output",
-    "remove_trailing_commas",
-    "repair_output",
-]
+    "ParsedOutput", "Refusal", "RefusalKind", "RepairLevel", "extract_code_fence",
+    "extract_json_block", "parse_output", "remove_trailing_commas", "repair_output",
+]  # fmt: skip

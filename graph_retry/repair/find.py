@@ -2,39 +2,35 @@
 
 import json
 import re
+from dataclasses import replace
 
-from graph_retry.records import Repair
 from graph_retry.repair.mend import Document, edited, read_document
-from graph_retry.repair.report import Edit, Unreadable
-from graph_retry.repair.scan import OPENING_KEY, QUOTE, SPACE
+from graph_retry.repair.report import Edit, Unreadable, repair
+from graph_retry.repair.scan import ANY_SPACE, QUOTE, SPACE
 
 _TAGS = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
-_REASONING = rf"<{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
 _ANSWER = rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?"
 _LANDMARK = re.compile(
-    rf"(?P<reasoning>{_REASONING})|(?P<answer>{_ANSWER})|(?P<fence>(?:`{{3,}}|~{{3,}})[\w+#.\- \t]*)"
-    r"|(?P<cdata><!\[CDATA\[)|(?P<open>[{\[｛［])",
-    re.IGNORECASE,
+    rf"(?i)(?P<turn><{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)|{_ANSWER})"
+    r"|(?P<fence>(?:`{3,}|~{3,})[^\n`~{}\[\]｛［]*)|<!\[CDATA\[|(?P<open>[{\[｛［])"
 )
 _ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
-_COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
 # How a document starts. A bracket that goes on otherwise belongs to prose.
-_OBJECT = re.compile(rf"[{{｛]\{{?{SPACE}(?:{QUOTE}|[}}｝]|,|{_COMMENT})")
-_BARE_OBJECT = re.compile(rf"[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]")
-_ARRAY = re.compile(
-    rf"[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b"
-    rf"|{_COMMENT})",
-    re.IGNORECASE,
+_COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
+_ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
+_START = re.compile(
+    rf"(?i)[{{｛]\{{?{SPACE}(?:{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
+    rf"|[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
 )
-_BARE_ARRAY = re.compile(rf"\[{SPACE}[^\W\d][\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)")
+# The same without a quote in sight: only where a value may be expected.
+_BARE_START = re.compile(
+    rf"(?i)[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
+    rf"|\[{SPACE}[^\W\d][\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
+)
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
-_ESCAPED = re.compile(r"[{\[](?:[\s{\[]|\\+[nrt])*\\+\"")
 _BODY = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
-_PIECE = re.compile(
-    r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u[0-9a-fA-F]{4}|\\[\"\\/bfnrt]|.", re.DOTALL
-)
-_HEAD_LIST = re.compile(rf"(?:\"[^\"\n]*\"|-?\d[\d.]*){SPACE},")
-_HEAD = re.compile(SPACE)
+_PIECE = re.compile(r"(?is)\\u[d][89ab]\w\w\\ud[c-f]\w\w|\\u[\da-f]{4}|\\[\"\\/bfnrt]|.")
+_OPENING_KEY = re.compile(rf"{QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QUOTE}{SPACE}[:：]")
 
 
 def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Document]]:
@@ -44,19 +40,19 @@ def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Docum
         Unreadable: something began like a document and cannot be read as one.
     """
     begin = 0
-    documents = _headless(text, 0, complete)
+    documents = found = _headless(text, 0, complete)
     position = documents[-1].end if documents else 0
     while match := _LANDMARK.search(text, position):
         position = match.end()
-        if match.lastgroup in {"reasoning", "answer"}:
+        if match["turn"]:
             answer = _ANSWER_AHEAD.search(text, match.start())
             if answer is None:
                 raise Unreadable("truncated", match.start(), "The reasoning never ends.")
             begin = position = answer.end()
             documents = []
-        if match.lastgroup in {"reasoning", "answer", "fence"}:
+        if match["turn"] or match["fence"]:
             found = _headless(text, position, complete)
-        elif match.lastgroup == "open" and _begins(text, match.start(), begin):
+        elif match["open"] and _begins(text, match.start(), begin):
             try:
                 found = [_document(text, match.start(), complete)]
             except Unreadable:
@@ -68,18 +64,20 @@ def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Docum
         else:
             continue
         documents += found
-        position = documents[-1].end if found else position
+        position = found[-1].end if found else position
     return begin, documents
 
 
 def _begins(text: str, start: int, begin: int) -> bool:
     """Tell whether the bracket at `start` opens a document; in prose it may mean anything."""
-    if _OBJECT.match(text, start) or _ARRAY.match(text, start) or _ESCAPED.match(text, start):
-        return True
-    line = text[max(begin, text.rfind("\n", 0, start) + 1) : start]
-    if line.strip() and not _LABEL.search(line):
-        return False
-    return bool(_BARE_OBJECT.match(text, start) or _BARE_ARRAY.match(text, start))
+    # An index is no list.
+    before = text[max(begin, start - 4) : start].lower()
+    if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
+        return before == "json"
+    line = text[max(begin, start - 100) : start].rpartition("\n")[2]
+    if _START.match(text, start) or not _BARE_START.match(text, start):
+        return _START.match(text, start) is not None
+    return ANY_SPACE.fullmatch(line) is not None or _LABEL.search(line) is not None
 
 
 def _document(text: str, start: int, complete: bool | None) -> Document:
@@ -91,25 +89,19 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     inner = "".join(json.loads(f'"{p}"') if p[0] == "\\" and p[1:] else p for p in pieces)
     document = _document(inner, 0, complete)
     end = start + sum(map(len, pieces[: document.end]))
-    repair = Repair(
-        kind="escaped", position=start, grade="format", detail="escaped like a string's inside"
-    )
-    moved = [Repair(**{**r, "position": start}) for r in document.repairs]
-    return Document(document.value, start, end, [repair, *moved], document.json)
+    if text[start - 1 : start] == text[end : end + 1] == '"':
+        start, end = start - 1, end + 1
+    for moved in document.repairs:
+        moved["position"] = start
+    escaped = repair("escaped", start, "escaped like the inside of a string")
+    return replace(document, start=start, end=end, repairs=[escaped, *document.repairs])
 
 
 def _headless(text: str, position: int, complete: bool | None) -> list[Document]:
     """Read a document whose opening bracket is missing, where an answer may begin."""
-    match = _HEAD.match(text, position)
+    match = ANY_SPACE.match(text, position)
     start = match.end() if match else position
-    is_object = OPENING_KEY.match(text, start) is not None
-    if not is_object and not _HEAD_LIST.match(text, start):
+    if not _OPENING_KEY.match(text, start):
         return []
-    edits = (Edit(start, 0, "{" if is_object else "["),)
-    error = Unreadable("syntax", start, "The opening bracket is missing.", edits)
-    try:
-        return [edited(text, start, error, complete=complete)]
-    except Unreadable:
-        if is_object:
-            raise
-        return []
+    error = Unreadable("syntax", start, "The opening brace is missing.", Edit(start, 0, "{"))
+    return [edited(text, start, error, complete=complete)]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from graph_retry.repair.report import Edit
 
 CLOSE = {"{": "}", "[": "]", "(": ")"}
-MOST_PLACES = 6
 
 
 @dataclass(slots=True)
@@ -25,57 +24,46 @@ class Frame:
     def separate(self, comma: int) -> None:
         """Note that a member ended at a comma, written or supplied."""
         self.comma = comma
-        if self.first_comma < 0:
-            self.first_comma = comma
+        self.first_comma = comma if self.first_comma < 0 else self.first_comma
 
     def unclosed(self) -> tuple[Edit, ...]:
         """Suggest that this container should have been closed after its last value.
 
         The other places that would do come along, so that a choice between them is noticed.
         """
-        close = CLOSE[self.kind]
-        if self.end < 0:
+        text, end, close = self.text, self.end, CLOSE[self.kind]
+        # What is empty may be the remains of a value.
+        if end < 0 or (text[end - 1] == close and text[: end - 1].rstrip()[-1:] == self.kind):
             return ()
-        if self.text[self.end - 1] == close and self.text[: self.end - 1].rstrip()[-1:] == self.kind:
-            return ()  # what is empty may be the remains of a value
-        edits = [Edit(self.end, 0, close)]
-        child = self.inner
-        while child is not None and len(edits) < MOST_PLACES:
-            if len(child.starts) > 1 and not child.aligned():
-                edits += (Edit(child.first_comma, 0, close), Edit(child.comma, 0, close))
-            if child.kind == "[":
-                edits.append(Edit(child.start, 1, ""))
-            child = child.inner
-        if self.kind == "[":
-            edits.append(Edit(self.start, 1, ""))
+        edits = [Edit(end, 0, close)]
+        frame: Frame | None = self
+        while frame and len(edits) < 8:
+            if frame is not self and len(frame.starts) > 1 and not frame.aligned():
+                edits += (Edit(frame.first_comma, 0, close), Edit(frame.comma, 0, close))
+            if frame.kind == "[":
+                edits.append(Edit(frame.start, 1, ""))
+            frame = frame.inner
         return tuple(edits)
-
-    def wrongly_closed(self, position: int) -> tuple[Edit, ...]:
-        """Suggest what another bracket at `position` may mean."""
-        return (*self.unclosed(), Edit(position, 1, CLOSE[self.kind]))
 
     def unopened(self) -> tuple[Edit, ...]:
         """Suggest that the last value of this object began a list, which other values follow."""
-        if self.end < 0 or self.text[self.end - 1] == "]":
-            return ()
-        return (Edit(self.value_at, 0, "["),)
+        end = self.end
+        return (Edit(self.value_at, 0, "["),) if end > 0 and self.text[end - 1] != "]" else ()
 
     def key_in_list(self) -> tuple[Edit, ...]:
         """Suggest what a colon after an element may mean: the element is a key."""
-        missing_opener = Edit(self.value_at, 0, "{")
-        wrong_opener = Edit(self.start, 1, "{")
         early = (Edit(self.end - 1, 1, ""),) if self.text[self.end - 1] == "}" else ()
-        return (*self.unclosed(), missing_opener, wrong_opener, *early)
+        return (*self.unclosed(), Edit(self.value_at, 0, "{"), Edit(self.start, 1, "{"), *early)
 
     def aligned(self) -> bool:
         """Tell whether each member starts a line of its own, all indented alike and deeper."""
-        columns = {self._column(start) for start in self.starts}
-        if len(columns) != 1 or None in columns:
-            return False
-        line = self.text.rfind("\n", 0, self.start) + 1
-        outer = len(self.text[line:]) - len(self.text[line:].lstrip(" \t"))
-        return (columns.pop() or 0) > outer
+        line = self.text[self.text.rfind("\n", 0, self.start) + 1 : self.start + 1]
+        outer = len(line) - len(line.lstrip(" \t"))
+        first = column(self.text, self.starts[0])
+        return first > outer and all(column(self.text, start) == first for start in self.starts)
 
-    def _column(self, position: int) -> int | None:
-        line = self.text[:position].rstrip(" \t")
-        return position - len(line) if line.endswith("\n") else None
+
+def column(text: str, position: int) -> int:
+    """Return how far `position` is indented, or -1 where it does not start a line."""
+    line = text.rfind("\n", 0, position) + 1
+    return position - line if line and not text[line:position].strip(" \t") else -1

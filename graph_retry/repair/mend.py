@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph_retry.records import Repair
+from graph_retry.repair.frame import column
 from graph_retry.repair.read import Reader
-from graph_retry.repair.report import Edit, Unreadable
-from graph_retry.repair.scan import SPACE
-from graph_retry.repair.strict import STRICT, same
+from graph_retry.repair.report import Unreadable, refuse_if, repair
+from graph_retry.repair.scan import SPACE, STRICT, same
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
-STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}[\"'{{\[\d\]}}]|[:：\]}}]|\d)|[\"'“”‘’]")
+STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}[\"'{{\[\d\]}}]|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’]")
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 
@@ -42,34 +42,42 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     try:
         value, end = reader.read(start)
     except Unreadable as error:
-        return edited(text, start, error, complete=complete)
+        if not error.edits:
+            raise
+        try:  # Without short cuts, for all the edits that may explain it.
+            Reader(text, thorough=True).read(start)
+        except Unreadable as explained:
+            return edited(text, start, explained, complete=complete)
+        raise
     return _without_extra_braces(text, Document(value, start, end, reader.notes.records()))
 
 
 def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -> Document:
-    """Read the document with each edit that `error` suggests; raise `error` unless one value fits."""
-    if error.at_end and (
-        complete is False or (complete is None and error.position >= len(text.rstrip()))
-    ):
+    """Read the document with each edit `error` suggests; raise it unless they make one value."""
+    position = error.refusal["position"]
+    cut_off = error.refusal["kind"] == "truncated"  # then only evidence of an end allows an edit
+    if complete is False or (cut_off and not complete and position >= len(text.rstrip())):
         raise error
     found: Document | None = None
     for edit in dict.fromkeys(error.edits):
-        attempt = edit.apply(text)
+        low, high = edit.position, edit.position + edit.length
+        attempt = text[:low] + edit.token + text[high:]
         reader = Reader(attempt, careful=True)
         try:
             value, end = reader.read(start)
         except Unreadable:
             continue
-        if STRAY.match(attempt, end):
+        if STRAY.match(attempt, end) or attempt[end : end + 9].lstrip().startswith(","):
             continue
-        if found is not None:
-            if not same(found.value, value):
-                message = "More than one single change would explain what is wrong here."
-                raise Unreadable("ambiguous", error.position, message)
-            continue
+        differs = found and not same(found.value, value)
+        refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
         shift = edit.length - len(edit.token)
-        reader.notes.add("supplied", edit.position, edit.describe(), "assumed")
-        found = Document(value, start, end + shift, reader.notes.records(shift, edit.position))
+        detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
+        reader.notes.add("supplied", low, detail, "assumed")
+        repairs = reader.notes.records()
+        for moved in repairs:
+            moved["position"] = (moved["position"] or 0) + shift * ((moved["position"] or 0) > low)
+        found = found or Document(value, start, end + shift, repairs)
     if found is None:
         raise error
     return found
@@ -77,30 +85,24 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
 
 def _without_extra_braces(text: str, document: Document) -> Document:
     """Leave out closing braces after a whole document, unless an earlier one may be the extra."""
-    match = _EXTRA_BRACES.match(text, document.end)
+    start, end = document.start, document.end
+    match = _EXTRA_BRACES.match(text, end)
     if match is None or STRAY.match(text, match.end()):
         return document
-    appended = "\n" in match[0] and "\n" not in text[document.start : document.end]
-    if _shifted(document.value) and not appended and not _in_line(text, document):
-        message = "One of several closing braces is too many."
-        raise Unreadable("ambiguous", document.end, message)
-    detail = "closing braces too many left out"
-    repair = Repair(kind="extra_closer", position=document.end, grade="assumed", detail=detail)
-    return replace(document, end=match.end(), repairs=[*document.repairs, repair])
+    # On lines of their own, or where the layout shows it, they were added at the end.
+    own_lines = "\n" in match[0] and "\n" not in text[start:end]
+    laid_out = column(text, end - 1) == max(column(text, start), 0)
+    unclear = _shifted(document.value) and not own_lines and not laid_out
+    refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
+    extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
+    return replace(document, end=match.end(), repairs=[*document.repairs, extra])
 
 
 def _shifted(value: Any) -> bool:
     """Tell whether some closing brace inside `value` could be left out instead of the last one."""
     while isinstance(value, dict) and value:
-        *others, last = value.values()
-        if any(isinstance(other, dict) and other for other in others):
+        members: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType]
+        if any(member and isinstance(member, dict) for member in members[:-1]):
             return True
-        value = last
+        value = members[-1]
     return False
-
-
-def _in_line(text: str, document: Document) -> bool:
-    """Tell whether the last bracket starts a line that is indented like the first one's."""
-    opening = text[text.rfind("\n", 0, document.start) + 1 : document.start]
-    line = text[text.rfind("\n", 0, document.end) + 1 : document.end - 1]
-    return "\n" in document.json and not line.strip() and line == opening[: len(line)]

@@ -11,8 +11,7 @@ RefusalKind = Literal[
     "truncated", "elided", "ambiguous", "syntax", "no_json", "refusal", "too_deep"
 ]
 RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
-LEVELS: tuple[RepairLevel, ...] = ("none", "minimal", "standard", "aggressive")
-EXCERPT_RADIUS = 40
+Grade = Literal["format", "assumed", "guessed"]
 
 
 class Refusal(TypedDict):
@@ -43,87 +42,47 @@ class ParsedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One token put in the place of `length` characters: a hypothesis about what went missing."""
+    """One token put in the place of `length` characters: a hypothesis about what went wrong."""
 
     position: int
     length: int
     token: str
 
-    def apply(self, text: str) -> str:
-        """Return `text` with the edit made."""
-        return text[: self.position] + self.token + text[self.position + self.length :]
 
-    def describe(self) -> str:
-        """Say what the edit does, for a person."""
-        if not self.token:
-            return "one bracket too many left out"
-        verb = "put in place of another" if self.length else "supplied"
-        return f"`{self.token}` {verb}"
+class Unreadable(Exception):
+    """Reading stopped. `edits` are the single edits that may explain it."""
 
-
-class Unreadable(Exception):  # noqa: N818 - a signal inside the reader, never seen by a caller
-    """Reading stopped. `edits` are the single edits that may explain it.
-
-    `at_end` marks a text that simply stops: its edits need evidence that the model was done.
-    """
-
-    def __init__(
-        self,
-        kind: RefusalKind,
-        position: int,
-        message: str,
-        edits: tuple[Edit, ...] = (),
-        *,
-        at_end: bool = False,
-    ) -> None:
+    def __init__(self, kind: RefusalKind, position: int, message: str, *edits: Edit) -> None:
         super().__init__(message)
-        self.kind: RefusalKind = kind
-        self.position = position
-        self.message = message
+        self.refusal = Refusal(kind=kind, position=position, message=message, excerpt="")
         self.edits = edits
-        self.at_end = at_end
 
-    def refusal(self, text: str) -> Refusal:
-        """Describe the stop as data, with a bounded excerpt of `text`."""
-        low = max(0, self.position - EXCERPT_RADIUS)
-        return Refusal(
-            kind=self.kind,
-            position=self.position,
-            message=self.message,
-            excerpt=text[low : self.position + EXCERPT_RADIUS],
-        )
+
+def refuse_if(met: object, kind: RefusalKind, position: int, message: str, *edits: Edit) -> None:
+    """Stop reading where `met` is true."""
+    if met:
+        raise Unreadable(kind, position, message, *edits)
+
+
+def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Repair:
+    """Describe one repair."""
+    return Repair(kind=kind, position=position, grade=grade, detail=detail)
 
 
 class Notes:
     """Collects repairs: one record a kind, with the place of the first and how many more."""
 
     def __init__(self) -> None:
-        self._first: dict[str, Repair] = {}
-        self._more: dict[str, int] = {}
+        self._met: dict[str, tuple[Repair, int]] = {}
 
-    def add(
-        self,
-        kind: str,
-        position: int,
-        detail: str,
-        grade: Literal["format", "assumed", "guessed"] = "format",
-    ) -> None:
+    def add(self, kind: str, position: int, detail: str, grade: Grade = "format") -> None:
         """Record one repair."""
-        if kind in self._first:
-            self._more[kind] = self._more.get(kind, 0) + 1
-        else:
-            self._first[kind] = Repair(kind=kind, position=position, grade=grade, detail=detail)
+        first, count = self._met.get(kind, (repair(kind, position, detail, grade), 0))
+        self._met[kind] = (first, count + 1)
 
-    def records(self, shift: int = 0, after: int = 0) -> list[Repair]:
-        """List the repairs; a place beyond `after` moves by `shift` characters."""
-        listed: list[Repair] = []
-        for kind, first in self._first.items():
-            more = self._more.get(kind, 0)
-            position = first["position"]
-            if position is not None and position > after:
-                position += shift
-            detail = first["detail"] + (f" (and {more} more)" if more else "")
-            listed.append(
-                Repair(kind=kind, position=position, grade=first["grade"], detail=detail)
-            )
-        return listed
+    def records(self) -> list[Repair]:
+        """List the repairs."""
+        for first, count in self._met.values():
+            if count > 1:
+                first["detail"] += f" (and {count - 1} more)"
+        return [first for first, _ in self._met.values()]

@@ -1,0 +1,166 @@
+"""Every way of writing JSON badly that the reader understands, one row each."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from graph_retry.repair import parse_output
+
+A = {"a": 1}
+F = "```"
+
+AROUND = {
+    "fence": f"{F}json\n@\n{F}",
+    "fence-bare": f"{F}\n@\n{F}",
+    "fence-other-tag": f"{F}python\n@\n{F}",
+    "fence-tildes": "~~~json\n@\n~~~",
+    "fence-four-ticks": f"{F}`json\n@\n{F}`",
+    "fence-unclosed": f"{F}json\n@",
+    "fence-inline": f"{F}json @ {F}",
+    "fence-in-prose": f"Here it is:\n\n{F}json\n@\n{F}\n\nAnything else?",
+    "fence-twice-the-same": f"{F}\n@\n{F}\nAgain:\n{F}\n@\n{F}",
+    "inline-code": "The object is `@`.",
+    "think": "<think>Hm.</think>\n@",
+    "think-with-draft": '<think>Maybe {"draft": true}?</think>@',
+    "think-with-broken-draft": '<think>Maybe {"draft": ...</think>@',
+    "think-without-opener": 'So {"draft": 1}.\n</think>\n@',
+    "harmony-channels": '<|channel|>analysis<|message|>{"x": 1}<|channel|>final<|message|>@',
+    "xml-wrapper": "<answer>@</answer>",
+    "cdata": "<json><![CDATA[@]]></json>",
+    "special-tokens": "<|im_start|>assistant\n@<|im_end|>",
+    "instruction-tokens": "[INST] do it [/INST] @</s>",
+    "assignment": "const data = @;",
+    "typed-assignment": "data: dict[str, int] = @",
+    "call": "json.dumps(@)",
+    "leading-json": "json\n@",
+    "label": "**Final answer:** @",
+    "prose-before": "Sure, here you go: @",
+    "prose-after": "@\n\nI hope this helps!",
+    "prose-with-braces": "I filled in {name} and {id}.\n@",
+    "prose-with-quotes": "You said \"do it\", so I've done it:\n@\nThe 'a' is one.",
+    "citations": "According to [1] and [2, 3]:\n@\n\nSources: [1], [2].",
+    "byte-order-mark": "\ufeff@",
+    "zero-width": "\u200b@\u2060",
+    "quoted-whole": "'@'",
+    "repeated": "@\n\n@",
+    "extra-closer": "@}",
+    "comment-before": "// generated\n@",
+}
+
+
+@pytest.mark.parametrize("template", AROUND.values(), ids=AROUND.keys())
+def test_what_stands_around_the_answer_is_left_out(template):
+    """The value comes out of any wrapping, unchanged and lossless."""
+    for value in ({"a": 1}, {"s": "x } ] , ``` <think> // # [1]", "n": [1.0, None, {"b": []}]}):
+        parsed = parse_output(template.replace("@", json.dumps(value)))
+        assert (parsed.value, parsed.failure) == (value, None)
+        assert parsed.lossless
+        assert parsed.repairs
+        assert {r["grade"] for r in parsed.repairs} <= {"format", "assumed"}
+
+
+INSIDE: dict[str, tuple[str, Any]] = {
+    "trailing-commas": ('{"a": [1, 2,], "b": {"c": 3,},}', {"a": [1, 2], "b": {"c": 3}}),
+    "missing-comma-members": ('{"a": 1 "b": "x"\n"c": 2}', {"a": 1, "b": "x", "c": 2}),
+    "missing-comma-strings": ('["a" "b"\n"c"]', ["a", "b", "c"]),
+    "missing-comma-objects": ('[{"a": 1}\n{"a": 2}]', [{"a": 1}, {"a": 2}]),
+    "missing-comma-numbers": ("[1 2 3]", [1, 2, 3]),
+    "double-comma-members": ('{"a": 1,, "b": 2}', {"a": 1, "b": 2}),
+    "leading-comma-member": ('{, "a": 1}', A),
+    "missing-colon": ('{"a" 1}', A),
+    "equals": ('{"a" = 1}', A),
+    "arrow": ('{"a" => 1}', A),
+    "double-colon": ('{"a":: 1}', A),
+    "single-quotes": ("{'a': 'say \"x\"'}", {"a": 'say "x"'}),
+    "apostrophe": ("{'a': 'it's mine', 'b': ['don't']}", {"a": "it's mine", "b": ["don't"]}),
+    "smart-quotes": ("{“a”: “it’s”, “b”: ‘c’}", {"a": "it’s", "b": "c"}),
+    "backticks": ("{`a`: `x\ny`}", {"a": "x\ny"}),
+    "triple-quotes": ('{"a": """he "x"\nsaid"""}', {"a": 'he "x"\nsaid'}),
+    "full-width": ('｛"a"：［1，2］、"b"：＂x＂｝', {"a": [1, 2], "b": "x"}),
+    "python-literals": ("{'a': True, 'b': None, 'c': False}", {"a": True, "b": None, "c": False}),
+    "literal-case": ('{"a": TRUE, "b": Null}', {"a": True, "b": None}),
+    "python-tuple": ("{'a': (1, 2), 'b': (3,), 'c': ()}", {"a": [1, 2], "b": [3], "c": []}),
+    "python-list-of-tuples": ("[('a', 1), ('b', 2)]", [["a", 1], ["b", 2]]),
+    "pprint-in-dict": ("{'a': 'one '\n      'two',\n 'b': 1}", {"a": "one two", "b": 1}),
+    "pprint-in-list": ("['one '\n 'two', 'x']", ["one two", "x"]),
+    "pprint-in-parentheses": ("{'a': ('one '\n       'two')}", {"a": "one two"}),
+    "comment-slashes": ('{"a": 1, // it\'s {x}\n "b": 2}', {"a": 1, "b": 2}),
+    "comment-hash": ('{\n# note\n"a": 1}', A),
+    "comment-block": ('{"a": /* "b": */ 1}', A),
+    "comment-html": ('{"a": 1 <!-- note -->}', A),
+    "unquoted-keys": ("{a: 1, $b: 2, c-d: 3}", {"a": 1, "$b": 2, "c-d": 3}),
+    "number-keys": ("{1: 'a'}", {"1": "a"}),
+    "unquoted-values": ("{name: Bob, city: New York}", {"name": "Bob", "city": "New York"}),
+    "unquoted-mail": ('{"a": b@c.io}', {"a": "b@c.io"}),
+    "no-break-space": ('{\u00a0"a":\u00a01}', A),
+    "literal-newlines": ('{\\n  "a": 1\\n}', A),
+    "raw-newline": ('{"a": "x\ny\tz"}', {"a": "x\ny\tz"}),
+    "escape-markdown": ('{"a": "b\\_c"}', {"a": "b_c"}),
+    "escape-apostrophe": ('{"a": "it\\\'s"}', {"a": "it's"}),
+    "escape-regex": ('{"a": "\\d+\\s"}', {"a": "\\d+\\s"}),
+    "escape-python-hex": ("{'a': 'b\\xe9'}", {"a": "bé"}),
+    "surrogate-pair": ("{'a': '\\ud83d\\ude00'}", {"a": "😀"}),
+    "inner-quotes": ('{"a": "he said "hi" twice", "b": 1}', {"a": 'he said "hi" twice', "b": 1}),
+    "inner-quotes-at-the-end": ('{"a": "he said "hi"", "b": 1}', {"a": 'he said "hi"', "b": 1}),
+    "inner-quotes-and-commas": ('{"a": ""Yes", he said", "b": 1}', {"a": '"Yes", he said', "b": 1}),
+    "inner-quotes-in-list": ('["a "b" c", "d"]', ['a "b" c', "d"]),
+    "inch-mark": ('{"a": "5" wide", "b": 1}', {"a": '5" wide', "b": 1}),
+    "concatenation": ('{"a": "b" + "c" +\n "d"}', {"a": "bcd"}),
+    "json-in-a-string": ('"{\\"a\\": 1}"', A),
+    "escaped-document": ('{\\"a\\": {\\"b\\": \\"c\\\\n\\"}}', {"a": {"b": "c\n"}}),
+    "doubled-braces": ('{{"a": {{"b": 1}}}}', {"a": {"b": 1}}),
+    "extra-opener": ('{{"a": 1}', A),
+    "hex-octal-binary": ('{"a": 0x1F, "b": 0o17, "c": 0b11}', {"a": 31, "b": 15, "c": 3}),
+    "plus-and-points": ('{"a": +1, "b": .5, "c": 5.}', {"a": 1, "b": 0.5, "c": 5.0}),
+    "underscores": ('{"a": 1_000}', {"a": 1000}),
+    "thousands": ('{"a": 1,234,567, "b": 1}', {"a": 1234567, "b": 1}),
+    "infinity": ('{"a": -Infinity}', {"a": -math.inf}),
+    "json-lines": ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
+    "concatenated": ('{"a": 1}{"a": 2}, {"a": 3}', [{"a": 1}, {"a": 2}, {"a": 3}]),
+    "agreeing-duplicate": ('{"a": 1, "a": 1,}', A),
+    "missing-opener": ('"a": 1, "b": 2}', {"a": 1, "b": 2}),
+    "missing-list-opener": ('{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
+    "missing-closer-in-fence": ('```json\n{"a": 1\n```', A),
+    "missing-closer-in-tag": ('<json>{"a": 1</json>', A),
+    "missing-list-closer": ('{"a": [1, 2, "b": 3}', {"a": [1, 2], "b": 3}),
+    "missing-object-closer": ('[{"a": 1, "b": 2]', [{"a": 1, "b": 2}]),
+    "mismatched-closer": ('{"a": [1, 2}, "b": 3}', {"a": [1, 2], "b": 3}),
+    "missing-inner-opener": ('{"a": 1, 2], "b": 3}', {"a": [1, 2], "b": 3}),
+    "missing-closing-quote": ('{"a": "x, "b": 2}', {"a": "x", "b": 2}),
+    "missing-opening-quote": ('{"a": x y", "b": 2}', {"a": "x y", "b": 2}),
+    "missing-key-quotes": ('{a": 1, "b": 2}', {"a": 1, "b": 2}),
+    "missing-key-closing-quote": ('{"a: 1, "b": 2}', {"a": 1, "b": 2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), INSIDE.values(), ids=INSIDE.keys())
+def test_one_reading_is_read(text, value):
+    """A document with one reading is read, and its repair is reported."""
+    parsed = parse_output(text)
+    assert (repr(parsed.value), parsed.failure) == (repr(value), None)
+    assert parsed.repairs
+    assert parsed.lossless
+
+
+@pytest.mark.parametrize(("text", "value"), INSIDE.values(), ids=INSIDE.keys())
+def test_two_modes_at_once(text, value):
+    """The same documents are read inside a fence with prose around."""
+    parsed = parse_output(f"Here you are:\n\n```json\n{text}\n```\nBye!")
+    assert repr(parsed.value) == repr(value)
+
+
+def test_nan_is_read_as_a_float_and_reported():
+    """`NaN` is no JSON: it is not passed on without a word."""
+    parsed = parse_output('{"a": NaN}')
+    assert math.isnan(parsed.value["a"])
+    assert [r["kind"] for r in parsed.repairs] == ["non_finite"]
+    assert not parse_output('{"a": NaN}', "minimal").ok
+
+
+def test_a_finished_answer_may_lack_its_last_bracket():
+    """The finish reason is evidence enough for one closing bracket, and for no more."""
+    assert parse_output('{"a": 1', complete=True).value == A
+    assert parse_output('{"a": [1', complete=True).ok is False
+    assert parse_output('```\n{"a": 1\n```', complete=False).ok is False

@@ -1,0 +1,123 @@
+"""What the reader refuses: better no value than a wrong one."""
+
+import pytest
+
+from graph_retry.repair import parse_output
+
+F = "```"
+
+REFUSED = {
+    "truncated": [
+        '{"a": 1, "b": 2',
+        '{"a": "x',
+        '{"a": "}',
+        "[1, 2, 3",
+        '{"a": [1, 2]',
+        '{"a": 1,',
+        '{"a"',
+        "{",
+        '{"a": 1 /* note',
+        '{"a": """x',
+        '<think>Maybe {"a": 1}?',
+        f'{F}json\n{{"a": "x\n{F}',
+        f'{F}json\n{{"a": 1,\n{F}',
+    ],
+    "elided": [
+        "[1, 2, ...]",
+        '{"a": 1, …}',
+        '{"a": ...}',
+        '{"a": [1, 2 /* 97 more */]}',
+        '{"a": [1, // rest omitted\n]}',
+        '[{"a": 1}, <remaining items>]',
+        '[{"a": 1}, [truncated]]',
+        '[1, {"a": 1}, and so on]',
+        '{"a": }',
+        '{"a": , "b": 1}',
+        "[1, , 2]",
+        "[, 1]",
+        '{"a": <name>}',
+        '{"a": YOUR_NAME}',
+        '{"a": [1]}\n(97 more items omitted)',
+        '{"a": 1}\n...',
+        "{a: `x ${y}`}",
+    ],
+    "ambiguous": [
+        '{"a": 1, "a": 2}',
+        '{"a": 1} and then {"a": 2}',
+        f'{F}\n{{"a": 1}}\n{F}\nor\n{F}\n{{"a": 2}}\n{F}',
+        '{"a": ""all""}',
+        '["she said "no", "maybe" and left"]',
+        '{"a": "C:\\Users\\new"}',
+        '{"a": "1\\*2"}',
+        "[100 200]",
+        '["a" "a"]',
+        '["one "\n"two"]',
+        '{"a": [1}',
+        '{"a": {"b": 1}, "c": 2}}',
+        "{\"path\": 'C:\\new'}",
+    ],
+    "no_json": [
+        "",
+        "   \n",
+        "The weather is fine.",
+        "As [1] and [2, 3] show, it is.",
+        "Use [] or {} here.",
+        "name: Bob\ntags: [a, b]\n",
+        'name: Bob\ntags: ["a", "b"]\n',
+        '[section]\nname = "x"\ntags = ["a", "b"]\n',
+        "name,age\nBob,3\n",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "<a><b>x</b></a>",
+        "Dear {name}, {{greeting}}",
+        "The set {1, 2, 3} is finite.",
+        'def f():\n    return {"a": 1}',
+        "function f() { return 1; }",
+        "body { color: red; }",
+        "[insert answer here]",
+    ],
+    "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
+    "syntax": [
+        "{'a': datetime.date(2024, 1, 1)}",
+        "{'a': {1, 2}}",
+        "{'a': b'x'}",
+        '{"a": undefined}',
+        '{"a": yes}',
+        '{"a": 0123}',
+        '{"a": [1,000]}',
+        '{"a": "b" + c}',
+        '{"a": #fff}',
+        '{"a": 1} , "b": 2}',
+        '[["a": 1]]',
+        "User(n=1, tags=['x', 'y'])",
+        f'{{"a": {"9" * 5000},}}',
+    ],
+    "too_deep": ["[" * 5_000, '{"a":' * 5_000, "[" * 5_000 + "1" + "]" * 5_000],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts]
+)
+def test_doubt_is_a_refusal(kind, text):
+    """A text with no reading or several gives no value, and says what is wrong where."""
+    parsed = parse_output(text)
+    assert (parsed.ok, parsed.value, parsed.text, parsed.lossless) == (False, None, text, False)
+    assert parsed.failure is not None
+    assert parsed.failure["kind"] == kind
+    assert 0 <= parsed.failure["position"] <= len(text)
+    assert parsed.failure["message"].endswith(".")
+    assert len(parsed.failure["excerpt"]) <= 80
+
+
+def test_an_ellipsis_inside_a_string_is_data():
+    """Three dots are an elision only outside of strings."""
+    assert parse_output("{'a': 'wait...', 'b': ['...']}").value == {"a": "wait...", "b": ["..."]}
+
+
+def test_cut_off_json_lines_are_refused_where_the_model_was_stopped():
+    """Whole lines tell nothing about the lines that were not written."""
+    text = '{"a": 1}\n{"a": 2}\n'
+    assert parse_output(text).value == [{"a": 1}, {"a": 2}]
+    refused = parse_output(text, complete=False).failure
+    assert refused is not None
+    assert refused["kind"] == "truncated"
