@@ -58,7 +58,8 @@ demo: install ## review a failing model call in the terminal; MODEL=openai:... a
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')
 
 bench: install ## print the measured figures
-	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@for name in import_time overhead storage repair_score ladder; do \
+	  echo "== bench/$$name.py"; $(BIN)/python -m bench.$$name; done
 
 docs: install ## run every example of README, docs, docstrings, examples and notebooks
 	$(BIN)/python -m pytest tests/test_docs.py tests/test_examples.py tests/test_notebooks.py

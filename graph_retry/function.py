@@ -1,5 +1,7 @@
 """The function form: the same loop, called from inside a node, task, entrypoint or tool."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, Unpack, cast, overload
 

@@ -19,8 +19,7 @@ from graph_retry.budget import Budget
 from graph_retry.feedback import FeedbackStrategy, feedback
 from graph_retry.lessons import Lessons
 from graph_retry.params.jsonlike import is_array
-from graph_retry.records import Attempt, FailureKind
-from graph_retry.repair import RepairLevel
+from graph_retry.records import Attempt, FailureKind, RepairLevel
 from graph_retry.review.decision import DECISION_TYPES, DecisionType
 from graph_retry.review.shown import Reviewer
 
@@ -93,7 +92,7 @@ class RetryOptions(TypedDict, total=False):
 class Settings(BaseModel):
     """Options after validation, every default filled in."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     name: str
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)

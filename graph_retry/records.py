@@ -18,6 +18,9 @@ FailureKind = Literal[
 ]
 
 
+RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
+
+
 class Issue(TypedDict):
     """One thing that is wrong with a value.
 

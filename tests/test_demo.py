@@ -143,7 +143,7 @@ def test_without_a_terminal_it_runs_to_the_end(tmp_path):
         "QuotaExceededError",
         "before: small | after: large",
         "attempt: 3 | status: succeeded",
-        "Repaired in attempt 3: code_fence",
+        "Repaired in attempt 3: surroundings",
         '"total": 1240.5',
         "Model calls: 3 (attempts: 3).",
     ):

@@ -1,7 +1,9 @@
 """The `repair` and `validate` steps: from raw output to a value the caller asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graph_retry.engine.finish import finished
 from graph_retry.engine.plan import Plan
@@ -12,8 +14,10 @@ from graph_retry.ledger import parsed_value
 from graph_retry.options import Settings
 from graph_retry.patching import patched
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
-from graph_retry.repair import ParsedOutput, parse_output
-from graph_retry.validate import Validator, format_issues
+from graph_retry.validate import Checked, Validator, format_issues
+
+if TYPE_CHECKING:
+    from graph_retry.repair import ParsedOutput
 
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
@@ -21,36 +25,41 @@ _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "
 def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
     """Return the step that reads the raw text as JSON, as far as syntax alone allows."""
     keys, settings = plan.settings.keys, plan.settings
-    accepts_text = plan.validator is not None and plan.validator.accepts_text
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         yield from ()
-        record: Attempt = state[keys["attempts"]][-1]
-        update: dict[str, Any] = {
-            "number": record["number"],
-            "repaired": None,
-            "repairs": [],
-            "lossless": None,
-            "parsed": None,
-            "failure": None,
-            "issues": [],
-        }
-        raw = record["raw"] or {}
-        if "text" in raw and not (plan.validator and plan.validator.wants_text):
-            parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
-            update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
-            if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
-                # One of a few words needs no quotes to be read.
-                update["parsed"] = {"value": raw["text"].strip()}
-            elif parsed.failure is not None:
-                announced = finish_kind(record["finish_reason"])
-                update["failure"] = _syntax_failure(parsed, announced)
-                update["issues"] = [_syntax_issue(parsed)]
-            elif parsed.text != raw["text"]:
-                update["repaired"] = {"text": parsed.text}
+        update = read_raw(state[keys["attempts"]][-1], plan.validator, settings)
         return {LOOP: {**loop_of(state), "next": "validate"}, keys["attempts"]: [update]}
 
     return flow
+
+
+def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
+    """Return what reading an attempt's raw text as JSON adds to its record."""
+    update: dict[str, Any] = {
+        "number": record["number"],
+        "repaired": None,
+        "repairs": [],
+        "lossless": None,
+        "parsed": None,
+        "failure": None,
+        "issues": [],
+    }
+    accepts_text = validator is not None and validator.accepts_text
+    raw = record["raw"] or {}
+    if "text" in raw and not (validator and validator.wants_text):
+        parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
+        update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
+        if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
+            # One of a few words needs no quotes to be read.
+            update["parsed"] = {"value": raw["text"].strip()}
+        elif parsed.failure is not None:
+            announced = finish_kind(record["finish_reason"])
+            update["failure"] = _syntax_failure(parsed, announced)
+            update["issues"] = [_syntax_issue(parsed)]
+        elif parsed.text != raw["text"]:
+            update["repaired"] = {"text": parsed.text}
+    return update
 
 
 def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
@@ -63,17 +72,8 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
         validator = plan.validator
         if validator is None or record["failure"] is not None:
             return _failed(loop, keys["attempts"], {"number": record["number"]})
-        value = parsed_value(record, as_text=validator.wants_text)
-        parsed = patched(state[keys["attempts"]], value) or record["parsed"]
-        checked = validator.check(value if parsed is None else parsed["value"])
-        update: dict[str, Any] = {
-            "number": record["number"],
-            "parsed": parsed,
-            "issues": checked.issues,
-            "repairs": [*record["repairs"], *checked.repairs],
-        }
+        update, checked = hold(state[keys["attempts"]], validator)
         if not checked.ok:
-            update["failure"] = _schema_failure(record, validator, checked.issues)
             return _failed(loop, keys["attempts"], update)
         update["status"] = "succeeded"
         learned = yield from finished(plan, {**record, **update})  # type: ignore[typeddict-item]
@@ -87,11 +87,30 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
     return flow
 
 
+def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any], Checked]:
+    """Hold the last attempt's value against the output type; return also what its record gains."""
+    record = attempts[-1]
+    value = parsed_value(record, as_text=validator.wants_text)
+    parsed = patched(attempts, value) or record["parsed"]
+    checked = validator.check(value if parsed is None else parsed["value"])
+    update: dict[str, Any] = {
+        "number": record["number"],
+        "parsed": parsed,
+        "issues": checked.issues,
+        "repairs": [*record["repairs"], *checked.repairs],
+    }
+    if not checked.ok:
+        update["failure"] = _schema_failure(record, validator, checked.issues)
+    return update, checked
+
+
 def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, Any]:
     return {LOOP: {**loop, "next": "revise"}, attempts_key: [{**update, "status": "failed"}]}
 
 
 def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
+    from graph_retry.repair import parse_output  # noqa: PLC0415 - a third of the import time
+
     level, function = settings.repair
     parsed = parse_output(text, level, complete=complete)
     if function is None:

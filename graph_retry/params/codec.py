@@ -5,6 +5,8 @@ A view is always a JSON object: the fields by name, `{"value": v}` for a bare va
 value from its JSON, as it does for most params.
 """
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 from collections.abc import Iterator
@@ -58,7 +60,7 @@ class ParamsCodec(Generic[ParamsT]):
         self._kind = kind_of(params_type)
 
     @classmethod
-    def for_value(cls, value: ParamsT) -> "ParamsCodec[ParamsT]":
+    def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
         """Prepare for one value: a model or dataclass is typed by its class, others by their form.
 
         Example:

@@ -1,5 +1,7 @@
 """Read and replace one field of params, whatever kind of object they are."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, cast

@@ -1,5 +1,7 @@
 """The error for a view that does not fit the params type, with one issue per field."""
 
+from __future__ import annotations
+
 from graph_retry.records import Issue
 
 _SHOWN_ISSUES = 5

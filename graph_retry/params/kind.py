@@ -1,5 +1,7 @@
 """What a params type looks like from outside: its validator, its known fields, its schema."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import lru_cache

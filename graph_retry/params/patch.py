@@ -1,5 +1,7 @@
 """Changes between two views: RFC 6902 patches for the ledger, a short diff for people."""
 
+from __future__ import annotations
+
 import copy
 import json
 from collections.abc import Iterator

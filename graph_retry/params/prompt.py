@@ -1,5 +1,7 @@
 """The field of params that the model reads: text, or the turns of a conversation."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ The map is `{JSON Pointer: tag}`; the token `-` stands for every element of a li
 `_TYPES`, `bytes`, `base64`, `message`, or the `module:qualname` of a model, dataclass or enum.
 """
 
+from __future__ import annotations
+
 import base64
 import copy
 import dataclasses

@@ -5,6 +5,7 @@ The rooms, in the order a text passes them: `parse` (the entry), `find` (where d
 `scan` and `frame`), `decide` (which document is the answer), `report` (what is told about it).
 """
 
+from graph_retry.records import RepairLevel
 from graph_retry.repair.parse import (
     extract_code_fence,
     extract_json_block,
@@ -12,7 +13,7 @@ from graph_retry.repair.parse import (
     remove_trailing_commas,
     repair_output,
 )
-from graph_retry.repair.report import ParsedOutput, Refusal, RefusalKind, RepairLevel
+from graph_retry.repair.report import ParsedOutput, Refusal, RefusalKind
 
 __all__ = [
     "ParsedOutput", "Refusal", "RefusalKind", "RepairLevel", "extract_code_fence",

@@ -28,6 +28,7 @@ _LEFT_OUT = re.compile(
     r"|the rest|remaining|remainder|to be continued|continued in|(?:me to|shall i) continue"
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
 )
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _CODE = re.compile(
     r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
     r"|for .+:\s*$|if .+:\s*$|#include\b|public \w)"
@@ -62,7 +63,8 @@ def decide(text: str, *, complete: bool | None) -> Document:
     _check_surroundings(text, answers, gaps)
     repairs, around = list(answer.repairs), (text[:begin] + "".join(gaps)).strip()
     if around:
-        repairs.append(repair("surroundings", 0, f"left out around the answer: {around[:60]}"))
+        kind = "code_fence" if _FENCE.fullmatch(around) else "surroundings"
+        repairs.append(repair(kind, 0, f"left out around the answer: {around[:60]}"))
     if len(answers) > 1:
         repairs.append(repair("repeated", answers[1].start, "the same answer given again"))
     return replace(answer, repairs=repairs)

@@ -5,9 +5,10 @@ import re
 from dataclasses import replace
 from typing import Any, get_args
 
+from graph_retry.records import RepairLevel
 from graph_retry.repair.decide import decide
 from graph_retry.repair.mend import Document
-from graph_retry.repair.report import ParsedOutput, RepairLevel, Unreadable, repair
+from graph_retry.repair.report import ParsedOutput, Unreadable, repair
 from graph_retry.repair.scan import EDGES, STRICT
 
 _LEVELS = get_args(RepairLevel)
@@ -19,7 +20,6 @@ _DECLINED = re.compile(
 _FENCE = re.compile(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
 _STRING_OR_COMMA = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
 _FENCE_LINE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse_output(
@@ -64,8 +64,8 @@ def parse_output(
             return ParsedOutput(True, value, text)
     try:
         document = _read(text, level, complete)
-        written = document.json or _dump(document.value)
-        return ParsedOutput(True, document.value, written, document.repairs)
+        json_text = document.json or _dump(document.value)
+        return ParsedOutput(True, document.value, json_text, document.repairs)
     except Unreadable as error:
         refusal = error.refusal
     except RecursionError:
@@ -75,8 +75,7 @@ def parse_output(
         if value is not None:
             guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
             return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
-    place = refusal["position"]
-    refusal["excerpt"] = text[max(0, place - 40) : place + 40]
+    refusal["excerpt"] = text[max(0, refusal["position"] - 40) : refusal["position"] + 40]
     return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
 
 
@@ -135,8 +134,7 @@ def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
         value = STRICT.decode(text[low:high])
         if complete is False and high == len(text) and type(value) in {int, float}:
             raise Unreadable("truncated", high, "The number may go on.")
-        wrapping = repair("wrapping", 0, "fence or invisible characters left out")
-        return Document(value, low, high, [wrapping], text[low:high])
+        return Document(value, low, high, [repair("wrapping", 0, "fence left out")], text[low:high])
     except ValueError as error:
         if level in {"none", "minimal"}:
             place = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
@@ -170,7 +168,7 @@ def _string(text: str, value: str, level: RepairLevel, complete: bool | None) ->
 
 def _dump(value: Any) -> str:
     written = json.dumps(value, ensure_ascii=False)
-    return json.dumps(value) if _SURROGATE.search(written) else written
+    return json.dumps(value) if re.search("[\ud800-\udfff]", written) else written
 
 
 def _guess(text: str) -> Any:

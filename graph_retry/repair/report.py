@@ -10,7 +10,6 @@ from graph_retry.records import Repair
 RefusalKind = Literal[
     "truncated", "elided", "ambiguous", "syntax", "no_json", "refusal", "too_deep"
 ]
-RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 Grade = Literal["format", "assumed", "guessed"]
 
 

@@ -3,6 +3,8 @@
 It is a plain dict shown to clients; LangGraph would let a type's validation error hide the review.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from typing import Any, cast

@@ -1,5 +1,7 @@
 """Decisions in their canonical form, and the constructors people write in code."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict

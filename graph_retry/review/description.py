@@ -4,6 +4,8 @@ The first 65 characters are what Agent Inbox previews in its list. All that come
 provider stands quoted, so that none of it reads like a part of the question.
 """
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Read what an answer decides, whichever client's shape it has."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple

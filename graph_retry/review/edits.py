@@ -1,5 +1,7 @@
 """Merge the fields somebody sent onto the params that were shown, and hold them to the type."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Judge an answer: the decision it makes about the open question, or why it makes none."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from typing import Any, cast
 

@@ -1,5 +1,7 @@
 """The value of a review's interrupt: one dict that every known client can render."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """One review: everything needed to show a question and to judge its answer, and the verdict."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """A review as reviewers see it, human or agent."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any

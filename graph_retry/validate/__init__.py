@@ -1,5 +1,7 @@
 """Judge a value against what the caller asked for, and say exactly what is wrong with it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """A validator made of a function somebody wrote."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 from collections.abc import Callable

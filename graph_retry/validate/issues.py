@@ -1,5 +1,7 @@
 """Issue records: made by hand or of exceptions, bounded, and printed."""
 
+from __future__ import annotations
+
 import json
 import reprlib
 import sys

@@ -1,5 +1,7 @@
 """A validator for JSON Schema. Importing this module imports `jsonschema`."""
 
+from __future__ import annotations
+
 import copy
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """A validator for anything pydantic can validate: models, dataclasses, unions, plain types."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """What every validator offers, and what one check found."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from typing import Any, cast
