@@ -1,5 +1,7 @@
 """A ready reviewer that asks a chat model to decide before a person has to."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Limits on what automation may spend before a person is asked."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Sequence

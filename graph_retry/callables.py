@@ -1,5 +1,7 @@
 """Names and signatures of the functions users hand over."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence

@@ -11,6 +11,8 @@
 Misuse raises `TypeError` or `ValueError`.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from graph_retry.records import Attempt, FailureKind, Issue
@@ -94,4 +96,25 @@ class StaleDecision(GraphRetryError):
 
 
 class ReplayMismatch(GraphRetryError):
-    """The saved thread does not fit the code that continues it: a newer version wrote it."""
+    """The saved thread does not fit the code that continues or replays it.
+
+    A newer version wrote it, or a replay differs: then `attempt` is the number of the first
+    attempt that does, with what was recorded (`expected`) and what came now (`actual`).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        attempts: list[Attempt] | None = None,
+        *,
+        attempt: int | None = None,
+        expected: Any = None,
+        actual: Any = None,
+    ) -> None:
+        super().__init__(message, attempts)
+        self.attempt = attempt
+        self.expected = expected
+        self.actual = actual
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.message, self.attempts), self.__dict__)

@@ -1,5 +1,7 @@
 """Ready `on_retry` hooks that raise the stakes: another model, other settings, a higher limit."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,5 +1,7 @@
 """Which kind of failure an exception or a finish reason is."""
 
+from __future__ import annotations
+
 import re
 from typing import Any, Literal
 

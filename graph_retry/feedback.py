@@ -4,6 +4,8 @@ The loop is the one of instructor, llm-retry and agentcast: errors go back into 
 Here each feedback replaces the one before, so a tenth retry is no longer than the first.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal

@@ -4,6 +4,8 @@ A flow is a generator that yields effects and is sent their results, in the mann
 flows: the rules stay in one place and only these two drivers know about `await`.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextvars
 import inspect
@@ -39,7 +41,7 @@ class Durable:
     """Run a sub-flow as a LangGraph task, so that a finished one never runs again on resume."""
 
     name: str
-    flow: Callable[[], "Flow[Any]"]
+    flow: Callable[[], Flow[Any]]
     retry_policy: RetryPolicy | None = None
 
 
@@ -104,6 +106,20 @@ async def adrive(flow: Flow[T]) -> T:
         return cast("T", stop.value)
     finally:
         flow.close()
+
+
+def plain(flow: Flow[T]) -> Flow[T]:
+    """Return a flow that runs its tasks in place, for where no graph keeps their results."""
+    value: Any = None
+    try:
+        while True:
+            effect = flow.send(value)
+            if isinstance(effect, Durable):
+                value = yield from plain(effect.flow())
+            else:
+                value = yield effect
+    except StopIteration as stop:
+        return cast("T", stop.value)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

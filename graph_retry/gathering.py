@@ -1,5 +1,7 @@
 """Several calls at once from one node, with all their questions shown together."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar

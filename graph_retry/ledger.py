@@ -1,13 +1,16 @@
 """The ledger: a list of slim attempts, and what can be told from it."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from graph_retry.errors import ReplayMismatch
 from graph_retry.params.codec import Encoded
-from graph_retry.params.patch import apply_patch, diff_views, initial_patch
+from graph_retry.params.patch import apply_patch, diff_views, initial_patch, readable_diff
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
 
@@ -80,6 +83,75 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
         return (attempt["parsed"] or raw)["value"]
     text: str = (attempt["repaired"] or raw).get("text", "")
     return text if as_text else json.loads(text)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The attempts of one call, and what changed between them.
+
+    Make one from any list of attempts: `Ledger(error.attempts)`, `Ledger(review.history)`.
+    `namespace` tells which call of its thread it is, and `root` the checkpoint of the outermost
+    graph it started from; both are empty where that is not known. One that a fork left behind is
+    not `current`.
+    """
+
+    attempts: list[Attempt]
+    namespace: str = ""
+    root: str = ""
+    current: bool = True
+
+    def __post_init__(self) -> None:
+        check_version(self.attempts)
+
+    @property
+    def name(self) -> str:
+        """The graph node the call was made in, or the call's own name where that is known."""
+        steps = [part.rpartition(":")[0] for part in self.namespace.split("|")]
+        return next((step.removeprefix("retry:") for step in reversed(steps) if step), "")
+
+    def at(self, number: int) -> Attempt:
+        """Return one attempt, by its 1-based number.
+
+        Raises:
+            ValueError: If there is none of that number.
+        """
+        for attempt in self.attempts:
+            if attempt["number"] == number:
+                return attempt
+        known = ", ".join(str(attempt["number"]) for attempt in self.attempts) or "none"
+        raise ValueError(f"`attempt` is {number!r}, which this ledger does not have: {known}.")
+
+    def params_at(self, number: int) -> dict[str, Any]:
+        """Return the JSON view of the params one attempt was made with.
+
+        Example:
+            >>> patch = [{"op": "replace", "path": "", "value": {"n": 1}}]
+            >>> attempt = {"number": 1, "params_patch": patch, "params_types": {}}
+            >>> Ledger([{**attempt, "schema_version": 1}]).params_at(1)
+            {'n': 1}
+        """
+        self.at(number)
+        found = params_at(self.attempts, number)
+        return {} if found is None else found.view
+
+    def value_at(self, number: int) -> Any:
+        """Return what an attempt's output was read as, or None where nothing could be read."""
+        try:
+            return parsed_value(self.at(number))
+        except ValueError:
+            return (self.at(number)["raw"] or {}).get("text") or None
+
+    def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
+        """List what changed in the params since an earlier attempt (default: the one before)."""
+        before = number - 1 if since is None else since
+        earlier = self.params_at(before) if before else {}
+        return readable_diff(earlier, self.params_at(number))
+
+    def output_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
+        """List what changed in the output since an earlier attempt (default: the one before)."""
+        before = number - 1 if since is None else since
+        earlier = {"output": self.value_at(before)} if before else {}
+        return readable_diff(earlier, {"output": self.value_at(number)})
 
 
 def open_attempt(

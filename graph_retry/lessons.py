@@ -4,6 +4,8 @@ The window is a list in graph state that merges the same way in any order, so th
 and repeated writes do no harm. A step's lessons go when it succeeds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Figures over attempts, and OpenTelemetry spans where an application has set tracing up."""
 
+from __future__ import annotations
+
 import math
 import sys
 from collections import Counter

@@ -1,5 +1,7 @@
 """The node form: the loop as a compiled subgraph for `add_node`."""
 
+from __future__ import annotations
+
 from typing import Any, Unpack
 
 from langgraph.graph.state import CompiledStateGraph

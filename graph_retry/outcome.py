@@ -1,5 +1,7 @@
 """Read what an `llm_call` returned: text, a LangChain message, a `Completion`, or any object."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ The request names an answer by its hash. What comes back counts as corrections o
 of its attempt hold that request and it is a patch that applies; else it is a full answer.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -3,6 +3,8 @@
 What a model or an error wrote is cut to a length and cannot end its own quotation.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -16,6 +16,8 @@ from graph_retry import (
     respond,
     resume,
 )
+from graph_retry.history import attempts_of
+from graph_retry.rewind import rewind
 from tests.dev_server import dev_server
 
 SERVED = '''
@@ -104,6 +106,23 @@ def converse(graph, config):
     assert state["output"] == {"n": 2}
     with pytest.raises(StaleDecision):
         resume(graph, config, edit(n=3))
+
+
+def test_a_remote_call_is_rewound_while_it_waits(server, form):
+    """Going back is an answer, so it works over HTTP; a call that is over is refused."""
+    with get_sync_client(url=server) as client:
+        graph, config = RemoteGraph(form, sync_client=client), new_thread()
+        graph.invoke({"params": {"n": 0}}, config)
+        resume(graph, config, edit(n=1))
+        if form == "node":
+            (ledger,) = attempts_of(graph, config)
+            assert [ledger.params_at(number)["n"] for number in (1, 2)] == [0, 1]
+        state = rewind(graph, config, attempt=1, params={"n": 2})
+        assert state["output"] == {"n": 2}
+        if form == "node":
+            assert [attempt["author"] for attempt in state["attempts"]] == ["rewind"]
+        with pytest.raises(ValueError, match="remote"):
+            rewind(graph, config, attempt=1, params={"n": 3})
 
 
 def test_a_remote_review_is_answered_from_async_code(server, form):

@@ -1,5 +1,7 @@
 """The `call` step: one attempt's model call, whose finished result is never asked for again."""
 
+from __future__ import annotations
+
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -23,7 +25,7 @@ from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
 from graph_retry.ledger import check_version, digest, open_attempt
 from graph_retry.options import Settings
-from graph_retry.outcome import Reading, read_result
+from graph_retry.outcome import read_result
 from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt, Failure, FailureKind
 from graph_retry.validate import wrap_error
@@ -48,7 +50,7 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
             author=loop["author"],
             reason=loop["reason"],
             started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            idempotency_key=_idempotency_key(len(attempts) + 1, params),
+            idempotency_key=_idempotency_key(len(attempts) + 1, params, loop["fork"]),
         )
         number = record["number"]
         emit("attempt_started", name, number)
@@ -89,9 +91,10 @@ def _position(
     return loop, attempts, False
 
 
-def _idempotency_key(number: int, params: Encoded) -> str:
+def _idempotency_key(number: int, params: Encoded, fork: str | None) -> str:
     thread_id = get_config().get("configurable", {}).get("thread_id")
-    return digest(thread_id, call_namespace(), number, params.view, params.types)
+    parts = [thread_id, call_namespace(), number, params.view, params.types]
+    return digest(*parts, fork) if fork else digest(*parts)
 
 
 class _TryAgainError(Exception):
@@ -104,7 +107,7 @@ def _transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
 
 def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> Flow[_Outcome]:
     """Call the model with a copy of the params; return its result or its failure as data."""
-    decided = record["author"].startswith(("human", "agent"))
+    decided = record["author"].startswith(("human", "agent", "rewind"))
     settings = plan.settings
     copy = plan.codec.decode(params.view, params.types)
     deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
@@ -156,7 +159,9 @@ def _read(plan: Plan[Any], result: Any) -> _Outcome:
         outcome["output"] = result if stored is None else stored.view["value"]
         outcome["output_types"] = {} if stored is None else stored.types
     else:
-        record["failure"] = _announced(reading, wants_text=plan.validator.wants_text)
+        record["failure"] = announced(
+            reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
+        )
     value = None if reading.text is not None else store(reading.value)
     if reading.text is not None:
         record["raw"] = {"text": reading.text}
@@ -171,13 +176,15 @@ def _read(plan: Plan[Any], result: Any) -> _Outcome:
     return outcome
 
 
-def _announced(reading: Reading, *, wants_text: bool) -> Failure | None:
+def announced(
+    finish_reason: str | None, refusal: str | None, *, wants_text: bool
+) -> Failure | None:
     """Return the failure the provider itself announced; cut-off JSON is left to the reader."""
-    if reading.refusal:
-        return _failure("refusal", "Refusal", reading.refusal)
-    kind = finish_kind(reading.finish_reason)
+    if refusal:
+        return _failure("refusal", "Refusal", refusal)
+    kind = finish_kind(finish_reason)
     if kind == "refusal" or (kind == "truncated" and wants_text):
-        stopped = f"the model stopped with `{reading.finish_reason}`"
+        stopped = f"the model stopped with `{finish_reason}`"
         return _failure(kind, kind.capitalize(), stopped)
     return None
 

@@ -1,5 +1,7 @@
 """How a call ends without an output."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Events on the custom stream: what happens in the loop, as it happens."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from langgraph.config import get_stream_writer

@@ -1,5 +1,7 @@
 """What happens once when an attempt is finished."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from graph_retry.budget import breaker

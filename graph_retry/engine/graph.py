@@ -1,5 +1,7 @@
 """The loop as a LangGraph subgraph."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 

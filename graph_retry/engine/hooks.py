@@ -1,5 +1,7 @@
 """Ask hooks for new params: once per attempt, on a copy, by name if one misbehaves."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

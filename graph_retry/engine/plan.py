@@ -1,5 +1,7 @@
 """What the steps need to know that is not in state."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, cast

@@ -1,5 +1,7 @@
 """The `recall` step: before a first attempt, tell its params what other steps got wrong."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Settle for a looser output where the caller asked for that, and say so."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from graph_retry.engine.plan import Plan

@@ -1,15 +1,20 @@
 """The `review` step: ask once, take one answer, never raise because of it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, NoReturn, cast
 
 from langgraph.config import get_config
 from langgraph.graph import StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Overwrite, interrupt
 from typing_extensions import TypedDict
 
 from graph_retry.engine.events import emit
+from graph_retry.engine.fork import fork_of, forked
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.reviewers import ask_reviewers
 from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, call_namespace, loop_of
@@ -30,9 +35,11 @@ class _Nothing(TypedDict):
     pass
 
 
-_probe = (
-    StateGraph(_Nothing).add_node("probe", lambda state: state).set_entry_point("probe").compile()
-)
+@cache
+def _probe() -> Any:
+    """Return a graph whose only use is to ask whether this run has a checkpointer."""
+    builder = StateGraph(_Nothing).add_node("probe", lambda state: state)
+    return builder.set_entry_point("probe").compile()
 
 
 def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
@@ -42,10 +49,12 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         attempts: list[Attempt] = state[keys["attempts"]]
         loop, number = loop_of(state), attempts[-1]["number"]
-        question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
+        params = Encoded(state[keys["params"]], loop["types"])
         recorded, author = state.get(ANSWER), "human"
-        if recorded is not None:
-            answer = recorded["value"]
+        fork = None if recorded is None else fork_of(recorded["value"], attempts)
+        question = None if fork else question_of(plan, loop, attempts, params)
+        if question is None or recorded is not None:
+            answer = cast("Any", recorded)["value"]
         elif settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
             author, answer, problem = yield from ask_reviewers(plan, question, attempts)
             if answer is None:
@@ -54,10 +63,19 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             yield from _require_checkpointer(settings.name, attempts)
             payload = {**build_payload(question), "checkpoint_ns": call_namespace()}
             answer = interrupt(payload, response_schema=response_schema(question))
-        verdict = judge(answer, question)
+            fork = fork_of(answer, attempts)
+        at = loop
+        if fork is not None:
+            at, author, answer = forked(loop), "rewind", fork.answer
+            question = question_of(plan, at, fork.attempts, fork.params)
+            if fork.again:  # the attempt is taken back, so it does not count as used
+                question = replace(question, allowed=settings.allowed_decisions)
+        verdict = judge(answer, cast("Question", question))
         if isinstance(verdict, Refused):
-            if author != "human":
+            if author.startswith("agent"):
                 return _escalate(plan, loop, author, answer, verdict.problem)
+            if attempts[-1]["failure"] is None:
+                raise ValueError(f"this rewind is refused: {verdict.problem}")
             again = _ask_again(loop, attempts[-1], verdict.problem)
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}
@@ -68,8 +86,11 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         note = {
             key: value for key, value in decision.items() if key not in ("params", "output")
         } | {"author": author, "at": datetime.now(UTC).isoformat(timespec="milliseconds")}
-        ledger: list[Any] = [{"number": number, "decision": note}]
-        return {ANSWER: None, keys["attempts"]: ledger, **_apply(plan, loop, verdict, author)}
+        ledger: Any = [{"number": number, "decision": note}]
+        if fork is not None:
+            ledger = Overwrite(fork.kept(note))
+        update = _apply(plan, at, verdict, author, fork and fork.reason)
+        return {ANSWER: None, keys["attempts"]: ledger, **update}
 
     return flow
 
@@ -128,7 +149,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
 def _require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
     """Refuse to ask where the pause could not be saved."""
     try:
-        yield Ask(_probe, "get_state", (get_config(),))
+        yield Ask(_probe(), "get_state", (get_config(),))
     except ValueError as error:
         if "checkpointer" not in str(error):
             raise
@@ -183,7 +204,9 @@ def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:
     return {**review, "review_id": review_id, "round": round_, "problem": problem}
 
 
-def _apply(plan: Plan[Any], loop: Loop, verdict: Accepted, author: str) -> dict[str, Any]:
+def _apply(
+    plan: Plan[Any], loop: Loop, verdict: Accepted, author: str, why: str | None
+) -> dict[str, Any]:
     """Turn an accepted decision into the state that follows it."""
     keys, decision = plan.settings.keys, verdict.decision
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
@@ -200,6 +223,7 @@ def _apply(plan: Plan[Any], loop: Loop, verdict: Accepted, author: str) -> dict[
         }
     suggested_by = loop["review"] and loop["review"]["suggested_by"]
     approved = f"approved {suggested_by}" if suggested_by else "approved the same params"
-    reason = decision.get("message") or (approved if decision["type"] == "approve" else "edited")
+    default = why or (approved if decision["type"] == "approve" else "edited")
+    reason = decision.get("message") or default
     retry: Loop = {**closed, "next": "call", "types": verdict.types, "reason": reason}
     return {LOOP: retry, keys["params"]: verdict.params}

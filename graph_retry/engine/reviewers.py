@@ -1,5 +1,7 @@
 """Ask automatic reviewers before a person; each is asked once per question."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from langchain_core.runnables import Runnable

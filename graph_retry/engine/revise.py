@@ -1,5 +1,7 @@
 """The `revise` step: what automation may still do about a failure, and otherwise a review."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +30,7 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         learned = yield from finished(plan, record)
         params = Encoded(state[keys["params"]], loop["types"])
         proposal: Proposal | None = None
-        if _hooks_may_help(record, settings):
+        if hooks_may_help(record, settings):
             proposal = yield from propose(plan, params, attempts)
         stop = _stop(attempts, loop, settings)
         verdict = after_failure(
@@ -66,7 +68,8 @@ def failure_text(record: Attempt) -> str:
     return "" if failure is None else f"{failure['type']}: {failure['message']}"[:300]
 
 
-def _hooks_may_help(record: Attempt, settings: Settings) -> bool:
+def hooks_may_help(record: Attempt, settings: Settings) -> bool:
+    """Tell whether hooks are asked about a failed attempt at all."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
 

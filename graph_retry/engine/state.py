@@ -36,7 +36,8 @@ class Loop(TypedDict):
     """The loop's position, beside the ledger. Plain JSON.
 
     `next` is the step to run; `types` belongs to the params in state, which `author` made for
-    `reason`; `automatic` counts revisions since a reviewer last decided.
+    `reason`; `automatic` counts revisions since a reviewer last decided. `fork` is the review at
+    which somebody last went back to an earlier attempt.
     """
 
     next: str
@@ -46,6 +47,7 @@ class Loop(TypedDict):
     automatic: int
     output_types: dict[str, str]
     review: OpenReview | None
+    fork: str | None
 
 
 def fresh_loop() -> Loop:
@@ -58,6 +60,7 @@ def fresh_loop() -> Loop:
         "automatic": 0,
         "output_types": {},
         "review": None,
+        "fork": None,
     }
 
 

@@ -1,5 +1,7 @@
 """Keep any value in graph state as plain JSON, and make it again."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from langchain_core.messages import BaseMessage

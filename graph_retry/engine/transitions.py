@@ -1,5 +1,7 @@
 """The rules of the loop, as pure functions of data."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

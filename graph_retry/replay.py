@@ -1,0 +1,146 @@
+"""Run a ledger again without the model: the same reading, judging and revising, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Unpack, cast
+
+from graph_retry.callables import OnRetry
+from graph_retry.engine.hooks import propose
+from graph_retry.engine.plan import make_plan
+from graph_retry.engine.rejudge import differences, judged_again, same_json
+from graph_retry.engine.revise import hooks_may_help
+from graph_retry.errors import ReplayMismatch
+from graph_retry.flow import Flow, adrive, drive, plain
+from graph_retry.ledger import check_version, params_at
+from graph_retry.options import RetryOptions, settle
+from graph_retry.params.codec import Encoded, ParamsCodec
+from graph_retry.records import Attempt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """What one recorded attempt comes to now.
+
+    `attempt` is the record as it would be written now and `output` the accepted value, as JSON.
+    `author` and `params` are what hooks would make of a failure, None where they would not.
+    `differs` lists what is not as recorded: a field of the record, or `next params`, with the
+    `expected` and the `actual` value.
+    """
+
+    number: int
+    attempt: Attempt
+    output: Any
+    author: str | None
+    params: dict[str, Any] | None
+    differs: list[tuple[str, Any, Any]]
+
+
+class ReplayOptions(RetryOptions, total=False):
+    """Options of `replay`: those of the call, and three more.
+
+    output: What the call must give.
+    params_type: The type in which hooks get the params (default `dict`).
+    check: Raise at the first difference (default False).
+    """
+
+    output: Any
+    params_type: Any
+    check: bool
+
+
+def replay(
+    attempts: Sequence[Attempt],
+    on_retry: OnRetry[Any] = None,
+    **options: Unpack[ReplayOptions],
+) -> list[Replayed]:
+    """Repair, validate and classify recorded raw outputs again; no model is called.
+
+    Given what the call was given, nothing differs. Given another `output`, `repair` level,
+    `classify` or hook, the result tells which attempts would now pass, fail or be revised. Hooks
+    run only if `on_retry` or `feedback` is given. Options about calls and reviews have no effect.
+
+    Raises:
+        ReplayMismatch: If something differs and `check` is set, or a newer version wrote this.
+
+    Example:
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda params: '{"n": "1"}', {}, output=dict[str, int], strict=True)
+        ... except InterventionRequired as error:
+        ...     (now,) = replay(error.attempts, output=dict[str, int])
+        >>> now.output, now.differs[0]
+        ({'n': 1}, ('status', 'failed', 'succeeded'))
+    """
+    return drive(plain(_replay(list(attempts), on_retry, {**options})))
+
+
+async def areplay(
+    attempts: Sequence[Attempt],
+    on_retry: OnRetry[Any] = None,
+    **options: Unpack[ReplayOptions],
+) -> list[Replayed]:
+    """Do what `replay` does, with hooks that may be async.
+
+    Example:
+        >>> import asyncio
+        >>> asyncio.run(areplay([], output=int))
+        []
+    """
+    return await adrive(plain(_replay(list(attempts), on_retry, {**options})))
+
+
+def _no_model(_params: Any) -> NoReturn:
+    raise AssertionError("a replay calls no model")
+
+
+def _replay(
+    ledger: list[Attempt], on_retry: OnRetry[Any], options: dict[str, Any]
+) -> Flow[list[Replayed]]:
+    check_version(ledger)
+    output, check = options.pop("output", None), options.pop("check", False)
+    codec = ParamsCodec[Any](options.pop("params_type", dict))
+    settings = settle("replay", "node", cast("RetryOptions", options))
+    plan = make_plan(_no_model, codec, on_retry, output, settings)
+    replayed: list[Replayed] = []
+    for place, record in enumerate(ledger):
+        now, accepted = judged_again(ledger[:place], record, plan)
+        following = ledger[place + 1] if place + 1 < len(ledger) else None
+        proposal = None
+        asked = plan.hooks or plan.settings.feedback
+        if asked and now["status"] == "failed" and hooks_may_help(now, plan.settings):
+            then = cast("Attempt", {**now, "decision": None})
+            params = cast("Encoded", params_at(ledger, record["number"]))
+            proposal = yield from propose(plan, params, [*ledger[:place], then])
+        result = Replayed(
+            number=record["number"],
+            attempt=now,
+            output=accepted,
+            author=None if proposal is None else proposal.author,
+            params=None if proposal is None else proposal.params.view,
+            differs=[] if record["status"] == "running" else differences(record, now),
+        )
+        if asked and following is not None and _is_automatic(following["author"]):
+            recorded = params_at(ledger, following["number"])
+            expected = (following["author"], recorded and recorded.view)
+            actual = (result.author, result.params)
+            if not same_json(expected, actual):
+                result.differs.append(("next params", expected, actual))
+        if check and result.differs:
+            field, expected, actual = result.differs[0]
+            raise ReplayMismatch(
+                f"attempt {result.number} differs in its {field}: recorded {expected!r:.200}, "
+                f"now {actual!r:.200}. Replay it with what the call was given, or look at what "
+                "was changed since.",
+                ledger,
+                attempt=result.number,
+                expected=expected,
+                actual=actual,
+            )
+        replayed.append(result)
+    return replayed
+
+
+def _is_automatic(author: str) -> bool:
+    return author.startswith(("hook", "feedback"))

@@ -1,0 +1,109 @@
+"""Go back to an earlier attempt of a thread and on from there with something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, Unpack
+
+from langchain_core.runnables import RunnableConfig
+from typing_extensions import TypedDict
+
+from graph_retry import answering
+from graph_retry.answering import PendingReview
+from graph_retry.engine.fork import REWIND
+from graph_retry.flow import Ask, Flow, adrive, drive
+from graph_retry.history import is_local, read_ledgers
+from graph_retry.ledger import Ledger
+from graph_retry.reopen import reopen
+
+
+class Change(TypedDict):
+    """What to do differently from where.
+
+    attempt: The attempt to make again, 1-based; with a `decision` the one to decide about.
+    params: The fields to change in that attempt's params (default: none).
+    decision: What to answer instead to the review of that attempt: `reject()`, ….
+    reason: Why, for the ledger.
+    """
+
+    attempt: int
+    params: NotRequired[Any]
+    decision: NotRequired[Mapping[str, Any]]
+    reason: NotRequired[str]
+
+
+def rewind(
+    graph: Any, config: RunnableConfig, ledger: Ledger | None = None, **change: Unpack[Change]
+) -> Any:
+    """Make an attempt again with other params, or answer its review differently, and go on.
+
+    The attempts before it are kept and not paid for again; those after it leave the ledger (their
+    checkpoints stay). What follows is authored by `rewind`. A paused call can be rewound in both
+    forms, wherever it is, also on a server; a finished one if it is a node of the outermost graph.
+    Where a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
+
+    Raises:
+        ValueError: If there is no such attempt or call, it is out of reach, or the params do not
+            fit a finished call (a paused one asks again).
+        TypeError: If `params` and `decision` are both given.
+
+    Example:
+        >>> from graph_retry import edit, resume, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config), resume(count, config, edit(value="more"))
+        >>> rewind(count, config, attempt=1, params="3")
+        3
+    """
+    return drive(_rewind(graph, config, ledger, change))
+
+
+async def arewind(
+    graph: Any, config: RunnableConfig, ledger: Ledger | None = None, **change: Unpack[Change]
+) -> Any:
+    """Do what `rewind` does, from async code."""
+    return await adrive(_rewind(graph, config, ledger, change))
+
+
+def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: Change) -> Flow[Any]:
+    answer = _answer(change)
+    if ledger is None and is_local(graph):
+        ledger = _only((yield from read_ledgers(graph, config)))
+    if ledger is not None:
+        ledger.at(change["attempt"])
+    reviews: list[PendingReview] = yield Ask(answering, "pending_reviews", (graph, config))
+    if ledger is not None:
+        reviews = [each for each in reviews if each.value["checkpoint_ns"] == ledger.namespace]
+    if len(reviews) == 1:
+        options = {"answers": {reviews[0].review_id: answer}}
+        return (yield Ask(answering, "resume", (graph, config), options))
+    if ledger is None or not is_local(graph):
+        raise ValueError(
+            f"`graph` is remote and has {len(reviews)} open reviews of that call: only a call that "
+            "waits for a review can be rewound on a server; name it with `ledger`."
+        )
+    return (yield from reopen(graph, config, ledger, answer))
+
+
+def _answer(change: Change) -> dict[str, Any]:
+    params, decision = change.get("params"), change.get("decision")
+    if params is not None and decision is not None:
+        raise TypeError("give `params` to make the attempt again or a `decision`, not both.")
+    edit = {"type": "approve"} if params is None else {"type": "edit", "params": params}
+    why = {"message": change["reason"]} if "reason" in change else {}
+    back = {"attempt": change["attempt"], "again": decision is None}
+    return {**(edit if decision is None else decision), **why, REWIND: back}
+
+
+def _only(ledgers: list[Ledger]) -> Ledger:
+    current = [ledger for ledger in ledgers if ledger.current]
+    if len(current) == 1:
+        return current[0]
+    found = ", ".join(f"{ledger.name} ({ledger.namespace})" for ledger in current) or "none"
+    raise ValueError(
+        f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns."
+    )

@@ -1,0 +1,70 @@
+"""Reading the ledgers of a thread in every state it can be in."""
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+import graph_retry.history
+from graph_retry import InterventionRequired, edit, reject, respond, retry_llm_call
+from graph_retry.errors import ReplayMismatch
+from graph_retry.history import attempts_of
+from graph_retry.ledger import Ledger
+from tests.loops import Model, answer, fan_out, one_call, thread
+
+
+def ledgers(mode, graph):
+    return mode.call(graph_retry.history, "attempts_of", graph, thread())
+
+
+@pytest.mark.parametrize("end", [None, edit(n=2), reject("no"), respond({"n": 9})])
+def test_a_ledger_is_whole_in_every_state(mode, checkpointer, form, end):
+    """Paused, finished, cancelled or answered: params and output of each attempt are there."""
+    graph = one_call(form, mode, Model(goal=2), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0, "text": "x" * 500}}, thread())
+    answer(mode, graph, thread(), edit(n=1))
+    if end is not None and not (form == "function" and end["type"] == "reject"):
+        answer(mode, graph, thread(), end)
+
+    (ledger,) = ledgers(mode, graph)
+
+    assert ledger.name in ("ask", "count")
+    assert [ledger.params_at(number)["n"] for number in (1, 2)] == [0, 1]
+    assert len(ledger.params_at(2)["text"]) == 500
+    assert ledger.params_diff(2) == [{"path": "/n", "before": 0, "after": 1}]
+    assert [attempt["author"] for attempt in ledger.attempts[:2]] == ["caller", "human"]
+    if end and end["type"] == "edit":
+        assert ledger.params_diff(3, since=1) == [{"path": "/n", "before": 0, "after": 2}]
+        change = {"path": "/output", "before": None, "after": {"n": 2}}
+        assert ledger.output_diff(3) == [change]
+
+
+def test_every_branch_has_its_ledger(mode, form):
+    """Calls of `Send` branches are told apart by namespace, in the order they were made."""
+    graph = fan_out(form, mode, Model(goal=1), InMemorySaver(), width=3)
+    mode.invoke(graph, {}, thread())
+    found = ledgers(mode, graph)
+    assert len({ledger.namespace for ledger in found}) == 3
+    assert {ledger.params_at(1)["item"] for ledger in found} == {0, 1, 2}
+
+
+def test_a_run_that_kept_only_its_end_still_shows_it():
+    """With `durability="exit"` the ledger of a finished node is read from the graph's state."""
+    graph = one_call("node", None, Model(goal=0), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread(), durability="exit")
+    (ledger,) = attempts_of(graph, thread())
+    assert ledger.params_at(1) == {"n": 0}
+
+
+def test_an_error_has_a_ledger():
+    """Where there is no thread, the error that was raised tells all."""
+    with pytest.raises(InterventionRequired) as caught:
+        retry_llm_call(lambda params: "no", {"n": 1}, output=int)
+    ledger = Ledger(caught.value.attempts)
+    assert (ledger.params_at(1), ledger.value_at(1)) == ({"n": 1}, "no")
+    with pytest.raises(ValueError, match="2, which this ledger does not have: 1"):
+        ledger.params_at(2)
+
+
+def test_a_newer_ledger_is_refused():
+    """A record this version cannot know is not misread."""
+    with pytest.raises(ReplayMismatch, match="upgrade"):
+        Ledger([{"number": 1, "schema_version": 99}])

@@ -1,0 +1,195 @@
+"""Rewinding a thread: where it is possible, what it costs, and what it says where it is not."""
+
+from typing import Annotated, Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Send
+from typing_extensions import TypedDict
+
+import graph_retry.rewind
+from graph_retry import create_retry_node, edit, pending_reviews, reject, resume
+from graph_retry.history import attempts_of
+from graph_retry.rewind import rewind
+from tests.loops import Model, answer, fan_out, one_call, reviews, thread
+
+
+def go_back(mode, graph, **change):
+    return mode.call(graph_retry.rewind, "rewind", graph, thread(), **change)
+
+
+def test_a_paused_call_goes_on_from_an_earlier_attempt(mode, checkpointer, form):
+    """On every storage, in both forms: one new call, and the first attempt is kept."""
+    model = Model(goal=3)
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    for n in (1, 2):
+        answer(mode, graph, thread(), edit(n=n))
+
+    state = go_back(mode, graph, attempt=2, params={"n": 3}, reason="three is enough")
+
+    assert state["output"] == {"n": 3}
+    assert [call["n"] for call in model.calls] == [0, 1, 2, 3]
+    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    assert [each["author"] for each in ledger.attempts] == ["caller", "rewind"]
+    assert ledger.at(2)["reason"] == "three is enough"
+
+
+def test_a_finished_node_goes_on_from_an_earlier_attempt(mode, checkpointer):
+    """The graph is forked before the node: one new call, and the thread shows the new result."""
+    model = Model(goal=1)
+    graph = one_call("node", mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=1))
+
+    go_back(mode, graph, attempt=2, params={"n": 0.5})
+    (review,) = reviews(mode, graph, thread())
+    assert (review.attempt, review.params) == (2, {"n": 0.5})
+    state = answer(mode, graph, thread(), edit(n=7))
+
+    assert state["output"] == {"n": 7}
+    assert [each["author"] for each in state["attempts"]] == ["caller", "rewind", "human"]
+    assert len(model.calls) == 4
+    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    assert [(len(ledger.attempts), ledger.current) for ledger in ledgers] == [(2, False), (3, True)]
+
+
+class Results(TypedDict, total=False):
+    params: Any
+    attempts: Annotated[list[Any], lambda left, right: [*(left or []), right]]
+    output: Annotated[list[Any], lambda left, right: [*(left or []), right]]
+    status: Annotated[list[Any], lambda left, right: [*(left or []), right]]
+
+
+def test_one_of_several_finished_branches_costs_one_call(mode, checkpointer):
+    """The other `Send` branches keep their results, and a branch can be rewound again."""
+    model = Model(goal=1)
+    builder = StateGraph(Results)
+    node = create_retry_node(mode.colour(model), dict, output=dict[str, int], name="count")
+    builder.add_node("ask", node)
+    targets = [Send("ask", {"params": {"n": n}}) for n in (0, 1, 2)]
+    builder.add_conditional_edges(START, lambda state: targets, ["ask"])
+    graph = builder.compile(checkpointer=checkpointer)
+    mode.invoke(graph, {}, thread())
+    answer(mode, graph, thread(), edit(n=5))
+
+    for n in (7, 8):
+        ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+        (ledger,) = [each for each in ledgers if each.current and len(each.attempts) == 2]
+        state = go_back(mode, graph, ledger=ledger, attempt=2, params={"n": n})
+        assert sorted(output["n"] for output in state["output"]) == [1, 2, n]
+    assert len(model.calls) == 6
+
+
+@pytest.mark.parametrize("form", ["node", "function"])
+def test_a_paused_branch_goes_back_alone(mode, form):
+    """A review deep in a `Send` branch is rewound; the others wait as before."""
+    model = Model(goal=2)
+    graph = fan_out(form, mode, model, InMemorySaver(), width=3)
+    mode.invoke(graph, {}, thread())
+    first = reviews(mode, graph, thread())[0]
+    answer(mode, graph, thread(), answers={first.review_id: edit(n=1)})
+    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    (ledger,) = [each for each in ledgers if len(each.attempts) == 2]
+
+    go_back(mode, graph, ledger=ledger, attempt=1, params={"n": 2})
+
+    assert len(model.calls) == 5
+    assert len(reviews(mode, graph, thread())) == 2
+
+
+def test_a_call_that_ended_in_an_error_is_rewound(mode):
+    """With `on_cancel="raise"` a rejected call can be taken up again."""
+    model = Model(goal=1)
+    graph = one_call("node", mode, model, InMemorySaver(), on_cancel="raise")
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    with pytest.raises(graph_retry.CallCancelled):
+        answer(mode, graph, thread(), reject("no"))
+    assert go_back(mode, graph, attempt=1, decision=edit(n=1))["output"] == {"n": 1}
+    assert len(model.calls) == 2
+
+
+def test_going_back_to_the_same_params_is_a_new_request():
+    """A provider that deduplicates by the idempotency key must not answer as before."""
+    graph = one_call("node", None, Model(goal=5), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    keys = []
+    for _ in range(3):
+        (ledger,) = attempts_of(graph, thread())
+        keys.append(ledger.at(1)["idempotency_key"])
+        rewind(graph, thread(), attempt=1)
+    assert len(set(keys)) == 3
+
+
+def test_a_paused_call_asks_again_about_params_that_do_not_fit():
+    """A rewind is an answer: a bad one loses nothing and says why."""
+    model = Model(goal=1)
+    graph = one_call("node", None, model, InMemorySaver(), locked=["key"])
+    graph.invoke({"params": {"n": 0, "key": "a"}}, thread())
+    rewind(graph, thread(), attempt=1, params={"key": "b"})
+    (review,) = pending_reviews(graph, thread())
+    assert "locked" in review.problem
+    resume(graph, thread(), {"type": "approve", "rewind": {"attempt": 9}})
+    (review,) = pending_reviews(graph, thread())
+    assert "rewind" in review.problem
+    assert len(model.calls) == 1
+
+
+def test_the_last_attempt_can_be_taken_back():
+    """Where all attempts are used, making the last one again is no further attempt."""
+    model = Model(goal=1)
+    graph = one_call("node", None, model, InMemorySaver(), max_attempts=1)
+    graph.invoke({"params": {"n": 0}}, thread())
+    assert rewind(graph, thread(), attempt=1, params={"n": 1})["output"] == {"n": 1}
+    assert len(model.calls) == 2
+
+
+def test_an_agent_cannot_go_back():
+    """Only a person may leave the budget behind: an automatic reviewer's rewind is refused."""
+    model = Model(goal=1)
+    back = {"type": "edit", "params": {"n": 0}, "rewind": {"attempt": 1, "again": True}}
+    graph = one_call("node", None, model, InMemorySaver(), reviewer=lambda review: back)
+    graph.invoke({"params": {"n": 0}}, thread())
+    assert len(model.calls) == 1
+    assert len(pending_reviews(graph, thread())) == 1
+
+
+def test_a_finished_call_refuses_params_that_do_not_fit():
+    """The error names the field, and the thread stays what it was."""
+    graph = one_call("node", None, Model(goal=0), InMemorySaver(), locked=["key"])
+    graph.invoke({"params": {"n": 0, "key": "a"}}, thread())
+    with pytest.raises(ValueError, match="locked"):
+        rewind(graph, thread(), attempt=1, params={"key": "b"})
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"attempt": 3}, ValueError, "3, which this ledger does not have: 1, 2"),
+        ({"attempt": 1, "params": {}, "decision": reject()}, TypeError, "not both"),
+        ({"attempt": 1}, ValueError, "fork the graph before the node"),
+    ],
+)
+def test_what_cannot_be_done_is_told(change, error, says):
+    """A finished function-form call has no node to reopen; nothing is called."""
+    model = Model(goal=1)
+    graph = one_call("function", None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    resume(graph, thread(), edit(n=1))
+    with pytest.raises(error, match=says):
+        rewind(graph, thread(), **change)
+    assert len(model.calls) == 2
+
+
+def test_several_calls_need_to_be_told_apart():
+    """The error lists them."""
+    graph = fan_out("function", Sync, Model(goal=1), InMemorySaver(), width=2)
+    graph.invoke({}, thread())
+    with pytest.raises(ValueError, match="made 2 calls: ask"):
+        rewind(graph, thread(), attempt=1)
+
+
+class Sync:
+    is_async = False
+    colour = staticmethod(lambda function: function)
