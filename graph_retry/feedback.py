@@ -95,6 +95,10 @@ def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) 
     if quoted and error.raw_output:
         lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
     lines += issue_lines(error, issues)
+    repairs = error.attempts[-1]["repairs"] if error.attempts else []
+    if repairs and error.kind == "invalid_schema":
+        kinds = ", ".join(dict.fromkeys(repair["kind"] for repair in repairs))
+        lines.append(f"It could be read only after repairs: {kinds}.")
     if error.kind == "truncated":
         lines.append("It was cut off before its end: be shorter.")
     if with_schema and error.output_schema:

@@ -113,7 +113,8 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         msg = f"`{plan.settings.name}` reached `review` without a failed attempt; state was edited."
         raise ValueError(msg)
     earlier = params_at(attempts[:-1])
-    suggested = review["suggested"]
+    suggested = review["suggested"] and _known_fields(plan, review["suggested"])
+    params = Encoded(_known_fields(plan, params.view), params.types)
     before, after = (
         (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
     )
@@ -130,6 +131,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         suggested_types=review["suggested_types"],
         issues=record["issues"],
         repairs=record["repairs"],
+        lossless=record["lossless"],
         raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(review),
@@ -144,6 +146,14 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
             if attempt["decision"] and "decision_id" in attempt["decision"]
         ),
     )
+
+
+def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the params type no longer has: nobody could edit it away."""
+    fields = plan.codec.fields
+    if fields is None:
+        return view
+    return {name: value for name, value in view.items() if name in fields}
 
 
 def _require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:

@@ -53,7 +53,8 @@ def merged(changes: dict[str, Any], question: Question) -> Encoded:
     try:
         return question.codec.load({**question.shown, **changes}, question.shown_types)
     except ParamsInvalid as error:
-        problem = f"The edited params are not valid:\n{format_issues(error.issues)}"
+        whose = "edited params" if changes else "params"
+        problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
         raise UnusableAnswerError(problem) from None
 
 

@@ -94,12 +94,12 @@ def _decided(said: Answer, question: Question) -> Accepted:
             'To approve is to take the params as shown, but the answer changes some: send {"type": '
             '"edit", "params": {…}} to change them.'
         )
+    # What was shown is checked, too: the params type may have changed since it was saved.
+    encoded = merged(changes, question)
+    decision = approve() if not changes and "approve" in question.allowed else edit()
     if changes:
-        encoded = merged(changes, question)
-        params = {name: encoded.view.get(name) for name in changes}
-        return Accepted(edit(params), encoded.view, encoded.types)
-    same = approve() if "approve" in question.allowed else edit()
-    return Accepted(same, question.shown, question.shown_types)
+        decision["params"] = {name: encoded.view.get(name) for name in changes}
+    return Accepted(decision, encoded.view, encoded.types)
 
 
 def _checked_output(output: Any, question: Question) -> Any:

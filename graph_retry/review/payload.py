@@ -50,6 +50,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         "issues": issues,
         "raw_output": raw and excerpt(raw, MAX_RAW),
         "repairs": question.repairs[:MAX_ISSUES],
+        "lossless": question.lossless,
         "diff": question.diff,
         "note": question.note and cut(question.note, MAX_ERROR),
         "problem": question.problem and cut(question.problem, MAX_RAW),

@@ -33,6 +33,7 @@ class Question:
     issues: list[Issue] = field(default_factory=list[Issue])
     raw_output: str | None = None
     repairs: list[Repair] = field(default_factory=list[Repair])
+    lossless: bool | None = None
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     note: str | None = None
     problem: str | None = None

@@ -30,6 +30,7 @@ KEYS = {
     "issues",
     "raw_output",
     "repairs",
+    "lossless",
     "diff",
     "note",
     "problem",

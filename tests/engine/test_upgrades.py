@@ -1,0 +1,59 @@
+"""Threads that were saved by other code than the code that continues them."""
+
+import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from pydantic import BaseModel
+
+from graph_retry import approve, create_retry_node, edit, pending_reviews, resume
+from tests.loops import State, thread
+
+
+class Before(BaseModel):
+    """The params of yesterday."""
+
+    prompt: str
+    style: str = "plain"
+
+
+class After(BaseModel):
+    """The params of today: one field gone, one new, one narrower."""
+
+    prompt: str
+    audience: str
+
+
+def graph_with(params_type, saver):
+    """Compile the same graph with the params type of the day."""
+
+    def call(params):
+        return "1" if getattr(params, "audience", "") == "all" else "no"
+
+    builder = StateGraph(State)
+    builder.add_node("ask", create_retry_node(call, params_type, output=int, name="count"))
+    builder.add_edge(START, "ask")
+    return builder.compile(checkpointer=saver)
+
+
+def test_a_changed_params_model_asks_again_with_what_no_longer_fits(tmp_path):
+    """A paused thread goes on under the new model: the old field is gone, the new one is asked."""
+    with SqliteSaver.from_conn_string(str(tmp_path / "thread.sqlite")) as saver:
+        graph_with(Before, saver).invoke({"params": {"prompt": "hi"}}, thread())
+
+        graph = graph_with(After, saver)
+        resume(graph, thread(), approve())
+        (review,) = pending_reviews(graph, thread())
+        assert review.params == {"prompt": "hi"}
+        assert "audience" in review.problem
+        assert resume(graph, thread(), edit(audience="all"))["output"] == 1
+
+
+@pytest.mark.parametrize("saved", [Before, After])
+def test_a_model_that_still_fits_goes_on_as_before(tmp_path, saved):
+    """Nothing is asked twice where the params fit."""
+    with SqliteSaver.from_conn_string(str(tmp_path / "thread.sqlite")) as saver:
+        given = {"prompt": "hi", "audience": "few"} if saved is After else {"prompt": "hi"}
+        graph_with(saved, saver).invoke({"params": given}, thread())
+        resume(graph_with(saved, saver), thread(), approve())
+        (review,) = pending_reviews(graph_with(saved, saver), thread())
+        assert (review.attempt, review.problem) == (2, None)
