@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from langchain_core.exceptions import ModelError, OutputParserException
+from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
 
 from graph_retry.budget import CircuitOpenError
@@ -113,7 +113,7 @@ def _kind(error: Exception) -> FailureKind:
         return _STATUS_KINDS.get(status, "rejected_input")
     if isinstance(error, CircuitOpenError):
         return "permanent"
-    if isinstance(error, ModelError) and error.is_retryable:
+    if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError`
         return "transient"
     names = " ".join(cls.__name__ for cls in type(error).__mro__)
     if _DENIED.search(names):

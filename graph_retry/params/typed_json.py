@@ -135,8 +135,9 @@ def _write_scalar(value: Any, cls: type[Any]) -> Written:
 def _write_opaque(value: Any, cls: type[Any]) -> Written:
     plain = None
     if not isinstance(value, Iterator):  # looking at one would use it up
-        with suppress(PydanticSerializationError, ValueError):
-            plain = write(to_jsonable_python(value))[0]
+        with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
+            adapter = _adapter_of(cast("Hashable", cls))
+            plain = write(adapter.dump_python(value, mode="json", warnings=False))[0]
     why = f"is a `{class_label(cls)}`, which cannot be stored in graph state: capture it in the"
     return plain, {"": f"{NO_TYPE}{why} function instead, or pass its settings as plain values"}
 
