@@ -3,7 +3,8 @@
 Usage: python -m tests.crash_worker FORM DATABASE LOG STEP [MOMENT]
 
 STEP is `start`, `climb` (start, with hooks and a reviewer that get there without a person),
-`go-on` (writes the attempt under review), `go-on-climbing` or `edit:N`. MOMENT is `call:N` (in
+`go-on` (writes the attempt under review), `go-on-climbing`, `lessons` (writes those learned so
+far; node form) or `edit:N`. MOMENT is `call:N` (in
 the call with `n=N`), `hook:N` (in the hook after that call) or `written` (after the answer is
 saved, before it is
 applied). Every model call appends `n key` to LOG, every hook and reviewer `who n` to LOG.others.
@@ -26,6 +27,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
+from graph_retry.lessons import Lessons
 from graph_retry.review.shown import Review
 from tests.loops import State, thread
 
@@ -58,10 +60,10 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         note("reviewer", review.params["n"])
         return edit(n=review.params["n"] + 1)
 
-    climbing = step in ("climb", "go-on-climbing")
+    climbing = step in ("climb", "go-on-climbing", "lessons")
     options: Any = {"output": dict[str, int], "name": "count"}
     if climbing:
-        options |= {"auto_retries": 5, "reviewer": reviewer}
+        options |= {"auto_retries": 5, "reviewer": reviewer, "lessons": Lessons()}
 
     def node(state: State) -> State:
         return {"output": retry_llm_call(model, state["params"], hook, **options)}
@@ -74,6 +76,9 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         graph = builder.compile(checkpointer=saver)
         if step in ("start", "climb"):
             graph.invoke({"params": {"n": 0}}, thread(), durability="sync")
+        elif step == "lessons":
+            (task,) = graph.get_state(thread(), subgraphs=True).tasks
+            sys.stdout.write(str([lesson["text"] for lesson in task.state.values["lessons"]]))  # type: ignore[union-attr]
         elif step in ("go-on", "go-on-climbing"):
             resume(graph, thread(), durability="sync")
             sys.stdout.write("".join(str(r.attempt) for r in pending_reviews(graph, thread())))

@@ -1,5 +1,6 @@
 """Killed processes: only the call in flight may be repeated, with the same key (I1)."""
 
+import ast
 import subprocess
 import sys
 from collections import Counter
@@ -71,3 +72,12 @@ def test_hooks_and_reviewers_run_once_per_attempt_across_a_kill(form, tmp_path, 
     assert others == ["hook 0", "hook 1", "reviewer 1", "hook 2", "reviewer 2"]
     assert [n for n, _ in calls(tmp_path)].count(moment.removeprefix("call:")) == 2
     assert len(set(calls(tmp_path))) == 4
+
+
+def test_a_lesson_is_learned_once_per_attempt_across_kills(tmp_path):
+    """Two kills on the way to the fourth call: three failures have taught three lessons."""
+    assert work("node", tmp_path, "climb", "call:1").returncode == KILLED
+    assert work("node", tmp_path, "go-on-climbing", "call:3").returncode == KILLED
+    told = work("node", tmp_path, "lessons")
+    assert told.returncode == 0, told.stderr
+    assert len(ast.literal_eval(told.stdout)) == 3
