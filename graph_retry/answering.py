@@ -12,11 +12,10 @@ from graph_retry.deadline import EXPIRE, is_over, now
 from graph_retry.engine.state import ANSWER
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
-from graph_retry.history import is_local, read_thread
-from graph_retry.ledger import records_in
+from graph_retry.history import is_local
 from graph_retry.params.jsonlike import is_object
 from graph_retry.runner import Runner
-from graph_retry.waiting import Waiting, find_reviews, thread_of
+from graph_retry.waiting import Waiting, find_reviews, thread_of, who_answered
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.5
@@ -125,7 +124,7 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return drive(_resume(graph, config, decision, answers, durability, wait))
+    return drive(resuming(graph, config, decision, answers, durability, wait))
 
 
 async def aresume(
@@ -156,10 +155,10 @@ async def aresume(
         [1]
         3
     """
-    return await adrive(_resume(graph, config, decision, answers, durability, wait))
+    return await adrive(resuming(graph, config, decision, answers, durability, wait))
 
 
-def _resume(
+def resuming(
     graph: Any,
     config: RunnableConfig,
     decision: Any,
@@ -167,6 +166,7 @@ def _resume(
     durability: Durability | None,
     wait: float,
 ) -> Flow[Any]:
+    """Do what `resume` does, inside a flow."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
@@ -257,37 +257,19 @@ def _match(
                 f"`answers={{review_id: decision}}` for some of {ids}."
             )
         if named is None and not reviews:
-            told = yield from _who_answered(graph, config, None)
+            told = yield from who_answered(graph, config, None)
             raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
         answers = {named or reviews[0].review_id: decision}
     places = {review.interrupt_id: review for review in reviews}
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
-            told = yield from _who_answered(graph, config, name)
+            told = yield from who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
                 f"review {name!r} is not open on thread {thread_id!r} (open: {open_}): {told}."
             )
     return [(places[name], given) for name, given in answers.items()]
-
-
-def _who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
-    """Say who answered a review and when, as far as the thread tells; None is the last one."""
-    found: list[tuple[str, str, str]] = []
-    saved = yield from read_thread(graph, config)
-    for values in saved.calls() if saved else ():
-        written: Any = values.get(ANSWER)
-        if is_object(written):
-            value: Any = written["value"] if is_object(written["value"]) else {}
-            by = f"human:{value['by']}" if "by" in value else "human"
-            found.append((written.get("at") or "", by, value.get("review_id", "")))
-        notes = [attempt["decision"] for attempt in records_in(values)]
-        found += [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]
-    for at, author, answered in sorted(found, reverse=True):
-        if review_id in (None, answered):
-            return f"{author} answered it at {at}"
-    return "it was answered already, or never asked here"
 
 
 def _sweeps(decision: Any) -> bool:

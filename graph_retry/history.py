@@ -22,7 +22,8 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
     Both forms, subgraphs and `Send` branches are read from the graph's checkpointer, and so are
     the calls of earlier runs and forks. A `RemoteGraph` tells what its thread's state shows:
-    node-form calls that are paused or whose `attempts` the graph keeps.
+    node-form calls that are paused or whose `attempts` the graph keeps. A checkpointer alone will
+    do in place of a graph.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -51,6 +52,8 @@ def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     """Read a thread's ledgers, as `attempts_of` does, inside a flow."""
     saved = yield from read_thread(graph, config)
     found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
+    if isinstance(graph, BaseCheckpointSaver):
+        return [ledger for ledger in found.values() if ledger.attempts]
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     # What is only in the state: on a server, or where a run with `durability="exit"` kept no more.
     known = [[each["idempotency_key"] for each in ledger.attempts] for ledger in found.values()]
@@ -62,7 +65,7 @@ def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
 
 def read_thread(graph: Any, config: RunnableConfig) -> Flow[SavedThread | None]:
     """Read what the graph's checkpointer keeps of a thread, where there is one."""
-    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
+    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else graph
     if not isinstance(saver, BaseCheckpointSaver):
         return None
     place = {"configurable": {"thread_id": config.get("configurable", {}).get("thread_id")}}

@@ -16,6 +16,7 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from graph_retry.flow import Flow, Run
+from graph_retry.storage import storage_of
 
 LOCK_NAME = "graph_retry:"
 """Prefix of the text whose `hashtextextended(text, 0)` is the advisory lock's key; then the id."""
@@ -106,12 +107,11 @@ class _AdvisoryLock:
 
 def _outside_lock(saver: Any, thread_id: str) -> Flow[Any]:
     """Return the lock that other processes on this saver's storage see."""
-    kind = type(saver).__mro__
-    modules = {each.__module__.partition("langgraph.checkpoint.")[2] for each in kind}
-    if any(module.startswith("sqlite") for module in modules):
+    storage = storage_of(saver)
+    if storage == "sqlite":
         database: str = yield Run(_database_file, (saver,))
         return _FileLock(database, thread_id) if database else _NoLock()
-    if any(module.startswith("postgres") for module in modules):
+    if storage == "postgres":
         connection = yield Run(_connect, (saver.conn,))
         return _AdvisoryLock(connection, thread_id)
     return _NoLock()

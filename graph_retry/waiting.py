@@ -13,7 +13,9 @@ from langgraph.types import StateSnapshot
 
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
+from graph_retry.history import read_thread
 from graph_retry.ledger import records_in
+from graph_retry.params.jsonlike import is_object
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
 
@@ -101,3 +103,21 @@ def _saved_call(
         graph.checkpointer, "get_tuple", ({"configurable": place},)
     )
     return None if saved is None else saved.checkpoint["channel_values"]
+
+
+def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
+    """Say who answered a review and when, as far as the thread tells; None is the last one."""
+    found: list[tuple[str, str, str]] = []
+    saved = yield from read_thread(graph, config)
+    for values in saved.calls() if saved else ():
+        written: Any = values.get(ANSWER)
+        if is_object(written):
+            value: Any = written["value"] if is_object(written["value"]) else {}
+            by = f"human:{value['by']}" if "by" in value else "human"
+            found.append((written.get("at") or "", by, value.get("review_id", "")))
+        notes = [attempt["decision"] for attempt in records_in(values)]
+        found += [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]
+    for at, author, answered in sorted(found, reverse=True):
+        if review_id in (None, answered):
+            return f"{author} answered it at {at}"
+    return "it was answered already, or never asked here"
