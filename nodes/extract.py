@@ -2,7 +2,7 @@
 
 The scripted model reads lines like `Due: 3 March 2027` and copies values as they stand unless the
 prompt asks for a format. `small` has quota for one request only, `large` is chatty. The schema is
-`params.output_schema`: give your own with the input.
+`params.output_schema`: give your own with the input, or change it in a review.
 """
 
 import json
@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from graph_retry import AttemptContext, AttemptFailed, create_retry_node
 from graph_retry.validate import build_validator
-from nodes.serving import Messages, State, around, chat_model, is_real
+from graph_retry.validate.of_params import SchemaOfParams
+from nodes.serving import Messages, around, chat_model, is_real
 
 INVOICE = """Vendor: Nordlicht Druck, Hamburg
 400 posters, two colours
@@ -127,25 +128,12 @@ def revise(error: AttemptFailed, attempt: int, params: Extraction) -> Extraction
 
 def build(
     ask: Callable[[Extraction, AttemptContext], Any] = ask_model,
-    output_schema: dict[str, Any] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Put the graph together around a model call, for one schema or for whichever is given."""
-
-    def retry_node(schema: dict[str, Any]) -> Any:
-        # A retry node validates with one output, so a review of it may not change the schema.
-        locked = ["output_schema"]
-        return create_retry_node(
-            ask, Extraction, revise, output=schema, name="extract", locked=locked
-        )
-
-    def extract(state: State) -> Any:
-        params, attempts = state["params"], state.get("attempts") or []
-        node = retry_node(params["output_schema"])
-        return node.invoke({"params": params, "attempts": attempts})
-
+    """Put the graph together around a model call."""
+    output = SchemaOfParams("output_schema")
     return around(
         "extract",
-        retry_node(output_schema) if output_schema else extract,
+        create_retry_node(ask, Extraction, revise, output=output, name="extract"),
         Input,
         lambda params, messages: params.model_copy(update={"document": messages[-1].text}),
         json.dumps,

@@ -15,6 +15,8 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import answering, approve, edit, reject, respond
+from graph_retry.replay import replay
+from graph_retry.validate.of_params import SchemaOfParams
 from nodes.image import sniffed
 from nodes.serving import NoModelError, chat_model
 from tests.loops import thread
@@ -56,6 +58,9 @@ TALKS = [
     ("review_agent", "Refund me.", [respond(TICKET)], FAILED_TWICE, BY_AGENT, TICKET),
     ("review_agent", NUMBERED, [], "ValidationError -", BY_AGENT, SORTED),
 ]
+
+
+OF_PARAMS = SchemaOfParams("output_schema")
 
 
 def opened(name):
@@ -150,18 +155,34 @@ def test_a_chat_knows_what_was_said_before(calls):
     assert [turn["role"] for turn in calls[-1].history] == ["user", "assistant"]
 
 
-def test_another_schema_is_extracted_and_cannot_be_changed_in_a_review(calls):
-    """The schema comes with the input; a review shows it and leaves it as it is."""
+def test_another_schema_is_extracted_and_can_be_changed_in_a_review(mode, calls):
+    """Each attempt is held against the schema in its params, and so is a person's output."""
     schema = {"properties": {"colour": {"type": "string"}, "size": {"type": "integer"}}}
     graph, config = opened("extract"), thread()
     given = {"params": {"output_schema": schema, "document": "Colour: red\nSize: 42 cm"}}
-    graph.invoke(given, config)
-    answering.resume(graph, config, edit(output_schema={"required": ["size"]}))
-    (review,) = answering.pending_reviews(graph, config)
-    assert "`output_schema` is locked" in review.problem
-    state = answering.resume(graph, config, edit(model="large"))
-    assert state["output"] == {"colour": "red", "size": 42}
-    assert len(calls) == 2
+    mode.invoke(graph, given, config)
+
+    def answered(decision):
+        state = mode.call(answering, "resume", graph, config, decision)
+        return state, mode.call(answering, "pending_reviews", graph, config)
+
+    _, (review,) = answered(respond({"size": "42 cm"}))
+    assert "/size" in review.problem
+    _, (review,) = answered(edit(output_schema={"type": "picture"}))
+    assert "output_schema" in review.problem
+    loose = {"properties": {"size": {"type": "string", "maxLength": 3}}}
+    _, (review,) = answered(edit(model="large", prompt="Read.", output_schema=json.dumps(loose)))
+    assert [issue["path"] for issue in review.issues] == ["/size"]
+    output = review.value["response_schema"]["$defs"]["output"]
+    assert output["properties"] == loose["properties"]
+    _, (review,) = answered(respond({"size": "42 cm"}))
+    assert "/size" in review.problem
+    state, _ = answered(respond({"size": "42"}))
+    assert (state["output"], len(calls)) == ({"size": "42"}, 2)
+    again = [
+        each.attempt["status"] for each in replay(state["attempts"], output=OF_PARAMS, check=True)
+    ]
+    assert again == ["failed", "failed"]
 
 
 def test_what_is_no_json_schema_is_refused_before_a_call(calls):

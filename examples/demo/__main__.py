@@ -22,7 +22,7 @@ from examples.demo.calls import CallLog
 from examples.demo.screen import Screen, has_terminal, open_screen
 from examples.demo.show import show_ledger, show_review
 from graph_retry import AttemptContext, PendingReview, pending_reviews, resume
-from nodes.extract import INVOICE_SCHEMA, Extraction, ask_model, build
+from nodes.extract import Extraction, ask_model, build
 from nodes.serving import NoModelError, chat_model
 
 Answerer = Callable[[PendingReview], str]
@@ -62,7 +62,7 @@ def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
         return ask_model(params, context)
 
     with SqliteSaver.from_conn_string(str(log.path)) as saver:
-        graph = build(ask, INVOICE_SCHEMA).compile(checkpointer=saver)
+        graph = build(ask).compile(checkpointer=saver)
         config = _open_thread(graph, saver)
         place = f"thread {_thread_of(config)} in {log.path}"
         if graph.get_state(config).values:
