@@ -51,11 +51,8 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     """Read a thread's ledgers, as `attempts_of` does, inside a flow."""
     found: dict[str, Ledger] = {}
-    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
-    if isinstance(saver, BaseCheckpointSaver):
-        thread_id = config.get("configurable", {}).get("thread_id")
-        place = {"configurable": {"thread_id": thread_id}}
-        saved: _Thread = yield Ask(_Thread(cast("Any", saver)), "read", (place,))
+    saved = yield from read_saved(graph, config)
+    if saved is not None:
         found = {ledger.namespace: ledger for ledger in saved.ledgers()}
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     # What is only in the state: on a server, or where a run with `durability="exit"` kept no more.
@@ -71,65 +68,94 @@ def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
     return isinstance(graph, Pregel)
 
 
-class _Thread:
-    """What a saver keeps of a thread; it lists the newest checkpoints of a namespace first."""
+def read_saved(graph: Any, config: RunnableConfig) -> Flow[SavedThread | None]:
+    """Read what a local graph's saver keeps of a thread, inside a flow."""
+    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    saved = SavedThread(cast("Any", saver), config.get("configurable", {}).get("thread_id", ""))
+    yield Ask(saved, "read", (saved.place(),))
+    return saved
 
-    def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
-        self._saver = saver
-        self._newest: dict[str, CheckpointTuple] = {}
-        self._oldest: dict[str, str] = {}
-        self._roots: dict[str, CheckpointTuple] = {}
 
-    def read(self, place: RunnableConfig) -> _Thread:
-        for saved in self._saver.list(place):
+class SavedThread:
+    """What a saver keeps of a thread, which lists the newest checkpoints of a namespace first.
+
+    `first` and `newest` are checkpoints by namespace, `roots` those of the outermost graph by id,
+    and `steps` the step of each.
+    """
+
+    def __init__(self, saver: BaseCheckpointSaver[Any], thread_id: str) -> None:
+        self.saver, self.thread_id = saver, thread_id
+        self.first: dict[str, CheckpointTuple] = {}
+        self.newest: dict[str, CheckpointTuple] = {}
+        self.roots: dict[str, CheckpointTuple] = {}
+        self.steps: dict[str, int] = {}
+
+    def place(self, **place: str | None) -> RunnableConfig:
+        """Return a config for a place in the thread."""
+        return {"configurable": {"thread_id": self.thread_id, **place}}
+
+    def read(self, place: RunnableConfig) -> None:
+        """Read from the saver, from sync code."""
+        for saved in self.saver.list(place):
             self._sort_in(saved)
-        return self
 
-    async def aread(self, place: RunnableConfig) -> _Thread:
-        async for saved in self._saver.alist(place):
+    async def aread(self, place: RunnableConfig) -> None:
+        """Read from the saver, from async code."""
+        async for saved in self.saver.alist(place):
             self._sort_in(saved)
-        return self
 
     def _sort_in(self, saved: CheckpointTuple) -> None:
         namespace = _setting(saved.config, "checkpoint_ns")
-        self._newest.setdefault(namespace, saved)
-        self._oldest[namespace] = saved.checkpoint["id"]
+        self.newest.setdefault(namespace, saved)
+        self.first[namespace] = saved
+        self.steps[saved.checkpoint["id"]] = saved.metadata.get("step", -1)
         if not namespace:
-            self._roots[saved.checkpoint["id"]] = saved
+            self.roots[saved.checkpoint["id"]] = saved
 
     def ledgers(self) -> Iterator[Ledger]:
         """Yield the calls, oldest first, each with the root checkpoint its node started from."""
         starts = {
             str(write[0]): root
-            for root, saved in self._roots.items()
+            for root, saved in self.roots.items()
             for write in saved.pending_writes or ()
         }
         line = self._line()
-        for namespace in sorted(self._oldest, key=self._oldest.__getitem__):
-            saved = self._newest[namespace]
+        for namespace in sorted(self.first, key=self._age):
+            saved = self.newest[namespace]
             values = saved.checkpoint["channel_values"]
             if LOOP in values:
                 task = namespace.partition("|")[0].partition(":")[2]
-                root = starts.get(task) or saved.metadata.get("parents", {}).get("", "")
-                yield Ledger(_records(values), namespace, root, not root or root in line)
+                root = starts.get(task) or _root(saved)
+                yield Ledger(records_of(values), namespace, root, not root or root in line)
+
+    def _age(self, namespace: str) -> tuple[str, str]:
+        """Return what sorts namespaces by their beginning; a carried one began like the other."""
+        return self.first[namespace].checkpoint["id"], _root(self.newest[namespace])
 
     def _line(self) -> set[str]:
         """Return the checkpoints that led to the present one, those it was forked from left out."""
         line: set[str] = set()
-        here, after = next(iter(self._roots), ""), ""
-        while here in self._roots:
-            if not after or self._roots[after].metadata.get("source") == "loop":
+        here, after = next(iter(self.roots), ""), ""
+        while here in self.roots:
+            if not after or self.roots[after].metadata.get("source") == "loop":
                 line.add(here)
-            parent = self._roots[here].parent_config
+            parent = self.roots[here].parent_config
             here, after = _setting(parent, "checkpoint_id") if parent else "", here
         return line
+
+
+def _root(saved: CheckpointTuple) -> str:
+    return saved.metadata.get("parents", {}).get("", "")
 
 
 def _setting(config: RunnableConfig, key: str) -> str:
     return str(config.get("configurable", {}).get(key, ""))
 
 
-def _records(values: Mapping[str, Any]) -> list[Attempt]:
+def records_of(values: Mapping[str, Any]) -> list[Attempt]:
+    """Return the ledger among state values, whatever its key is called."""
     return next(_ledgers(values), ("", list[Attempt]()))[1]
 
 

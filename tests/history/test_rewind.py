@@ -168,11 +168,10 @@ def test_a_finished_call_refuses_params_that_do_not_fit():
     [
         ({"attempt": 3}, ValueError, "3, which this ledger does not have: 1, 2"),
         ({"attempt": 1, "params": {}, "decision": reject()}, TypeError, "not both"),
-        ({"attempt": 1}, ValueError, "fork the graph before the node"),
     ],
 )
 def test_what_cannot_be_done_is_told(change, error, says):
-    """A finished function-form call has no node to reopen; nothing is called."""
+    """Nothing is called."""
     model = Model(goal=1)
     graph = one_call("function", None, model, InMemorySaver())
     graph.invoke({"params": {"n": 0}}, thread())
