@@ -32,9 +32,9 @@ class HiddenCall:
 def hidden_calls(graph: Any, config: RunnableConfig) -> Flow[list[HiddenCall]]:
     """Find the open reviews that an `update_state` of the outermost graph hid; read only.
 
-    A task counts as the same as before the update if it is of the same node (and sends the same),
-    has not begun again, and the update wrote none of its inputs: no input key of a subgraph, and
-    for a function no value that is found in the params it made its calls with.
+    A task counts as the same as before the update if it is of the same node (and sent the same),
+    has not begun again, and the update changed none of its inputs: no input key of a retry node,
+    and for any other node no value that is found in the params its calls were made with.
     """
     move = yield from _hiding(graph, config)
     if move is None:
@@ -125,13 +125,13 @@ def _is_same(
         if version != was["channel_versions"].get(key)
         and was["channel_values"].get(key) != new.checkpoint["channel_values"].get(key)
     }
+    calls = {each: saved.newest[each].checkpoint["channel_values"] for each in _within(saved, task)}
     bound = graph.nodes[task.name].bound
-    if isinstance(bound, Pregel):
+    if isinstance(bound, Pregel) and LOOP in calls.get(f"{task.name}:{task.id}", {}):
         keys: dict[str, Any] = bound.get_input_jsonschema().get("properties", {})
         return not updated.keys() & keys.keys()
-    values = (saved.newest[each].checkpoint["channel_values"] for each in _within(saved, task))
-    calls = [params_at(records_of(each), 1) for each in values if LOOP in each]
-    texts = [json.dumps(call.view, sort_keys=True) for call in calls if call]
+    params = [params_at(records_of(each), 1) for each in calls.values() if LOOP in each]
+    texts = [json.dumps(each.view, sort_keys=True) for each in params if each]
     return not any(_is_found(key, value, texts) for key, value in updated.items())
 
 
