@@ -15,10 +15,11 @@ from langgraph.types import Interrupt, PregelTask, Send, StateSnapshot
 
 from graph_retry.carry import Move
 from graph_retry.engine.state import ANSWER, LOOP, loop_of
+from graph_retry.engine.stored import store
 from graph_retry.flow import Ask, Flow
 from graph_retry.history import SavedThread, is_local, read_saved, records_of
 from graph_retry.ledger import params_at
-from graph_retry.params.jsonlike import is_array
+from graph_retry.params.jsonlike import is_array, is_object
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def unhide(graph: Any, config: RunnableConfig) -> Flow[bool]:
 
 def _hiding(graph: Any, config: RunnableConfig) -> Flow[Move | None]:
     """Return how to get from the checkpoint that asked to its update, if one hides a review."""
-    if not is_local(graph) or "checkpoint_id" in config.get("configurable", {}):
+    if not is_local(graph) or config.get("configurable", {}).get("checkpoint_id"):
         return None
     head: StateSnapshot = yield Ask(graph, "get_state", (config,))
     if (head.metadata or {}).get("source") != "update" or not head.tasks:
@@ -118,32 +119,28 @@ def _is_same(
         return False
     if isinstance(task.path[1], int):
         return _sent(old, task.path[1]) == _sent(new, task.path[1])
-    was, versions = old.checkpoint, new.checkpoint["channel_versions"]
-    updated = {
-        key: was["channel_values"].get(key)
-        for key, version in versions.items()
-        if version != was["channel_versions"].get(key)
-        and was["channel_values"].get(key) != new.checkpoint["channel_values"].get(key)
-    }
+    was, is_ = old.checkpoint["channel_values"], new.checkpoint["channel_values"]
+    keys = {key for key in was.keys() | is_.keys() if repr(was.get(key)) != repr(is_.get(key))}
     calls = {each: saved.newest[each].checkpoint["channel_values"] for each in _within(saved, task)}
     bound = graph.nodes[task.name].bound
     if isinstance(bound, Pregel) and LOOP in calls.get(f"{task.name}:{task.id}", {}):
-        keys: dict[str, Any] = bound.get_input_jsonschema().get("properties", {})
-        return not updated.keys() & keys.keys()
+        return not keys & bound.get_input_jsonschema().get("properties", {}).keys()
     params = [params_at(records_of(each), 1) for each in calls.values() if LOOP in each]
     texts = [json.dumps(each.view, sort_keys=True) for each in params if each]
-    return not any(_is_found(key, value, texts) for key, value in updated.items())
+    before = {key: store(was.get(key)) for key in keys}
+    return not any(
+        _is_found(key, each.view["value"], texts) for key, each in before.items() if each
+    )
 
 
 def _is_found(key: str, value: Any, texts: list[str]) -> bool:
     """Tell whether a value is in params: by itself if it says anything, else under its key."""
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return any(_is_found(name, each, texts) for name, each in items)
+    if is_object(value):
+        return any(_is_found(name, each, texts) for name, each in value.items())
     text = json.dumps(value, sort_keys=True, default=str)
     if isinstance(value, str) and value.strip():
         text = text[1:-1]
-    elif not (isinstance(value, list) and value):
+    elif not (is_array(value) and value):
         text = f"{json.dumps(key)}: {text}"
     return any(text in each for each in texts)
 

@@ -17,6 +17,9 @@ from graph_retry.ledger import Ledger
 from graph_retry.params.jsonlike import is_array
 from graph_retry.records import Attempt
 
+STATE = "state:"
+"""Begins the namespace of a ledger that is known from the outermost graph's state only."""
+
 
 def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
@@ -159,6 +162,11 @@ def records_of(values: Mapping[str, Any]) -> list[Attempt]:
     return next(_ledgers(values), ("", list[Attempt]()))[1]
 
 
+def is_asked(records: list[Attempt]) -> bool:
+    """Tell a ledger given to a node from one it wrote: the last attempt is still to be made."""
+    return records[-1]["status"] == "running"
+
+
 def _ledgers(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
     """Yield the ledgers among state values, whatever their keys are called."""
     for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
@@ -170,7 +178,8 @@ def _ledgers(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
 def _shown(snapshot: StateSnapshot, namespace: str) -> Iterator[tuple[str, list[Attempt]]]:
     """Walk a snapshot and the subgraphs it shows."""
     for key, records in _ledgers(snapshot.values):
-        yield namespace or f"state:{key}", records
+        if namespace or not is_asked(records):
+            yield namespace or f"{STATE}{key}", records
     for task in snapshot.tasks:
         if isinstance(task.state, StateSnapshot):
             inner = task.state.config.get("configurable", {}).get("checkpoint_ns", "")

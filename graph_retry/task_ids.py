@@ -69,7 +69,8 @@ def _origins(
     name: str, channels: Iterable[str], caller: Moved
 ) -> Iterator[tuple[_Origin, _Origin]]:
     """Yield what a task can have come from, before and after: an edge, a `Send` or a call."""
-    edges = sorted(each for each in channels if each.endswith(f":{name}"))
+    joins = (each for each in channels if each.endswith(f":{name}"))
+    edges = sorted({f"branch:to:{name}", *joins})
     for triggers in (edges, ["__start__"]):
         edge: _Origin = (_PULL, *triggers), (_PULL, name)
         yield edge, edge

@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
-import graph_retry.history
-import graph_retry.rewind
 import graph_retry.task_ids
 from graph_retry import aretry_llm_call, create_retry_node, edit, retry_llm_call
-from graph_retry.flow import adrive, drive
-from graph_retry.hidden import hidden_calls, unhide
+from tests.history.threads import asked, current, decide, go_back, nested
 from tests.loops import (
     Fanned,
     Model,
@@ -23,43 +22,6 @@ from tests.loops import (
     reviews,
     thread,
 )
-
-
-def go_back(mode, graph, **change):
-    return mode.call(graph_retry.rewind, "rewind", graph, thread(), **change)
-
-
-def current(mode, graph):
-    """Read the thread's ledgers, those forks left behind left out."""
-    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
-    return [ledger for ledger in ledgers if ledger.current]
-
-
-def flow(mode, steps):
-    """Run a flow in the mode's way."""
-    return mode.run(lambda: adrive(steps)) if mode.is_async else drive(steps)
-
-
-def asked(mode, graph):
-    """Return the one open review."""
-    found = {review.review_id: review for review in reviews(mode, graph, thread())}
-    (review,) = found.values()
-    return review
-
-
-def decide(mode, graph, decision):
-    """Answer the one open review."""
-    return answer(mode, graph, thread(), answers={asked(mode, graph).review_id: decision})
-
-
-def nested(form, mode, model, saver):
-    """Compile a graph whose call is two subgraphs deep."""
-    inner: Any = one_call(form, mode, model, None)
-    for name in ("middle", "outer"):
-        builder = StateGraph(State).add_node("prepare", lambda state: {}).add_node(name, inner)
-        builder.add_edge(START, "prepare").add_edge("prepare", name)
-        inner = builder.compile(checkpointer=saver if name == "outer" else None)
-    return inner
 
 
 def row(mode, model, saver, length):
@@ -154,6 +116,56 @@ def test_calls_side_by_side_keep_their_results(mode, kind):
     assert len(current(mode, graph)) == 3
 
 
+def test_calls_of_a_workflow_are_rewound_one_by_one(mode):
+    """In tasks of an `entrypoint` too, earlier calls keep their results."""
+    model = Model(goal=1)
+    options: Any = {"output": dict[str, int], "name": "count"}
+
+    @task
+    def ask(params):
+        return retry_llm_call(model, params, **options)
+
+    @task
+    async def aask(params):
+        return await aretry_llm_call(mode.colour(model), params, **options)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def work(n):
+        return [ask({"n": n, "item": 0}).result(), ask({"n": 1, "item": 1}).result()]
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def awork(n):
+        return [await aask({"n": n, "item": 0}), await aask({"n": 1, "item": 1})]
+
+    graph = awork if mode.is_async else work
+    mode.invoke(graph, 0, thread())
+    decide(mode, graph, edit(n=1))
+    for place, result, made in ((1, [{"n": 1}, {"n": 5}], [1]), (0, [{"n": 5}, {"n": 1}], [0, 1])):
+        model.calls.clear()
+        ledger = current(mode, graph)[place]
+        assert go_back(mode, graph, ledger=ledger, attempt=1, params={"n": 5}) == result
+        assert [call["item"] for call in model.calls] == made
+
+
+def test_of_two_nodes_side_by_side_in_a_subgraph_one_is_rewound(mode):
+    """Nodes that wait for several others are found again, too."""
+    model = Model(goal=1)
+    keys = ("params", "output", "attempts", "status")
+    state: Any = TypedDict("State", {f"{key}_{side}": Any for key in keys for side in "ab"})
+    inner = StateGraph(state).add_node("x", lambda state: {}).add_node("y", lambda state: {})
+    for side in "ab":
+        names: Any = {key: f"{key}_{side}" for key in keys}
+        node = create_retry_node(mode.colour(model), dict, output=dict[str, int], keys=names)
+        inner.add_node(side, node).add_edge(["x", "y"], side)
+    inner.add_edge(START, "x").add_edge(START, "y")
+    builder = StateGraph(state).add_node("inner", inner.compile()).set_entry_point("inner")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"params_a": {"n": 1}, "params_b": {"n": 2}}, thread())
+    (ledger,) = [each for each in current(mode, graph) if each.params_at(1) == {"n": 2}]
+    after = go_back(mode, graph, ledger=ledger, attempt=1, params={"n": 3})
+    assert (after["output_a"], after["output_b"], len(model.calls)) == ({"n": 1}, {"n": 3}, 3)
+
+
 def test_a_plain_node_beside_the_call_does_not_run_again(mode, form):
     """What finished in the same step keeps its result."""
     model, ran = Model(goal=0), []
@@ -203,84 +215,3 @@ def test_a_langgraph_that_names_tasks_otherwise_is_noticed(mode, form, monkeypat
         assert len(model.calls) == 1
     else:
         assert go_back(mode, graph, attempt=1, params={"n": 1})["output"] == {"n": 1}
-
-
-def test_a_review_hidden_by_an_update_is_found_and_brought_back(mode, checkpointer, form):
-    """No call is repeated, the review keeps its id, and its answer goes on from there."""
-    model = Model(goal=2)
-    graph = nested(form, mode, model, checkpointer)
-    mode.invoke(graph, {"params": {"n": 0}}, thread())
-    decide(mode, graph, edit(n=1))
-    review_id = asked(mode, graph).review_id
-    for _ in range(2):
-        mode.call(graph, "update_state", thread(), {"status": "noted"})
-        mode.call(graph, "update_state", thread(), {"status": "noted again"})
-        assert reviews(mode, graph, thread()) == []
-
-        (hidden,) = flow(mode, hidden_calls(graph, thread()))
-        assert hidden.question.value["review_id"] == review_id
-        assert len(hidden.values["attempts"]) == 2
-        assert flow(mode, unhide(graph, thread()))
-
-        assert asked(mode, graph).review_id == review_id
-        assert not flow(mode, unhide(graph, thread()))
-        assert len(model.calls) == 2
-    assert decide(mode, graph, edit(n=2))["output"] == {"n": 2}
-    assert len(model.calls) == 3
-    (ledger,) = current(mode, graph)
-    assert len(ledger.attempts) == 3
-
-
-@pytest.mark.parametrize(
-    ("update", "carried"),
-    [
-        ({"params": {"n": 5}}, []),
-        ({"params": {"n": 0, "about": "whales", "more": 1}}, []),
-        ({"params": {"n": 0, "about": "whales"}}, ["node", "function"]),
-        ({"output": "whales"}, ["node", "function"]),
-        ({"attempts": []}, ["function"]),
-    ],
-)
-def test_a_call_whose_input_is_updated_is_to_be_made_anew(mode, form, update, carried):
-    """Other keys leave it alone, and so does writing the same again."""
-    graph = one_call(form, mode, Model(goal=1), InMemorySaver())
-    mode.invoke(graph, {"params": {"n": 0, "about": "whales"}}, thread())
-    mode.call(graph, "update_state", thread(), update)
-    assert len(flow(mode, hidden_calls(graph, thread()))) == (form in carried)
-
-
-def test_a_call_that_began_again_or_was_left_on_purpose_is_not_hidden(mode, form):
-    """What runs is never overwritten, and going back in time stays going back."""
-    model = Model(goal=1)
-    graph = one_call(form, mode, model, InMemorySaver())
-    mode.invoke(graph, {"params": {"n": 0}}, thread())
-    paused = mode.call(graph, "get_state", thread()).config
-    mode.call(graph, "update_state", thread(), {"status": "noted"})
-    mode.invoke(graph, None, thread())
-    assert flow(mode, hidden_calls(graph, thread())) == []
-    answer(mode, graph, thread(), edit(n=1))
-    assert flow(mode, hidden_calls(graph, thread())) == []
-    mode.call(graph, "update_state", paused, {"status": "noted"})
-    mode.call(graph, "update_state", paused, {"status": "noted"})
-    assert flow(mode, hidden_calls(graph, thread())) == []
-
-
-def test_hidden_branches_come_back_with_the_finished_ones(mode, form):
-    """Each `Send` is matched by what it sends; none is called again."""
-    model = Model(goal=1)
-    graph = fan_out(form, mode, model, InMemorySaver(), width=3)
-    mode.invoke(graph, {}, thread())
-    first, *others = reviews(mode, graph, thread())
-    answer(mode, graph, thread(), answers={first.review_id: edit(n=1)})
-    mode.call(graph, "update_state", thread(), {"item": 7}, as_node="__start__")
-
-    assert len(flow(mode, hidden_calls(graph, thread()))) == 2
-    assert flow(mode, unhide(graph, thread()))
-
-    assert [each.review_id for each in reviews(mode, graph, thread())] == [
-        each.review_id for each in others
-    ]
-    answers = {each.review_id: edit(n=2) for each in others}
-    state = answer(mode, graph, thread(), answers=answers)
-    assert sorted(each["n"] for each in state["results"]) == [1, 2, 2]
-    assert len(model.calls) == 6
