@@ -44,7 +44,7 @@ class Move:
         """
         for old, new in self.tasks:
             self._moved[old.id] = Moved(new.id, cast("Path", old.path), cast("Path", new.path))
-        known = [each for each in self.saved.newest if each and _ids(each)[0] in self._moved]
+        known = [each for each in self.saved.newest if _task(each) in self._moved]
         for each in (self.old, *map(self.saved.newest.__getitem__, known)):
             if each.metadata.get("counters_since_delta_snapshot"):
                 raise ValueError("a graph with a `DeltaChannel` cannot be copied: fork it instead.")
@@ -82,7 +82,7 @@ class Move:
 
     def _is_kept(self, namespace: str) -> bool:
         around = namespace == self.call or self._is_around(namespace)
-        if not self.call or around or _ids(namespace)[0] != _ids(self.call)[0]:
+        if not self.call or around or _task(namespace) != _task(self.call):
             return True
         own = self._parents(namespace).get(self.call)
         if own is not None and own not in self._line.values():
@@ -141,6 +141,11 @@ class Move:
             moved = self._moved[task_id]
             args = (config, values, moved.task_id, spelled(moved.path))
             yield Ask(self.saved.saver, "put_writes", args)
+
+
+def _task(namespace: str) -> str:
+    """Return the id of the outermost task a namespace is in."""
+    return namespace.partition("|")[0].rpartition(":")[2]
 
 
 def _ids(namespace: str) -> list[str]:

@@ -95,12 +95,12 @@ def test_calls_side_by_side_keep_their_results(mode, kind):
     else:
         return
     mode.invoke(graph, {}, thread())
-    ids = [review.review_id for review in reviews(mode, graph, thread())]
-    answer(mode, graph, thread(), answers={ids[0]: edit(n=1), ids[1]: edit(n=2)})
+    first, second, _ = reviews(mode, graph, thread())
+    answer(mode, graph, thread(), answers={first.review_id: edit(n=1), second.review_id: edit(n=2)})
     for n, waiting in ((5, 1), (6, 1)):
         calls = len(model.calls)
-        done = [each for each in current(mode, graph) if each.at(1)["decision"]]
-        go_back(mode, graph, ledger=done[0], attempt=2, params={"n": n})
+        (done,) = [each for each in current(mode, graph) if each.params_at(1) == first.params]
+        go_back(mode, graph, ledger=done, attempt=2, params={"n": n})
         assert len(model.calls) == calls + 1
         assert len(reviews(mode, graph, thread())) == waiting
     (last,) = reviews(mode, graph, thread())
