@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -31,22 +31,21 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Thread = Annotated[str, typer.Argument(help="The thread's id.")]
-Url = Annotated[
-    str | None, typer.Option(envvar="GRAPH_RETRY_URL", help="Look on this LangGraph server.")
-]
-Db = Annotated[
-    str | None,
-    typer.Option(envvar="GRAPH_RETRY_DB", help="Or in this SQLite file or PostgreSQL DSN."),
-]
-Graph = Annotated[
-    str | None,
-    typer.Option(
-        envvar="GRAPH_RETRY_GRAPH",
-        help="With --db: the graph, as module:variable or path/to/file.py:variable. Only "
-        "`answer` needs it.",
-    ),
-]
+Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
+_URL = typer.Option(metavar="URL", envvar="GRAPH_RETRY_URL", help="Look on this LangGraph server.")
+_DB = typer.Option(
+    metavar="FILE|DSN",
+    envvar="GRAPH_RETRY_DB",
+    help="Or in this SQLite file or PostgreSQL database.",
+)
+_GRAPH = typer.Option(
+    metavar="MODULE:VARIABLE",
+    envvar="GRAPH_RETRY_GRAPH",
+    help="With --db: the graph, also as path/to/file.py:variable. Only `answer` needs it.",
+)
+Url = Annotated[str | None, _URL]
+Db = Annotated[str | None, _DB]
+Graph = Annotated[str | None, _GRAPH]
 
 
 @app.command()
@@ -56,7 +55,9 @@ def inbox(
     graph: Graph = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Seconds between two looks.")
+    ] = 2.0,
 ) -> None:
     """List what waits, newest first."""
     with _session(url, db, graph) as (place, screen):
@@ -142,7 +143,9 @@ def answer(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(envvar="GRAPH_RETRY_BY", help="Who answers.", show_default="login name"),
+        typer.Option(
+            metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers.", show_default="login name"
+        ),
     ] = None,
 ) -> None:
     """Answer what waits on a thread, and run the thread on.
@@ -169,7 +172,9 @@ def metrics(
     url: Url = None,
     db: Db = None,
     graph: Graph = None,
-    png: Annotated[Path | None, typer.Option(help="Draw them into this file, too.")] = None,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw them into this file, too.")
+    ] = None,
 ) -> None:
     """Show figures over the calls of all threads."""
     with _session(url, db, graph) as (place, screen):
@@ -187,7 +192,7 @@ def metrics(
 
 
 @contextmanager
-def _session(url: str | None, db: str | None, graph: str | None) -> Iterator[tuple[Place, Screen]]:
+def _session(url: str | None, db: str | None, graph: str | None) -> Generator[tuple[Place, Screen]]:
     """Open the place; turn every way to fail into a line and an exit code."""
     code, why = ExitCode.DONE, ""
     try:

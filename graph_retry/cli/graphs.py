@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
 from graph_retry.cli.exits import ExitCode, Stop
+from graph_retry.history import is_local
 
 
 def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:
@@ -37,8 +38,8 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     except AttributeError:
         raise _refused(name, f"the module has no {variable!r}") from None
     if isinstance(found, StateGraph):
-        return found.compile(checkpointer=saver)
-    if isinstance(found, Pregel):
+        return cast("StateGraph[Any]", found).compile(checkpointer=saver)
+    if is_local(found):
         return found.copy(update={"checkpointer": saver})
     what = f"{variable!r} is a {type(found).__name__}, not a graph, a StateGraph or an @entrypoint"
     raise _refused(name, what)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -22,7 +22,7 @@ from langgraph_sdk.errors import APIStatusError
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop, optional
 from graph_retry.cli.graphs import load_graph
-from graph_retry.history import aattempts_of
+from graph_retry.history import aattempts_of, is_local
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
 
@@ -80,14 +80,16 @@ class Place:
             while page := await self.source.threads.search(limit=_PAGE, offset=len(found)):
                 found += [thread["thread_id"] for thread in page]
             return found
-        source = self.source
-        saver = source if isinstance(source, BaseCheckpointSaver) else source.checkpointer
-        saved = cast("BaseCheckpointSaver[Any]", saver).alist(None)
-        return list(dict.fromkeys([_thread_of(each.config) async for each in saved]))
+        saver: Any = (
+            self.source
+            if isinstance(self.source, BaseCheckpointSaver)
+            else self.source.checkpointer
+        )
+        return list(dict.fromkeys([_thread_of(each.config) async for each in saver.alist(None)]))
 
 
 @contextmanager
-def opened(url: str | None, db: str | None, graph: str | None) -> Iterator[Place]:
+def opened(url: str | None, db: str | None, graph: str | None) -> Generator[Place]:
     """Open a server, or a database, on an event loop that lasts as long.
 
     Raises:

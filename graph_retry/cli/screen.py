@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -55,11 +55,11 @@ class Screen:
             self._console.print(_table(columns, rows))
             return
         for row in rows:
-            told = [f"{column}: {cell}" for column, cell in zip(columns, row, strict=True)]
+            told = [f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell]
             self.say("  " + " | ".join(told).replace("\n", "\n      "))
 
     @contextmanager
-    def live_table(self, columns: Sequence[str]) -> Iterator[Callable[[Rows], None]]:
+    def live_table(self, columns: Sequence[str]) -> Generator[Callable[[Rows], None]]:
         """Yield a function that puts other rows into one table that stays where it is."""
         with Live(console=self._console, auto_refresh=False) as live:
             yield lambda rows: live.update(_table(columns, rows), refresh=True)

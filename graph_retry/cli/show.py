@@ -26,7 +26,7 @@ def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
     """Write each review as a row of `INBOX`."""
     return [
         (
-            *(review.thread_id, review.function_name, str(review.attempt)),
+            *(review.thread_id or "", review.function_name, str(review.attempt)),
             *(_since(review.asked_at), _until(review.expires_at)),
             excerpt(" ".join(review.error.split()), 200),
         )
