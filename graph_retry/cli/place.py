@@ -80,11 +80,8 @@ class Place:
             while page := await self.source.threads.search(limit=_PAGE, offset=len(found)):
                 found += [thread["thread_id"] for thread in page]
             return found
-        saver: Any = (
-            self.source
-            if isinstance(self.source, BaseCheckpointSaver)
-            else self.source.checkpointer
-        )
+        source: Any = self.source
+        saver = source.checkpointer if is_local(source) else source
         return list(dict.fromkeys([_thread_of(each.config) async for each in saver.alist(None)]))
 
 
