@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -80,8 +80,8 @@ class Place:
             while page := await self.source.threads.search(limit=_PAGE, offset=len(found)):
                 found += [thread["thread_id"] for thread in page]
             return found
-        source: Any = self.source
-        saver = source.checkpointer if is_local(source) else source
+        source = self.source
+        saver = cast("Any", source).checkpointer if is_local(source) else source
         return list(dict.fromkeys([_thread_of(each.config) async for each in saver.alist(None)]))
 
 
