@@ -1,39 +1,36 @@
-"""Find the reviews a thread waits for, and answer them so that no answer is lost."""
+"""Answer the reviews of a thread so that no answer is lost, doubled or taken for another's."""
 
-import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
-from weakref import WeakValueDictionary
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.pregel import Pregel
-from langgraph.types import Command, Durability, StateSnapshot
+from langgraph.types import Command, Durability
 
-from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
+from graph_retry.deadline import EXPIRE, is_over, now
+from graph_retry.engine.state import ANSWER
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
-from graph_retry.params.jsonlike import is_array
-from graph_retry.records import Attempt
-from graph_retry.review.shown import Review, parts_of
+from graph_retry.history import is_local
+from graph_retry.params.jsonlike import is_object
+from graph_retry.runner import Runner
+from graph_retry.waiting import Waiting, find_reviews, thread_of, who_answered
 
-_runners: WeakValueDictionary[str, Any] = WeakValueDictionary()
-_POLL_S = 0.005
+_FIRST_PAUSE_S = 0.005
+_LONGEST_PAUSE_S = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
-class PendingReview(Review):
+class PendingReview(Waiting):
     """A review a thread waits for; `answer` decides it."""
-
-    interrupt_id: str
-    graph: Any = field(repr=False)
-    config: RunnableConfig = field(repr=False)
-    call_config: RunnableConfig | None = field(repr=False)
 
     def answer(self, decision: Any) -> Any:
         """Answer this review and run the thread on; see `resume`."""
         return resume(self.graph, self.config, answers={self.review_id: decision})
+
+    async def aanswer(self, decision: Any) -> Any:
+        """Answer this review and run the thread on, from async code; see `aresume`."""
+        return await aresume(self.graph, self.config, answers={self.review_id: decision})
 
 
 def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
@@ -57,7 +54,7 @@ def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
         >>> [(review.function_name, review.attempt) for review in pending_reviews(graph, config)]
         [('count', 1)]
     """
-    return drive(_find(graph, config))
+    return drive(find_reviews(graph, config, PendingReview))
 
 
 async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
@@ -73,75 +70,7 @@ async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRe
         >>> asyncio.run(apending_reviews(idle, {"configurable": {"thread_id": "1"}}))
         []
     """
-    return await adrive(_find(graph, config))
-
-
-def _find(graph: Any, config: RunnableConfig) -> Flow[list[PendingReview]]:
-    """Read a thread's state and return its open reviews."""
-    snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
-    calls = dict(_calls(snapshot)) if isinstance(graph, Pregel) else {}
-    reviews: list[PendingReview] = []
-    for question in snapshot.interrupts:
-        if not isinstance(question.value, dict):
-            continue
-        value = cast("dict[str, Any]", question.value)
-        if value.get("type") != "llm_intervention":
-            continue
-        call = calls.get(question.id)
-        values = call.values if call else (yield from _saved_call(graph, config, value))
-        # LangGraph shows a question until its node has ended: an answered one while its answer
-        # is applied, too, and after a crash on the way.
-        if values is not None and not _is_open(values, value["review_id"]):
-            continue
-        review = PendingReview(
-            interrupt_id=question.id,
-            graph=graph,
-            config=config,
-            call_config=None if call is None else call.config,
-            **parts_of(value, _ledger(values or {})),
-        )
-        reviews.append(review)
-    return reviews
-
-
-def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
-    """Walk down to the node-form calls, whose state a decision can be written to."""
-    for task in snapshot.tasks:
-        inner = task.state if isinstance(task.state, StateSnapshot) else snapshot
-        if isinstance(inner.values, dict) and LOOP in inner.values:
-            for question in task.interrupts:
-                yield question.id, inner
-        elif inner is not snapshot:
-            yield from _calls(inner)
-
-
-def _saved_call(
-    graph: Any, config: RunnableConfig, value: dict[str, Any]
-) -> Flow[dict[str, Any] | None]:
-    """Read a function-form call's state, which the graph itself does not show."""
-    local = isinstance(graph, Pregel) and isinstance(graph.checkpointer, BaseCheckpointSaver)
-    if not local:
-        return None
-    thread_id = config.get("configurable", {}).get("thread_id")
-    place = {"thread_id": thread_id, "checkpoint_ns": value["checkpoint_ns"]}
-    saved: CheckpointTuple | None = yield Ask(
-        graph.checkpointer, "get_tuple", ({"configurable": place},)
-    )
-    return None if saved is None else saved.checkpoint["channel_values"]
-
-
-def _is_open(values: Mapping[str, Any], review_id: str) -> bool:
-    asked: OpenReview | None = loop_of(values)["review"]
-    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
-
-
-def _ledger(values: dict[str, Any]) -> list[Attempt]:
-    """Find the ledger among state values, whatever its key is called."""
-    for value in values.values():
-        records = value if is_array(value) else []
-        if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
-            return records
-    return []
+    return await adrive(find_reviews(graph, config, PendingReview))
 
 
 def resume(
@@ -151,12 +80,14 @@ def resume(
     *,
     answers: Mapping[str, Any] | None = None,
     durability: Durability | None = None,
+    wait: float = 600.0,
 ) -> Any:
     """Answer a thread's review and run the thread on.
 
     The decision is written to the thread before it is applied: if the process dies, calling
-    `resume(graph, config)` without a decision continues where it stopped. One answer at a time is
-    applied to a thread by this process; an unusable decision is asked again and never raises.
+    `resume(graph, config)` without a decision continues where it stopped. The first answer wins:
+    a lock on the thread (in this process, beside a SQLite file, in PostgreSQL, on a server) is
+    held until the graph stops again. An unusable decision is asked again and never raises.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
@@ -166,13 +97,15 @@ def resume(
         answers: Decisions by `review_id` (or interrupt id) instead, for some or all open reviews.
         durability: LangGraph's `durability` for the run; with `sync` not even a call finished in
             the last milliseconds before a crash is repeated.
+        wait: Seconds to wait while somebody else runs the thread and the review is still open.
 
     Returns:
         The graph's state, as `graph.invoke` returns it.
 
     Raises:
-        StaleDecision: If the review is no longer open.
-        ValueError: If `decision` could mean more than one open review.
+        StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
+        TimeoutError: If the thread is still run by somebody else after `wait` seconds.
+        ValueError: If `decision` could mean more than one open review, or there is no graph.
 
     Example:
         >>> from graph_retry import create_retry_node, edit, resume
@@ -191,7 +124,7 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return drive(_resume(graph, config, decision, answers, durability))
+    return drive(resuming(graph, config, decision, answers, durability, wait))
 
 
 async def aresume(
@@ -201,6 +134,7 @@ async def aresume(
     *,
     answers: Mapping[str, Any] | None = None,
     durability: Durability | None = None,
+    wait: float = 600.0,
 ) -> Any:
     """Do what `resume` does, from async code.
 
@@ -221,77 +155,130 @@ async def aresume(
         [1]
         3
     """
-    return await adrive(_resume(graph, config, decision, answers, durability))
+    return await adrive(resuming(graph, config, decision, answers, durability, wait))
 
 
-def _resume(
+def resuming(
     graph: Any,
     config: RunnableConfig,
     decision: Any,
     answers: Mapping[str, Any] | None,
     durability: Durability | None,
+    wait: float,
 ) -> Flow[Any]:
+    """Do what `resume` does, inside a flow."""
+    thread_id = thread_of(config)
     if decision is not None and answers is not None:
-        msg = "give `decision` for one review or `answers` for several, not both."
-        raise TypeError(msg)
-    thread_id = str(config.get("configurable", {}).get("thread_id"))
-    runner = _runners.setdefault(thread_id, threading.Lock())
-    while not runner.acquire(blocking=False):
-        yield Pause(_POLL_S)
+        raise TypeError("give `decision` for one review or `answers` for several, not both.")
+    if thread_id is None:
+        raise ValueError('`config` names no thread: pass {"configurable": {"thread_id": …}}.')
+    if graph is None:
+        raise ValueError(
+            "`graph` is None, as in a review that was listed from a checkpointer alone: "
+            "pass the graph that asked."
+        )
+    answering = decision is not None or answers is not None
+    runner = Runner(getattr(graph, "checkpointer", None), thread_id)
     try:
-        by_id: dict[str, Any] = {}
-        if decision is not None or answers is not None:
-            reviews: list[PendingReview] = yield from _find(graph, config)
-            for review, given in _match(thread_id, reviews, decision, answers):
-                marked = _marked(given, review)
-                if review.call_config is None:
-                    by_id[review.interrupt_id] = marked
-                else:
-                    update = {ANSWER: {"value": marked}}
-                    place = (review.call_config, update)
-                    yield Ask(graph, "update_state", place, {"as_node": "review"})
-        go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
-        options = {} if durability is None else {"durability": durability}
-        return (yield Ask(graph, "invoke", (go_on, config), options))
+        pause, waited = _FIRST_PAUSE_S, 0.0
+        while not (yield from runner.take()):
+            if answering:  # for the question open now, not for one that follows from another answer
+                reviews = yield from find_reviews(graph, config, Waiting)
+                bound = yield from _match(graph, config, reviews, decision, answers)
+                decision, answers = None, {review.review_id: given for review, given in bound}
+            if waited >= wait:
+                raise TimeoutError(
+                    f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
+                    "nothing was written."
+                )
+            yield Pause(pause)
+            pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+        chosen: list[tuple[Waiting, Any]] = []
+        if answering:
+            reviews = yield from find_reviews(graph, config, Waiting)
+            chosen = yield from _match(graph, config, reviews, decision, answers)
+        state = yield from _apply(graph, config, chosen, durability)
     finally:
-        runner.release()
+        runner.leave()
+    late = [review for review, given in chosen if is_over(review.expires_at) and not _sweeps(given)]
+    if late:
+        raise StaleDecision(
+            f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default decision "
+            "was applied, not your answer."
+        )
+    return state
+
+
+def _apply(
+    graph: Any,
+    config: RunnableConfig,
+    chosen: Sequence[tuple[Waiting, Any]],
+    durability: Durability | None,
+) -> Flow[Any]:
+    """Write the answers down, then run the thread on."""
+    by_id: dict[str, Any] = {}
+    for review, given in chosen:
+        marked = _marked(given, review)
+        if review.call_config is None:
+            by_id[review.interrupt_id] = marked
+        else:
+            update = {ANSWER: {"value": marked, "at": now()}}
+            yield Ask(graph, "update_state", (review.call_config, update), {"as_node": "review"})
+    go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
+    options: dict[str, Any] = {} if durability is None else {"durability": durability}
+    if not is_local(graph):
+        options["multitask_strategy"] = "reject"
+    try:
+        return (yield Ask(graph, "invoke", (go_on, config), options))
+    except Exception as error:
+        if getattr(getattr(error, "response", None), "status_code", None) != 409:
+            raise
+        raise StaleDecision(
+            f"thread {thread_of(config)!r} is being run on the server, perhaps with another answer "
+            "to this review: look at it again."
+        ) from error
 
 
 def _match(
-    thread_id: str,
-    reviews: list[PendingReview],
+    graph: Any,
+    config: RunnableConfig,
+    reviews: list[Waiting],
     decision: Any,
     answers: Mapping[str, Any] | None,
-) -> list[tuple[PendingReview, Any]]:
+) -> Flow[list[tuple[Waiting, Any]]]:
     """Pair decisions with open reviews, before any of them is written down."""
+    thread_id = thread_of(config)
     if answers is None:
         named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
         if named is None and len(reviews) > 1:
             ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
-            msg = (
+            raise ValueError(
                 f"thread {thread_id!r} has {len(reviews)} open reviews: give "
                 f"`answers={{review_id: decision}}` for some of {ids}."
             )
-            raise ValueError(msg)
         if named is None and not reviews:
-            msg = f"thread {thread_id!r} has no open review: it was answered, or never asked."
-            raise StaleDecision(msg)
+            told = yield from who_answered(graph, config, None)
+            raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
         answers = {named or reviews[0].review_id: decision}
     places = {review.interrupt_id: review for review in reviews}
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
+            told = yield from who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
-            msg = (
-                f"review {name!r} is not open on thread {thread_id!r} (open: {open_}); it was "
-                "answered already, or belongs to another thread."
+            raise StaleDecision(
+                f"review {name!r} is not open on thread {thread_id!r} (open: {open_}): {told}."
             )
-            raise StaleDecision(msg)
     return [(places[name], given) for name, given in answers.items()]
 
 
-def _marked(decision: Any, review: PendingReview) -> Any:
+def _sweeps(decision: Any) -> bool:
+    return is_object(decision) and decision.get("type") == EXPIRE
+
+
+def _marked(decision: Any, review: Waiting) -> Any:
     """Bind a canonical decision to its review, so that it can never be taken for another's."""
     if isinstance(decision, Mapping) and "type" in decision:
-        return {"review_id": review.review_id, **cast("Mapping[str, Any]", decision)}
+        own = {"review_id": review.review_id, "channel": "python"}
+        return {**own, **cast("Mapping[str, Any]", decision)}
     return cast("Any", decision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -13,8 +13,7 @@ from typing_extensions import TypeIs
 
 from graph_retry.engine.state import LOOP
 from graph_retry.flow import Ask, Flow, adrive, drive
-from graph_retry.ledger import Ledger
-from graph_retry.params.jsonlike import is_array
+from graph_retry.ledger import Ledger, ledgers_in, records_in
 from graph_retry.records import Attempt
 
 
@@ -23,7 +22,8 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
     Both forms, subgraphs and `Send` branches are read from the graph's checkpointer, and so are
     the calls of earlier runs and forks. A `RemoteGraph` tells what its thread's state shows:
-    node-form calls that are paused or whose `attempts` the graph keeps.
+    node-form calls that are paused or whose `attempts` the graph keeps. A checkpointer alone will
+    do in place of a graph.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -50,13 +50,10 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
 def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     """Read a thread's ledgers, as `attempts_of` does, inside a flow."""
-    found: dict[str, Ledger] = {}
-    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
-    if isinstance(saver, BaseCheckpointSaver):
-        thread_id = config.get("configurable", {}).get("thread_id")
-        place = {"configurable": {"thread_id": thread_id}}
-        saved: _Thread = yield Ask(_Thread(cast("Any", saver)), "read", (place,))
-        found = {ledger.namespace: ledger for ledger in saved.ledgers()}
+    saved = yield from read_thread(graph, config)
+    found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
+    if isinstance(graph, BaseCheckpointSaver):
+        return [ledger for ledger in found.values() if ledger.attempts]
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     # What is only in the state: on a server, or where a run with `durability="exit"` kept no more.
     known = [[each["idempotency_key"] for each in ledger.attempts] for ledger in found.values()]
@@ -66,12 +63,22 @@ def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     return [ledger for ledger in found.values() if ledger.attempts]
 
 
+def read_thread(graph: Any, config: RunnableConfig) -> Flow[SavedThread | None]:
+    """Read what the graph's checkpointer keeps of a thread, where there is one."""
+    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else graph
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    place = {"configurable": {"thread_id": config.get("configurable", {}).get("thread_id")}}
+    saved: SavedThread = yield Ask(SavedThread(cast("Any", saver)), "read", (place,))
+    return saved
+
+
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
     """Tell a graph of this process from one on a server."""
     return isinstance(graph, Pregel)
 
 
-class _Thread:
+class SavedThread:
     """What a saver keeps of a thread; it lists the newest checkpoints of a namespace first."""
 
     def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
@@ -80,12 +87,14 @@ class _Thread:
         self._oldest: dict[str, str] = {}
         self._roots: dict[str, CheckpointTuple] = {}
 
-    def read(self, place: RunnableConfig) -> _Thread:
+    def read(self, place: RunnableConfig) -> SavedThread:
+        """Read the thread's checkpoints."""
         for saved in self._saver.list(place):
             self._sort_in(saved)
         return self
 
-    async def aread(self, place: RunnableConfig) -> _Thread:
+    async def aread(self, place: RunnableConfig) -> SavedThread:
+        """Read the thread's checkpoints, from async code."""
         async for saved in self._saver.alist(place):
             self._sort_in(saved)
         return self
@@ -96,6 +105,12 @@ class _Thread:
         self._oldest[namespace] = saved.checkpoint["id"]
         if not namespace:
             self._roots[saved.checkpoint["id"]] = saved
+
+    def calls(self) -> Iterator[dict[str, Any]]:
+        """Yield the newest state values of each call."""
+        for saved in self._newest.values():
+            if LOOP in saved.checkpoint["channel_values"]:
+                yield saved.checkpoint["channel_values"]
 
     def ledgers(self) -> Iterator[Ledger]:
         """Yield the calls, oldest first, each with the root checkpoint its node started from."""
@@ -111,7 +126,7 @@ class _Thread:
             if LOOP in values:
                 task = namespace.partition("|")[0].partition(":")[2]
                 root = starts.get(task) or saved.metadata.get("parents", {}).get("", "")
-                yield Ledger(_records(values), namespace, root, not root or root in line)
+                yield Ledger(records_in(values), namespace, root, not root or root in line)
 
     def _line(self) -> set[str]:
         """Return the checkpoints that led to the present one, those it was forked from left out."""
@@ -129,21 +144,9 @@ def _setting(config: RunnableConfig, key: str) -> str:
     return str(config.get("configurable", {}).get(key, ""))
 
 
-def _records(values: Mapping[str, Any]) -> list[Attempt]:
-    return next(_ledgers(values), ("", list[Attempt]()))[1]
-
-
-def _ledgers(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
-    """Yield the ledgers among state values, whatever their keys are called."""
-    for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
-        records = value if is_array(value) else []
-        if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
-            yield key, records
-
-
 def _shown(snapshot: StateSnapshot, namespace: str) -> Iterator[tuple[str, list[Attempt]]]:
     """Walk a snapshot and the subgraphs it shows."""
-    for key, records in _ledgers(snapshot.values):
+    for key, records in ledgers_in(snapshot.values):
         yield namespace or f"state:{key}", records
     for task in snapshot.tasks:
         if isinstance(task.state, StateSnapshot):

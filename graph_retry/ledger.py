@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from graph_retry.errors import ReplayMismatch
 from graph_retry.params.codec import Encoded
+from graph_retry.params.jsonlike import is_array
 from graph_retry.params.patch import apply_patch, diff_views, initial_patch, readable_diff
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
@@ -56,6 +57,19 @@ knows 1: upgrade graph-retry to continue this thread.
             "upgrade graph-retry to continue this thread.",
             list(attempts),
         )
+
+
+def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
+    """Yield the ledgers among state values, whatever their keys are called."""
+    for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
+        records = value if is_array(value) else []
+        if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
+            yield key, records
+
+
+def records_in(values: Any) -> list[Attempt]:
+    """Return the first ledger among state values, empty if there is none."""
+    return next(ledgers_in(values), ("", list[Attempt]()))[1]
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:

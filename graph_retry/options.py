@@ -20,8 +20,8 @@ from graph_retry.feedback import FeedbackStrategy, feedback
 from graph_retry.lessons import Lessons
 from graph_retry.params.jsonlike import is_array
 from graph_retry.records import Attempt, FailureKind, RepairLevel
-from graph_retry.review.decision import DECISION_TYPES, DecisionType
-from graph_retry.review.shown import Reviewer
+from graph_retry.review.decision import DECISION_TYPES, Decision, DecisionType, reject
+from graph_retry.review.shown import Review, Reviewer
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
@@ -57,6 +57,13 @@ class RetryOptions(TypedDict, total=False):
     feedback: A hook that tells the model what was wrong, on top of what `on_retry` hooks change:
         a strategy of `graph_retry.feedback.feedback`, or any hook (default None).
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person.
+    expires_after: Seconds after which a review is over (default None: it waits for ever). An answer
+        that comes later is not taken; `graph_retry.expiry.expire_reviews` ends those nobody
+        answers.
+    default_decision: What becomes of a review that is over: `reject(…)` (default), `approve()`,
+        `edit(…)` or `respond(…)`, by the author `system`.
+    notify: Called with each question, a `graph_retry.review.shown.Review`, a moment before the
+        thread is saved as waiting: the place to send a message. Its errors are logged.
     budget: What automation may spend before a reviewer is asked (default None: no limit).
     lessons: How this call learns from other steps, a `graph_retry.lessons.Lessons` (default None).
     on_attempt: Called once with each finished attempt's record.
@@ -79,6 +86,9 @@ class RetryOptions(TypedDict, total=False):
     classify: Callable[[Exception], FailureKind | None]
     feedback: FeedbackStrategy | Callable[..., Any]
     reviewer: Reviewer | Sequence[Reviewer]
+    expires_after: float
+    default_decision: Decision
+    notify: Callable[[Review], Any]
     budget: Budget
     lessons: Lessons
     on_attempt: Callable[[Attempt], Any]
@@ -106,6 +116,9 @@ class Settings(BaseModel):
     classify: Callable[[Exception], FailureKind | None] = lambda _: None
     feedback: Callable[..., Any] | None = None
     reviewer: tuple[InstanceOf[Runnable[Any, Any]] | Callable[..., Any], ...] = ()
+    expires_after: float | None = Field(default=None, gt=0)
+    default_decision: Decision = Field(default_factory=lambda: reject("nobody answered in time"))
+    notify: Callable[[Review], Any] | None = None
     budget: InstanceOf[Budget] | None = None
     lessons: InstanceOf[Lessons] | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
@@ -159,6 +172,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         raise ValueError(
             f"`{option}` is for `create_retry_node`: a function can only return or raise."
         )
+    if "default_decision" in options and "expires_after" not in options:
+        raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
     ending = "raise" if form == "function" else "end"
     try:
         return Settings.model_validate({"name": default_name, "on_cancel": ending, **options})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
+from graph_retry.deadline import now
 from graph_retry.engine.state import Loop, OpenReview, loop_of
 from graph_retry.ledger import params_at
 from graph_retry.params.codec import Encoded
@@ -75,5 +76,6 @@ def reopened(state: Mapping[str, Any]) -> Loop:
         "agent": None,
         "note": None,
         "problem": None,
+        "asked_at": now(),
     }
     return {**loop_of(state), "next": "review", "review": review}

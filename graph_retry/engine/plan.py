@@ -10,6 +10,7 @@ from graph_retry.callables import AttemptContext, LLMCall, OnRetry, ParamsT, bin
 from graph_retry.options import Settings
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.validate import Validator, build_validator
+from graph_retry.validate.issues import format_issues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +46,28 @@ def make_plan(
         raise ValueError(msg)
     if settings.relaxed is not None and output is None:
         raise ValueError("`relaxed` is a looser `output`: name the `output` it falls back from.")
+    validator = None if output is None else build_validator(output, strict=settings.strict)
+    _check_default(settings, validator)
     return Plan(
         llm_call=llm_call,
         arguments=bind_call(llm_call),
         codec=codec,
         hooks=_hooks(on_retry),
-        validator=None if output is None else build_validator(output, strict=settings.strict),
+        validator=validator,
         relaxed=None if settings.relaxed is None else build_validator(settings.relaxed),
         settings=settings,
     )
+
+
+def _check_default(settings: Settings, validator: Validator | None) -> None:
+    """Refuse an output by default that would not be accepted when nobody is there to see it."""
+    default = settings.default_decision
+    if default["type"] != "respond" or validator is None:
+        return
+    issues = validator.check(default.get("output")).issues
+    if issues:
+        what = "`default_decision` responds with an output that is not valid"
+        raise ValueError(f"{what}:\n{format_issues(issues)}")
 
 
 def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:

@@ -4,42 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cache
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
-from langgraph.config import get_config
-from langgraph.graph import StateGraph
+from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite, interrupt
-from typing_extensions import TypedDict
 
+from graph_retry.deadline import is_over, now
+from graph_retry.engine.asking import possible, question_of, require_checkpointer
 from graph_retry.engine.events import emit
 from graph_retry.engine.fork import fork_of, forked
+from graph_retry.engine.notice import notify
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.reviewers import ask_reviewers
 from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, call_namespace, loop_of
-from graph_retry.errors import InterventionRequired
-from graph_retry.flow import Ask, Flow
-from graph_retry.ledger import digest, params_at
+from graph_retry.flow import Flow
+from graph_retry.ledger import digest
 from graph_retry.params.codec import Encoded
-from graph_retry.params.patch import readable_diff
-from graph_retry.records import Attempt, Issue
+from graph_retry.records import Attempt
 from graph_retry.review.answer_schema import response_schema
-from graph_retry.review.decision import DecisionType
+from graph_retry.review.channels import channel_of
+from graph_retry.review.decision import Decision, reject
 from graph_retry.review.judge import judge
 from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Accepted, Question, Refused
-
-
-class _Nothing(TypedDict):
-    pass
-
-
-@cache
-def _probe() -> Any:
-    """Return a graph whose only use is to ask whether this run has a checkpointer."""
-    builder = StateGraph(_Nothing).add_node("probe", lambda state: state)
-    return builder.set_entry_point("probe").compile()
 
 
 def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
@@ -60,17 +47,24 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             if answer is None:
                 return _escalate(plan, loop, author, None, problem)
         else:
-            yield from _require_checkpointer(settings.name, attempts)
+            yield from require_checkpointer(settings.name, attempts)
             payload = {**build_payload(question), "checkpoint_ns": call_namespace()}
+            yield from notify(plan, payload, attempts)
             answer = interrupt(payload, response_schema=response_schema(question))
             fork = fork_of(answer, attempts)
-        at = loop
+        at, channel = loop, channel_of(answer) if author == "human" else "agent"
         if fork is not None:
             at, author, answer = forked(loop), "rewind", fork.answer
             question = question_of(plan, at, fork.attempts, fork.params)
             if fork.again:  # the attempt is taken back, so it does not count as used
                 question = replace(question, allowed=settings.allowed_decisions)
-        verdict = judge(answer, cast("Question", question))
+        question = cast("Question", question)
+        came_at: str | None = recorded and recorded.get("at")
+        if author == "human" and is_over(question.expires_at, came_at):
+            author, channel = "system", "system"
+            verdict: Accepted | Refused = _default(plan, question, attempts)
+        else:
+            verdict = judge(answer, question)
         if isinstance(verdict, Refused):
             if author.startswith("agent"):
                 return _escalate(plan, loop, author, answer, verdict.problem)
@@ -79,20 +73,46 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             again = _ask_again(loop, attempts[-1], verdict.problem)
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}
-        decision = verdict.decision
-        by = decision.get("by")
-        author = f"{author}:{by}" if by else author
-        emit("review_answered", settings.name, number, decision=decision["type"], author=author)
-        note = {
-            key: value for key, value in decision.items() if key not in ("params", "output")
-        } | {"author": author, "at": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        note = _note(verdict.decision, author, channel, question.review_id)
+        decided = verdict.decision["type"]
+        emit("review_answered", settings.name, number, decision=decided, author=note["author"])
         ledger: Any = [{"number": number, "decision": note}]
         if fork is not None:
             ledger = Overwrite(fork.kept(note))
-        update = _apply(plan, at, verdict, author, fork and fork.reason)
+        update = _apply(plan, at, verdict, note["author"], fork and fork.reason)
         return {ANSWER: None, keys["attempts"]: ledger, **update}
 
     return flow
+
+
+def _default(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Accepted:
+    """Decide a review whose time is over; where the default is not possible, the call is ended."""
+    default = plan.settings.default_decision
+    verdict = judge(default, replace(question, allowed=possible(plan, attempts)))
+    if isinstance(verdict, Accepted):
+        return verdict
+    return Accepted(reject(f"nobody answered in time, and by default: {verdict.problem}"))
+
+
+def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
+    """Write down who decided what, when and through what."""
+    said = {key: value for key, value in decision.items() if key not in ("params", "output")}
+    user = _user() if author == "human" else None
+    by = user or decision.get("by")
+    return {
+        "channel": channel,
+        **said,
+        **({"user": user} if user else {}),
+        "review_id": review_id,
+        "author": f"{author}:{by}" if by else author,
+        "at": now(),
+    }
+
+
+def _user() -> str | None:
+    """Return who a server has authenticated as the one that resumed this run."""
+    server = getattr(get_runtime(), "server_info", None)
+    return getattr(getattr(server, "user", None), "identity", None)
 
 
 def _escalate(
@@ -104,106 +124,6 @@ def _escalate(
     if plan.settings.review:
         return {LOOP: noted}
     return {LOOP: {**noted, "next": "end"}, plan.settings.keys["status"]: "exhausted"}
-
-
-def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:
-    """Make the open question from state."""
-    record, review = attempts[-1], loop["review"]
-    if review is None or record["failure"] is None:
-        msg = f"`{plan.settings.name}` reached `review` without a failed attempt; state was edited."
-        raise ValueError(msg)
-    earlier = params_at(attempts[:-1])
-    suggested = review["suggested"] and _known_fields(plan, review["suggested"])
-    params = Encoded(_known_fields(plan, params.view), params.types)
-    before, after = (
-        (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
-    )
-    raw = record["raw"] or {}
-    return Question(
-        name=plan.settings.name,
-        attempt=record["number"],
-        review_id=review["review_id"],
-        failure=record["failure"],
-        params=params.view,
-        types=params.types,
-        codec=plan.codec,
-        suggested=suggested,
-        suggested_types=review["suggested_types"],
-        issues=record["issues"],
-        repairs=record["repairs"],
-        lossless=record["lossless"],
-        raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
-        diff=readable_diff(before, after) if before is not None else [],
-        note=_note(review),
-        problem=review["problem"],
-        allowed=_allowed(plan, attempts),
-        locked=plan.settings.locked,
-        output_schema=plan.validator.schema if plan.validator else None,
-        check_output=lambda value: _output_issues(plan, value),
-        seen_decisions=tuple(
-            str(attempt["decision"]["decision_id"])
-            for attempt in attempts
-            if attempt["decision"] and "decision_id" in attempt["decision"]
-        ),
-    )
-
-
-def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the params type no longer has: nobody could edit it away."""
-    fields = plan.codec.fields
-    if fields is None:
-        return view
-    return {name: value for name, value in view.items() if name in fields}
-
-
-def _require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
-    """Refuse to ask where the pause could not be saved."""
-    try:
-        yield Ask(_probe(), "get_state", (get_config(),))
-    except ValueError as error:
-        if "checkpointer" not in str(error):
-            raise
-        _intervene(name, attempts)
-
-
-def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
-    failure = attempts[-1]["failure"]
-    why = failure["message"] if failure else "no reason recorded"
-    msg = (
-        f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
-        "checkpointer to pause on: compile the graph with one, e.g. "
-        "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`."
-    )
-    raise InterventionRequired(msg, attempts) from None
-
-
-def _allowed(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:
-    budget = plan.settings.budget
-    over = budget is not None and budget.rounds_are_over(attempts)
-    if attempts[-1]["number"] < plan.settings.max_attempts and not over:
-        return plan.settings.allowed_decisions
-    last: tuple[DecisionType, ...] = ("respond", "reject")
-    return tuple(kind for kind in last if kind in plan.settings.allowed_decisions) or ("reject",)
-
-
-def _note(review: OpenReview) -> str | None:
-    """Tell a person why automation stopped and what an agent would have done."""
-    notes = [review["note"]]
-    if review["suggested_by"]:
-        notes.append(f"the suggestion is by {review['suggested_by']}")
-    agent = review["agent"]
-    if agent and agent["problem"]:
-        proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"
-        notes.append(f"{agent['by']}{proposed}: {agent['problem']}")
-    return "; ".join(note for note in notes if note) or None
-
-
-def _output_issues(plan: Plan[Any], value: Any) -> list[Issue]:
-    return [] if plan.validator is None else plan.validator.check(value).issues
-
-
-def _as_text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:

@@ -9,6 +9,7 @@ from langgraph.errors import GraphBubbleUp
 
 from graph_retry.callables import name_of
 from graph_retry.engine.plan import Plan
+from graph_retry.engine.state import current_thread
 from graph_retry.flow import Ask, AsyncUnderSyncError, Durable, Flow, Run
 from graph_retry.records import Attempt
 from graph_retry.review.payload import build_payload
@@ -23,7 +24,7 @@ def ask_reviewers(
 
     One that fails is passed over, and the last such problem returned: a person must still be asked.
     """
-    review = Review(**parts_of(build_payload(question), attempts))
+    review = Review(**parts_of(build_payload(question), attempts, current_thread()))
     author, problem = "agent", None
     for reviewer in plan.settings.reviewer:
         name = f"agent:{_name(reviewer)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from graph_retry.deadline import after, now
 from graph_retry.engine.events import emit
 from graph_retry.engine.finish import finished
 from graph_retry.engine.hooks import Proposal, propose
@@ -54,7 +55,7 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         if settled is not None:
             return learned | settled
         if verdict == "ask":
-            review = _open_review(record, proposal, stop)
+            review = _open_review(settings, record, proposal, stop)
             emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
             return learned | {LOOP: {**loop, "next": "review", "review": review}}
         return learned | {LOOP: {**loop, "next": "end"}, keys["status"]: "exhausted"}
@@ -92,7 +93,10 @@ def _stop(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None
     return None
 
 
-def _open_review(record: Attempt, proposal: Proposal | None, note: str | None) -> OpenReview:
+def _open_review(
+    settings: Settings, record: Attempt, proposal: Proposal | None, note: str | None
+) -> OpenReview:
+    asked_at = now()
     return {
         "review_id": digest(record["idempotency_key"], 1),
         "round": 1,
@@ -102,4 +106,6 @@ def _open_review(record: Attempt, proposal: Proposal | None, note: str | None) -
         "agent": None,
         "note": note,
         "problem": None,
+        "asked_at": asked_at,
+        "expires_at": after(asked_at, settings.expires_after),
     }

@@ -19,7 +19,7 @@ class OpenReview(TypedDict):
 
     `agent` is what the automatic reviewers said: `by`, `decision`, and the `problem` with it.
     `round` counts the questions asked about one attempt; `problem` says why the last answer to it
-    was not taken; `note` why automation stopped.
+    was not taken; `note` why automation stopped. `asked_at` and `expires_at` are ISO 8601 in UTC.
     """
 
     review_id: str
@@ -30,6 +30,8 @@ class OpenReview(TypedDict):
     agent: dict[str, Any] | None
     note: str | None
     problem: str | None
+    asked_at: NotRequired[str]
+    expires_at: NotRequired[str | None]
 
 
 class Loop(TypedDict):
@@ -73,6 +75,12 @@ def call_namespace() -> str:
     """Return the checkpoint namespace of the call whose step is running."""
     here = get_config().get("configurable", {}).get("checkpoint_ns", "")
     return str(here).rpartition("|")[0]
+
+
+def current_thread() -> str | None:
+    """Return the id of the thread whose step is running, where there is one."""
+    found = get_config().get("configurable", {}).get("thread_id")
+    return None if found is None else str(found)
 
 
 def schemas(

@@ -54,6 +54,7 @@ def _branch(question: Question, kind: DecisionType) -> dict[str, Any]:
             "review_id": {"const": question.review_id},
             "decision_id": {"type": "string"},
             "by": {"type": "string"},
+            "channel": {"type": "string"},
         },
         "required": ["type", *data],
         "additionalProperties": False,

@@ -15,7 +15,8 @@ class Decision(TypedDict):
 
     `params` (edit) is partial: it is merged onto what was shown. `message` (reject) is the reason.
     `output` (respond) is validated like the model's. `attempt` and `review_id` bind the decision
-    to one question; `decision_id` makes a repeated delivery recognisable; `by` names the author.
+    to one question; `decision_id` makes a repeated delivery recognisable; `by` names the author and
+    `channel` what it came through (default: told by the answer's shape).
     """
 
     type: DecisionType
@@ -26,6 +27,7 @@ class Decision(TypedDict):
     review_id: NotRequired[str]
     decision_id: NotRequired[str]
     by: NotRequired[str]
+    channel: NotRequired[str]
 
 
 def approve() -> Decision:

@@ -26,6 +26,8 @@ def describe(question: Question) -> str:
         parts.insert(0, f"Your answer was not applied: {cut(question.problem, 600)}")
     if question.note:
         parts.append(cut(question.note, 300))
+    if question.expires_at:
+        parts.append(f"Answer before {question.expires_at}.")
     if question.issues:
         parts.append(f"Issues:\n{_quote(cut(format_issues(question.issues), 600))}")
     if question.diff:

@@ -25,7 +25,7 @@ _KINDS: dict[str | None, DecisionType] = {w: kind for kind, words in _WORDS.item
 _PARAMS = ("params", "revised_params", "revisedParams")
 _FORMS = ("edited_action", "args")
 _DATA: dict[DecisionType, tuple[str, ...]] = {"reject": ("args",), "respond": ("output",)}
-_BINDING = ("attempt", "review_id", "decision_id", "by")
+_BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 _COMMON = ("type", "action", *_BINDING, "message", "reason")
 # Clients add these for themselves; they decide nothing and are passed over.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
@@ -39,9 +39,9 @@ _HOW = (
 class Answer(NamedTuple):
     """What an answer says, before it is held against the question.
 
-    `told` is what it tells of itself: `attempt`, `review_id`, `decision_id`, `by`. `data` are
-    params (of an edit, or repeated by an approval) or the output. `echoes` are the titles the
-    client repeats. `from_form` tells that text boxes were in between.
+    `told` is what it tells of itself: `attempt`, `review_id`, `decision_id`, `by`, `channel`.
+    `data` are params (of an edit, or repeated by an approval) or the output. `echoes` are the
+    titles the client repeats. `from_form` tells that text boxes were in between.
     """
 
     type: DecisionType

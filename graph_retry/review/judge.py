@@ -57,7 +57,7 @@ def judge(answer: Any, question: Question) -> Accepted | Refused:
 def _bound(said: Answer, question: Question) -> dict[str, Any]:
     """Return what an answer tells of itself; it must be for this question, and new."""
     told = dict(said.told)
-    for key in ("decision_id", "by"):
+    for key in ("decision_id", "by", "channel"):
         if not isinstance(told.get(key, ""), str) or len(told.get(key, "")) > 200:
             what = f"`{key}` must be text of up to 200 characters"
             raise UnusableAnswerError(f"{what}, not {literal(told[key], 80)}.")

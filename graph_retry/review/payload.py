@@ -55,6 +55,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         "note": question.note and cut(question.note, MAX_ERROR),
         "problem": question.problem and cut(question.problem, MAX_RAW),
         "review_id": question.review_id,
+        "asked_at": question.asked_at,
         "expires_at": question.expires_at,
         "action_requests": [
             {

@@ -37,6 +37,7 @@ class Question:
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     note: str | None = None
     problem: str | None = None
+    asked_at: str | None = None
     expires_at: str | None = None
     allowed: tuple[DecisionType, ...] = DECISION_TYPES
     locked: tuple[str, ...] = ()

@@ -16,10 +16,12 @@ from graph_retry.review.decision import Decision
 class Review:
     """One open question: what failed, with which params, and what is proposed.
 
-    `value` is the whole payload, of which the other fields are parts. `history` is the ledger so
-    far; it is empty where the call's own state is out of reach (on a server).
+    `value` is the whole payload, of which the other fields are parts. `asked_at` and `expires_at`
+    are ISO 8601 in UTC, the latter None where nothing expires. `history` is the ledger so far; it
+    is empty where the call's own state is out of reach (on a server).
     """
 
+    thread_id: str | None
     review_id: str
     function_name: str
     attempt: int
@@ -31,6 +33,8 @@ class Review:
     suggested_params: dict[str, Any] | None
     diff: list[dict[str, Any]]
     problem: str | None
+    asked_at: str | None
+    expires_at: str | None
     value: dict[str, Any] = field(repr=False)
     history: list[Attempt] = field(repr=False)
 
@@ -42,11 +46,16 @@ Reviewer = (
 """Decides about a review, or returns None to leave it to the next reviewer or a person."""
 
 
-def parts_of(value: dict[str, Any], history: list[Attempt]) -> dict[str, Any]:
+def parts_of(
+    value: dict[str, Any], history: list[Attempt], thread_id: str | None
+) -> dict[str, Any]:
     """Return the fields of a `Review` from its payload."""
     same = ("review_id", "function_name", "error", "failure", "issues", "raw_output", "params")
     return {
         **{name: value[name] for name in (*same, "diff", "problem")},
+        "thread_id": thread_id,
+        "asked_at": value.get("asked_at"),
+        "expires_at": value.get("expires_at"),
         "attempt": value["attempt_count"],
         "suggested_params": value["suggested_params"],
         "value": value,

@@ -35,6 +35,7 @@ KEYS = {
     "note",
     "problem",
     "review_id",
+    "asked_at",
     "expires_at",
     "action_requests",
     "review_configs",

@@ -1,0 +1,38 @@
+"""When a review is over: plain functions of ISO 8601 times in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EXPIRE = "expire"
+"""The type of an answer that decides nothing: it lets a review notice that its time is over."""
+
+
+def now() -> str:
+    """Return the present moment, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def after(moment: str, seconds: float | None) -> str | None:
+    """Return the moment some seconds later, None for no limit.
+
+    Example:
+        >>> after("2027-03-03T12:00:00.000+00:00", 90)
+        '2027-03-03T12:01:30.000+00:00'
+    """
+    if seconds is None:
+        return None
+    later = datetime.fromisoformat(moment) + timedelta(seconds=seconds)
+    return later.isoformat(timespec="milliseconds")
+
+
+def is_over(expires_at: str | None, at: str | None = None) -> bool:
+    """Tell whether a review's time was over at a moment (default: now).
+
+    Example:
+        >>> is_over("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")
+        True
+    """
+    if expires_at is None:
+        return False
+    return datetime.fromisoformat(at or now()) >= datetime.fromisoformat(expires_at)

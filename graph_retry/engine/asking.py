@@ -1,0 +1,138 @@
+"""Make the open question from state, and make sure that it can be asked."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NoReturn
+
+from langgraph.config import get_config
+from langgraph.graph import StateGraph
+from typing_extensions import TypedDict
+
+from graph_retry.engine.plan import Plan
+from graph_retry.engine.state import Loop, OpenReview
+from graph_retry.errors import InterventionRequired
+from graph_retry.flow import Ask, Flow
+from graph_retry.ledger import params_at
+from graph_retry.params.codec import Encoded
+from graph_retry.params.patch import readable_diff
+from graph_retry.records import Attempt, Issue
+from graph_retry.review.decision import DECISION_TYPES, DecisionType
+from graph_retry.review.question import Question
+
+
+def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:
+    """Make the open question from state."""
+    record, review = attempts[-1], loop["review"]
+    if review is None or record["failure"] is None:
+        msg = f"`{plan.settings.name}` reached `review` without a failed attempt; state was edited."
+        raise ValueError(msg)
+    earlier = params_at(attempts[:-1])
+    suggested = review["suggested"] and _known_fields(plan, review["suggested"])
+    params = Encoded(_known_fields(plan, params.view), params.types)
+    before, after = (
+        (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
+    )
+    raw = record["raw"] or {}
+    return Question(
+        name=plan.settings.name,
+        attempt=record["number"],
+        review_id=review["review_id"],
+        failure=record["failure"],
+        params=params.view,
+        types=params.types,
+        codec=plan.codec,
+        suggested=suggested,
+        suggested_types=review["suggested_types"],
+        issues=record["issues"],
+        repairs=record["repairs"],
+        lossless=record["lossless"],
+        raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
+        diff=readable_diff(before, after) if before is not None else [],
+        note=_note(review),
+        problem=review["problem"],
+        asked_at=review.get("asked_at"),
+        expires_at=review.get("expires_at"),
+        allowed=_allowed(plan, attempts),
+        locked=plan.settings.locked,
+        output_schema=plan.validator.schema if plan.validator else None,
+        check_output=lambda value: _output_issues(plan, value),
+        seen_decisions=tuple(
+            str(attempt["decision"]["decision_id"])
+            for attempt in attempts
+            if attempt["decision"] and "decision_id" in attempt["decision"]
+        ),
+    )
+
+
+def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the params type no longer has: nobody could edit it away."""
+    fields = plan.codec.fields
+    if fields is None:
+        return view
+    return {name: value for name, value in view.items() if name in fields}
+
+
+def require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
+    """Refuse to ask where the pause could not be saved."""
+    try:
+        yield Ask(_probe(), "get_state", (get_config(),))
+    except ValueError as error:
+        if "checkpointer" not in str(error):
+            raise
+        _intervene(name, attempts)
+
+
+def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
+    failure = attempts[-1]["failure"]
+    why = failure["message"] if failure else "no reason recorded"
+    msg = (
+        f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
+        "checkpointer to pause on: compile the graph with one, e.g. "
+        "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`."
+    )
+    raise InterventionRequired(msg, attempts) from None
+
+
+def possible(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+    """Return what can be decided at all: another attempt only while there is one left."""
+    budget = plan.settings.budget
+    over = budget is not None and budget.rounds_are_over(attempts)
+    left = attempts[-1]["number"] < plan.settings.max_attempts and not over
+    return DECISION_TYPES if left else ("respond", "reject")
+
+
+def _allowed(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+    can = possible(plan, attempts)
+    return tuple(kind for kind in can if kind in plan.settings.allowed_decisions) or ("reject",)
+
+
+def _note(review: OpenReview) -> str | None:
+    """Tell a person why automation stopped and what an agent would have done."""
+    notes = [review["note"]]
+    if review["suggested_by"]:
+        notes.append(f"the suggestion is by {review['suggested_by']}")
+    agent = review["agent"]
+    if agent and agent["problem"]:
+        proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"
+        notes.append(f"{agent['by']}{proposed}: {agent['problem']}")
+    return "; ".join(note for note in notes if note) or None
+
+
+def _output_issues(plan: Plan[Any], value: Any) -> list[Issue]:
+    return [] if plan.validator is None else plan.validator.check(value).issues
+
+
+def _as_text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+class _Nothing(TypedDict):
+    pass
+
+
+@cache
+def _probe() -> Any:
+    """Return a graph whose only use is to ask whether this run has a checkpointer."""
+    builder = StateGraph(_Nothing).add_node("probe", lambda state: state)
+    return builder.set_entry_point("probe").compile()

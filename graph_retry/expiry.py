@@ -1,0 +1,84 @@
+"""End the reviews that nobody answered in time: call this from a cron, a timer or a sweeper."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from graph_retry.answering import PendingReview, resuming
+from graph_retry.deadline import EXPIRE, is_over
+from graph_retry.errors import StaleDecision
+from graph_retry.flow import Flow, Run, adrive, drive
+from graph_retry.history import is_local
+from graph_retry.inbox import find_all
+
+
+def expire_reviews(source: Any) -> list[PendingReview]:
+    """Apply the default decision to every review whose time is over, and run its thread on.
+
+    A review is ended once, however many sweeps run at the same time; one that somebody answers
+    meanwhile is left to them. On a server the runs are started and not waited for.
+
+    Args:
+        source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
+
+    Returns:
+        The reviews that were ended.
+
+    Raises:
+        ExceptionGroup: If threads could not be run on, after all the others were.
+
+    Example:
+        >>> from graph_retry import respond, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(
+        ...         lambda given: given, prompt, output=int,
+        ...         expires_after=0.001, default_decision=respond(0),
+        ...     )
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> [review.thread_id for review in expire_reviews(count)]
+        ['1']
+        >>> count.get_state(config).values
+        0
+    """
+    return drive(_expire(source))
+
+
+async def aexpire_reviews(source: Any) -> list[PendingReview]:
+    """Do what `expire_reviews` does, from async code."""
+    return await adrive(_expire(source))
+
+
+def _expire(source: Any) -> Flow[list[PendingReview]]:
+    ended: list[PendingReview] = []
+    errors: list[Exception] = []
+    reviews: list[PendingReview] = yield from find_all(source)
+    for review in reviews:
+        if not is_over(review.expires_at):
+            continue
+        try:
+            yield from _end(source, review)
+        except (StaleDecision, TimeoutError):  # somebody else ends or answers it
+            continue
+        except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
+            errors.append(error)
+        else:
+            ended.append(review)
+    if errors:
+        raise ExceptionGroup(f"{len(errors)} expired thread(s) could not be run on", errors)
+    return ended
+
+
+def _end(source: Any, review: PendingReview) -> Flow[Any]:
+    answer = {"type": EXPIRE, "review_id": review.review_id}
+    if review.graph is None or is_local(review.graph):
+        answers = {review.review_id: answer}
+        return (yield from resuming(review.graph, review.config, None, answers, None, 0.0))
+    # A sweeper that runs on the server must not wait for a run that may wait for its worker.
+    create = partial(source.runs.create, review.thread_id, review.graph.assistant_id)
+    resume = {"resume": {review.interrupt_id: answer}}
+    return (yield Run(partial(create, command=resume, multitask_strategy="reject")))

@@ -1,0 +1,123 @@
+"""Find the reviews a thread waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.pregel import Pregel
+from langgraph.types import StateSnapshot
+
+from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
+from graph_retry.flow import Ask, Flow
+from graph_retry.history import read_thread
+from graph_retry.ledger import records_in
+from graph_retry.params.jsonlike import is_object
+from graph_retry.review.payload import INTERVENTION
+from graph_retry.review.shown import Review, parts_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(Review):
+    """A review and where it waits.
+
+    `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
+    own state is, if an answer can be written there.
+    """
+
+    interrupt_id: str
+    graph: Any = field(repr=False)
+    config: RunnableConfig = field(repr=False)
+    call_config: RunnableConfig | None = field(default=None, repr=False)
+
+
+WaitingT = TypeVar("WaitingT", bound=Waiting)
+
+
+def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+    """Read a thread's state and return its open reviews."""
+    snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
+    calls = dict(_calls(snapshot)) if isinstance(graph, Pregel) else {}
+    reviews: list[WaitingT] = []
+    for question in snapshot.interrupts:
+        value = intervention(question.value)
+        if value is None:
+            continue
+        call = calls.get(question.id)
+        values = call.values if call else (yield from _saved_call(graph, config, value))
+        # LangGraph shows a question until its node has ended: an answered one while its answer
+        # is applied, too, and after a crash on the way.
+        if values is None or is_open(values, value["review_id"]):
+            review = kind(
+                interrupt_id=question.id,
+                graph=graph,
+                config=config,
+                call_config=None if call is None else call.config,
+                **parts_of(value, records_in(values), thread_of(config)),
+            )
+            reviews.append(review)
+    return reviews
+
+
+def intervention(value: Any) -> dict[str, Any] | None:
+    """Return an interrupt's value if it is a question of ours."""
+    found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return found if found.get("type") == INTERVENTION else None
+
+
+def is_open(values: Mapping[str, Any], review_id: str) -> bool:
+    """Tell by a call's own state whether it still waits for this review's answer."""
+    asked: OpenReview | None = loop_of(values)["review"]
+    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
+
+
+def thread_of(config: RunnableConfig) -> str | None:
+    """Return the thread id in a config."""
+    found = config.get("configurable", {}).get("thread_id")
+    return None if found is None else str(found)
+
+
+def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
+    """Walk down to the node-form calls, whose state a decision can be written to."""
+    for task in snapshot.tasks:
+        inner = task.state if isinstance(task.state, StateSnapshot) else snapshot
+        if isinstance(inner.values, dict) and LOOP in inner.values:
+            for question in task.interrupts:
+                yield question.id, inner
+        elif inner is not snapshot:
+            yield from _calls(inner)
+
+
+def _saved_call(
+    graph: Any, config: RunnableConfig, value: dict[str, Any]
+) -> Flow[dict[str, Any] | None]:
+    """Read a function-form call's state, which the graph itself does not show."""
+    local = isinstance(graph, Pregel) and isinstance(graph.checkpointer, BaseCheckpointSaver)
+    if not local:
+        return None
+    place = {"thread_id": thread_of(config), "checkpoint_ns": value["checkpoint_ns"]}
+    saved: CheckpointTuple | None = yield Ask(
+        graph.checkpointer, "get_tuple", ({"configurable": place},)
+    )
+    return None if saved is None else saved.checkpoint["channel_values"]
+
+
+def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
+    """Say who answered a review and when, as far as the thread tells; None is the last one."""
+    found: list[tuple[str, str, str]] = []
+    saved = yield from read_thread(graph, config)
+    for values in saved.calls() if saved else ():
+        written: Any = values.get(ANSWER)
+        if is_object(written):
+            value: Any = written["value"] if is_object(written["value"]) else {}
+            by = f"human:{value['by']}" if "by" in value else "human"
+            found.append((written.get("at") or "", by, value.get("review_id", "")))
+        notes = [attempt["decision"] for attempt in records_in(values)]
+        found += [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]
+    for at, author, answered in sorted(found, reverse=True):
+        if review_id in (None, answered):
+            return f"{author} answered it at {at}"
+    return "it was answered already, or never asked here"
