@@ -51,17 +51,20 @@ class Answers:
         Raises:
             Stop: If nothing waits.
         """
-        reviews = self.place.reviews(self.thread_id)
-        calls = {_call(each) for each in reviews if review_id in (None, each.review_id)}
-        if not calls:
+        found = self.place.reviews(self.thread_id)
+        reviews = [each for each in found if review_id in (None, each.review_id)]
+        calls = {_call(each) for each in reviews}
+        if not reviews:
             raise self._nothing()
-        code = ExitCode.DONE
-        while reviews := [each for each in reviews if review_id is None or _call(each) in calls]:
+        code, answered = ExitCode.DONE, set[str]()
+        while reviews:
             if code is not ExitCode.ASKED_AGAIN:
                 show_review(self.screen, reviews[0])
                 self.screen.say(ways(reviews[0].value["review_configs"][0]["allowed_decisions"]))
             code = self._answer(reviews[0], self._typed(reviews[0]))
-            reviews = self.place.reviews(self.thread_id)
+            answered.add(reviews[0].review_id)  # a server shows some for ever
+            found = [r for r in self.place.reviews(self.thread_id) if r.review_id not in answered]
+            reviews = [each for each in found if review_id is None or _call(each) in calls]
         return code
 
     def _typed(self, review: PendingReview) -> Decision:
@@ -80,9 +83,10 @@ class Answers:
         except CallCancelled:
             if decision["type"] != "reject":  # then another call of this graph was cancelled
                 raise
-        reviews = self.place.reviews(self.thread_id)
+        found = self.place.reviews(self.thread_id)
+        reviews = [each for each in found if each.review_id != review.review_id]
         again = next((each for each in reviews if _call(each) == _call(review)), None)
-        if again and again.attempt == review.attempt and again.problem:
+        if again and again.attempt == review.attempt:
             self.screen.say(f"Not applied: {again.problem}", "bad")
             return ExitCode.ASKED_AGAIN
         if again:
