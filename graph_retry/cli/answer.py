@@ -56,13 +56,14 @@ class Answers:
         calls = {_call(each) for each in reviews}
         if not reviews:
             raise self._nothing()
-        code, answered = ExitCode.DONE, set[str]()
+        code, answered, shown = ExitCode.DONE, set[str](), ("", 0)
         while reviews:
-            if code is not ExitCode.ASKED_AGAIN:
-                show_review(self.screen, reviews[0])
-                self.screen.say(ways(reviews[0].value["review_configs"][0]["allowed_decisions"]))
-            code = self._answer(reviews[0], self._typed(reviews[0]))
-            answered.add(reviews[0].review_id)  # a server shows some for ever
+            review = reviews[0]
+            if shown != (shown := (_call(review), review.attempt)):
+                show_review(self.screen, review)
+                self.screen.say(ways(review.value["review_configs"][0]["allowed_decisions"]))
+            code = self._answer(review, self._typed(review))
+            answered.add(review.review_id)  # a server shows some for ever
             found = [r for r in self.place.reviews(self.thread_id) if r.review_id not in answered]
             reviews = [each for each in found if review_id is None or _call(each) in calls]
         return code

@@ -13,7 +13,10 @@ _BAR = 30
 
 def show_figures(screen: Screen, figures: Summary) -> None:
     """Show what `summarize` found."""
-    latency = ", ".join(f"{name} {_number(each)}" for name, each in figures["latency_s"].items())
+    latency = ", ".join(
+        f"{name} {'unknown' if each is None else format(each, '.3f')}"
+        for name, each in figures["latency_s"].items()
+    )
     tokens = ", ".join(
         f"{name.removesuffix('_tokens')} {_number(each)}"
         for name, each in figures["tokens"].items()
@@ -53,4 +56,10 @@ def _bars(counts: Mapping[str, int], *, drawn: bool) -> Rows:
 
 
 def _number(value: Any) -> str:
-    return "unknown" if value is None else f"{value:,.4g}" if value < 1_000 else f"{value:,.0f}"
+    return (
+        "unknown"
+        if value is None
+        else f"{value:,.4g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+    )

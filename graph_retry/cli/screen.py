@@ -66,9 +66,11 @@ class Screen:
 
 
 def _table(columns: Sequence[str], rows: Rows) -> Table:
-    table = Table(*columns, box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*(Text(printable(cell), overflow="fold") for cell in row))
     return table
 
 

@@ -11,10 +11,10 @@ from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
 from graph_retry.forms.excerpt import excerpt
 from graph_retry.ledger import Ledger
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, Failure, Issue
 
 INBOX = ("thread", "function", "attempt", "age", "expires", "error")
-_ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "cost")
+_ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "seconds")
 _IN_JSON = (
     *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
     *("failure", "issues", "raw_output", "params", "suggested_params", "problem"),
@@ -28,7 +28,7 @@ def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
         (
             *(review.thread_id or "", review.function_name, str(review.attempt)),
             *(_since(review.asked_at), _until(review.expires_at)),
-            excerpt(" ".join(review.error.split()), 200),
+            _brief(review.failure, review.issues),
         )
         for review in reviews
     ]
@@ -84,7 +84,8 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
             _changes(ledger, attempt["number"]),
             _outcome(attempt),
             _decision(attempt),
-            _cost(attempt),
+            _tokens(attempt),
+            f"{attempt['duration_s']:.1f}",
         )
         for attempt in ledger.attempts
     ]
@@ -93,7 +94,7 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
 
 def _changes(ledger: Ledger, number: int) -> str:
     if number == ledger.attempts[0]["number"]:
-        return "(the first params)"
+        return "(first)"
     return "\n".join(
         f"{each['path']}: {_text(each['before'], 100)} → {_text(each['after'], 100)}"
         for each in ledger.params_diff(number)
@@ -102,13 +103,15 @@ def _changes(ledger: Ledger, number: int) -> str:
 
 def _outcome(attempt: Attempt) -> str:
     failure = attempt["failure"]
+    ended = _brief(failure, attempt["issues"]) if failure else attempt["status"]
     repairs = ", ".join(dict.fromkeys(repair["kind"] for repair in attempt["repairs"]))
-    repaired = f" (repaired: {repairs})" if repairs else ""
-    if failure is None:
-        return attempt["status"] + repaired
-    wrong = ", ".join(issue["path"] or "the whole output" for issue in attempt["issues"])
-    told = wrong if failure["kind"] == "invalid_schema" else excerpt(failure["message"], 200)
-    return f"{failure['type']}: {told}{repaired}"
+    return f"{ended} (repaired: {repairs})" if repairs else ended
+
+
+def _brief(failure: Failure, issues: Sequence[Issue]) -> str:
+    wrong = ", ".join(issue["path"] or "the whole output" for issue in issues)
+    told = wrong if failure["kind"] == "invalid_schema" else " ".join(failure["message"].split())
+    return f"{failure['type']}: {excerpt(told, 200)}"
 
 
 def _decision(attempt: Attempt) -> str:
@@ -119,10 +122,9 @@ def _decision(attempt: Attempt) -> str:
     return f"{decision['type']} by {decision.get('by') or decision['author']}{channel}"
 
 
-def _cost(attempt: Attempt) -> str:
-    tokens = (attempt["usage"] or {}).get("total_tokens")
-    told = [] if tokens is None else [f"{tokens:,} tokens"]
-    return ", ".join([*told, f"{attempt['duration_s']:.1f} s"])
+def _tokens(attempt: Attempt) -> str:
+    total = (attempt["usage"] or {}).get("total_tokens")
+    return "" if total is None else f"{total:,}"
 
 
 def _since(moment: str | None) -> str:
