@@ -12,6 +12,6 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.stderr.write("graph-retry needs its extra `cli`: pip install 'graph-retry[cli]'\n")
+        sys.stderr.write("graph-retry: the command needs the extra `cli`: graph-retry[cli]\n")
         sys.exit(2)
     app(prog_name="graph-retry")

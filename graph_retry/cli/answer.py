@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from langgraph.pregel.remote import RemoteException
+
 from graph_retry.answering import PendingReview
 from graph_retry.cli.decide import UnreadableError, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
@@ -33,12 +35,9 @@ class Answers:
             Stop: If nothing waits, or more than one review and none is named.
             StaleDecision: If the named review waits no longer.
         """
-        reviews = self.place.reviews(self.thread_id)
-        if review_id is not None:
-            named = [review for review in reviews if review.review_id == review_id]
-            if not named:  # the refusal says who answered it
-                self._send(review_id, decide({}))
-            reviews = named
+        reviews = self._open(review_id)
+        if review_id is not None and not reviews:
+            self._send(review_id, decide({}))  # the refusal says who answered it
         if len(reviews) > 1:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if not reviews:
@@ -51,11 +50,10 @@ class Answers:
         Raises:
             Stop: If nothing waits.
         """
-        found = self.place.reviews(self.thread_id)
-        reviews = [each for each in found if review_id in (None, each.review_id)]
-        calls = {_call(each) for each in reviews}
+        reviews = self._open(review_id)
         if not reviews:
             raise self._nothing()
+        calls = {_call(each) for each in reviews}
         code, answered, shown = ExitCode.DONE, set[str](), ("", 0)
         while reviews:
             review = reviews[0]
@@ -64,9 +62,13 @@ class Answers:
                 self.screen.say(ways(review.value["review_configs"][0]["allowed_decisions"]))
             code = self._answer(review, self._typed(review))
             answered.add(review.review_id)  # a server shows some for ever
-            found = [r for r in self.place.reviews(self.thread_id) if r.review_id not in answered]
+            found = [each for each in self._open() if each.review_id not in answered]
             reviews = [each for each in found if review_id is None or _call(each) in calls]
         return code
+
+    def _open(self, review_id: str | None = None) -> list[PendingReview]:
+        found = self.place.reviews(self.thread_id)
+        return [each for each in found if review_id in (None, each.review_id)]
 
     def _typed(self, review: PendingReview) -> Decision:
         while True:
@@ -81,11 +83,11 @@ class Answers:
         result: Any = None
         try:
             result = self._send(review.review_id, decision)
-        except CallCancelled:
-            if decision["type"] != "reject":  # then another call of this graph was cancelled
+        except (CallCancelled, RemoteException) as error:
+            # A graph may let a rejected call's error through; a server tells its name only.
+            if decision["type"] != "reject" or CallCancelled.__name__ not in repr(error):
                 raise
-        found = self.place.reviews(self.thread_id)
-        reviews = [each for each in found if each.review_id != review.review_id]
+        reviews = [each for each in self._open() if each.review_id != review.review_id]
         again = next((each for each in reviews if _call(each) == _call(review)), None)
         if again and again.attempt == review.attempt:
             self.screen.say(f"Not applied: {again.problem}", "bad")

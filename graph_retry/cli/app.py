@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from langgraph.errors import GraphBubbleUp
 
+from graph_retry.answering import PendingReview
 from graph_retry.cli.answer import Answers
 from graph_retry.cli.decide import from_options
 from graph_retry.cli.exits import ExitCode, Stop, optional
@@ -31,21 +32,27 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+_URL = typer.Option(metavar="URL", envvar="GRAPH_RETRY_URL", help="Look on a LangGraph server.")
+_DB = typer.Option(metavar="FILE|DSN", envvar="GRAPH_RETRY_DB", help="Or in SQLite or PostgreSQL.")
+_GRAPH_HELP = "With --db: module:variable or path/to/file.py:variable. Only `answer` needs it."
+_GRAPH = typer.Option(metavar="GRAPH", envvar="GRAPH_RETRY_GRAPH", help=_GRAPH_HELP)
+_BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (default: you).")
+_SET = typer.Option("--set", metavar="FIELD=VALUE", help="Call again with a field changed.")
+
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
-_URL = typer.Option(metavar="URL", envvar="GRAPH_RETRY_URL", help="Look on this LangGraph server.")
-_DB = typer.Option(
-    metavar="FILE|DSN",
-    envvar="GRAPH_RETRY_DB",
-    help="Or in this SQLite file or PostgreSQL database.",
-)
-_GRAPH = typer.Option(
-    metavar="MODULE:VARIABLE",
-    envvar="GRAPH_RETRY_GRAPH",
-    help="With --db: the graph, also as path/to/file.py:variable. Only `answer` needs it.",
-)
 Url = Annotated[str | None, _URL]
 Db = Annotated[str | None, _DB]
 Graph = Annotated[str | None, _GRAPH]
+Json = Annotated[bool, typer.Option("--json", help="Write a JSON object a line.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")]
+Every = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="Between two looks.")]
+Approve = Annotated[bool, typer.Option("--approve", help="Call again with the params as shown.")]
+Set = Annotated[list[str] | None, _SET]
+Reject = Annotated[str | None, typer.Option(metavar="REASON", help="Stop here (`-`: from stdin).")]
+Respond = Annotated[str | None, typer.Option(metavar="FILE", help="Take this output (`-`: stdin).")]
+ReviewId = Annotated[str | None, typer.Option(metavar="ID", help="Which one, where several wait.")]
+By = Annotated[str | None, _BY]
+Png = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw them into this file, too.")]
 
 
 @app.command()
@@ -53,26 +60,26 @@ def inbox(
     url: Url = None,
     db: Db = None,
     graph: Graph = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
-    every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="Seconds between two looks.")
-    ] = 2.0,
+    json: Json = False,
+    watch: Watch = False,
+    every: Every = 2.0,
 ) -> None:
     """List what waits, newest first."""
     with _session(url, db, graph) as (place, screen):
         if watch:
             with suppress(KeyboardInterrupt):
                 _watch(place, screen, json=json, every=every)
-            return
-        reviews = place.inbox()
-        if json:
-            for review in reviews:
-                screen.say(as_json(review))
-        elif reviews:
-            screen.table(INBOX, inbox_rows(reviews))
-        else:
+        elif not _list(screen, place.inbox(), json=json) and not json:
             screen.say("Nothing waits.")
+
+
+def _list(screen: Screen, reviews: list[PendingReview], *, json: bool) -> bool:
+    """Write reviews, and tell whether there are any."""
+    for review in reviews if json else ():
+        screen.say(as_json(review))
+    if reviews and not json:
+        screen.table(INBOX, inbox_rows(reviews))
+    return bool(reviews)
 
 
 def _watch(place: Place, screen: Screen, *, json: bool, every: float) -> None:
@@ -85,11 +92,7 @@ def _watch(place: Place, screen: Screen, *, json: bool, every: float) -> None:
     seen: set[str] = set()
     while True:
         reviews = place.inbox()
-        for review in reversed([each for each in reviews if each.review_id not in seen]):
-            if json:
-                screen.say(as_json(review))
-            else:
-                screen.table(INBOX, inbox_rows([review]))
+        _list(screen, [each for each in reviews if each.review_id not in seen][::-1], json=json)
         seen = {review.review_id for review in reviews}
         time.sleep(every)
 
@@ -98,9 +101,10 @@ def _watch(place: Place, screen: Screen, *, json: bool, every: float) -> None:
 def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) -> None:
     """Show what waits on a thread, and what was tried so far."""
     with _session(url, db, graph) as (place, screen):
-        for review in place.reviews(thread):
+        reviews = place.reviews(thread)
+        for review in reviews:
             show_review(screen, review)
-        _show_history(place, screen, thread)
+        _show_history(place, screen, thread, known=bool(reviews))
 
 
 @app.command()
@@ -110,9 +114,9 @@ def history(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None)
         _show_history(place, screen, thread)
 
 
-def _show_history(place: Place, screen: Screen, thread: str) -> None:
+def _show_history(place: Place, screen: Screen, thread: str, *, known: bool = False) -> None:
     ledgers = place.ledgers(thread)
-    if not ledgers:
+    if not (ledgers or known):
         raise Stop(ExitCode.NOTHING, f"no attempt of thread {thread!r} is known here.")
     for ledger in ledgers:
         show_ledger(screen, ledger)
@@ -124,29 +128,12 @@ def answer(
     url: Url = None,
     db: Db = None,
     graph: Graph = None,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Call again with the params as shown.")
-    ] = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Call again with a field changed."),
-    ] = None,
-    reject: Annotated[
-        str | None, typer.Option(metavar="REASON", help="Stop here (`-`: standard input).")
-    ] = None,
-    respond: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Take this as the output (`-`: standard input)."),
-    ] = None,
-    review: Annotated[
-        str | None, typer.Option(metavar="ID", help="Which review, where several wait.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers.", show_default="login name"
-        ),
-    ] = None,
+    approve: Approve = False,
+    changes: Set = None,
+    reject: Reject = None,
+    respond: Respond = None,
+    review: ReviewId = None,
+    by: By = None,
 ) -> None:
     """Answer what waits on a thread, and run the thread on.
 
@@ -156,34 +143,23 @@ def answer(
         if url is None and graph is None:
             what = "an answer runs the graph on: name it with `--graph module:variable`."
             raise Stop(ExitCode.USAGE, what)
-        chosen = sum([approve, bool(set_), reject is not None, respond is not None])
+        chosen = sum([approve, bool(changes), reject is not None, respond is not None])
         if chosen > 1 or not (chosen or screen.has_person):
             what = "give one answer: `--approve`, `--set`, `--reject` or `--respond`."
             raise Stop(ExitCode.USAGE, what)
         answers = Answers(place, screen, thread, by or _login())
-        decide = partial(from_options, changes=set_ or (), reason=reject, output=respond)
+        decide = partial(from_options, changes=changes or (), reason=reject, output=respond)
         code = answers.give(review, decide) if chosen else answers.ask(review)
         if code:
             raise Stop(code)
 
 
 @app.command()
-def metrics(
-    url: Url = None,
-    db: Db = None,
-    graph: Graph = None,
-    png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw them into this file, too.")
-    ] = None,
-) -> None:
+def metrics(url: Url = None, db: Db = None, graph: Graph = None, png: Png = None) -> None:
     """Show figures over the calls of all threads."""
     with _session(url, db, graph) as (place, screen):
-        ledgers = [
-            ledger
-            for thread in place.threads()
-            for ledger in place.ledgers(thread)
-            if ledger.current
-        ]
+        found = [ledger for thread in place.threads() for ledger in place.ledgers(thread)]
+        ledgers = [ledger for ledger in found if ledger.current]
         show_figures(screen, summarize(ledger.attempts for ledger in ledgers))
         if png is not None:
             optional("matplotlib", "plot").use("agg")

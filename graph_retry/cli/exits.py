@@ -38,10 +38,10 @@ def optional(module: str, extra: str) -> Any:
         >>> optional("no_such_module", "plot")
         Traceback (most recent call last):
         ...
-        graph_retry.cli.exits.Stop: this needs the extra `plot`: pip install 'graph-retry[plot]'
+        graph_retry.cli.exits.Stop: this needs the extra `plot`: graph-retry[plot]
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
-        what = f"this needs the extra `{extra}`: pip install 'graph-retry[{extra}]'"
+        what = f"this needs the extra `{extra}`: graph-retry[{extra}]"
         raise Stop(ExitCode.USAGE, what) from None

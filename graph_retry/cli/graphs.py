@@ -24,13 +24,10 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     place, _, variable = name.rpartition(":")
     path = Path(place)
     is_file = path.suffix == ".py"
-    folder = path.resolve().parent if is_file else Path.cwd()
+    module, folder = (path.stem, path.resolve().parent) if is_file else (place, Path.cwd())
     sys.path.insert(0, str(folder))  # as `python file.py` and `python -m module` do
     if not (place and variable):
         raise _refused(name, "it names no variable")
-    if is_file and not path.is_file():
-        raise _refused(name, "there is no such file")
-    module = path.stem if is_file else place
     try:
         found: Any = getattr(importlib.import_module(module), variable)
     except ModuleNotFoundError as error:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
-from langgraph.pregel.remote import RemoteException, RemoteGraph
+from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
@@ -22,11 +22,9 @@ from langgraph_sdk.errors import APIStatusError
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop, optional
 from graph_retry.cli.graphs import load_graph
-from graph_retry.errors import CallCancelled
 from graph_retry.history import aattempts_of, is_local
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
-from graph_retry.params.jsonlike import is_object
 
 _PAGE = 100
 
@@ -53,19 +51,9 @@ class Place:
         return self.runner.run(aattempts_of(self._graph(thread_id), _config(thread_id)))
 
     def answer(self, thread_id: str, review_id: str, decision: Any) -> Any:
-        """Answer a review, run its thread on, and return the graph's state.
-
-        Raises:
-            CallCancelled: If the graph lets a rejected call's error through, wherever it runs.
-        """
+        """Answer a review, run its thread on, and return the graph's state."""
         graph, answers = self._graph(thread_id), {review_id: decision}
-        try:
-            return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
-        except RemoteException as error:
-            told: Any = error.args[0] if error.args else None
-            if is_object(told) and told.get("error") == CallCancelled.__name__:
-                raise CallCancelled(str(told.get("message"))) from error
-            raise
+        return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
 
     def threads(self) -> list[str]:
         """List all threads, newest first."""

@@ -93,7 +93,7 @@ def test_every_answer_can_be_given_by_options(
         (["answer", "1", "--db", "{db}", "--graph", "nowhere:graph", "--approve"], 2,
             "no module 'nowhere'"),
         (["answer", "1", "--db", "{db}", "--graph", "nowhere.py:graph", "--approve"], 2,
-            "no such file"),
+            "no module 'nowhere'"),
         (["answer", "1", "--db", "{db}", "--graph", "nowhere", "--approve"], 2,
             "names no variable"),
         (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:gone", "--approve"], 2,

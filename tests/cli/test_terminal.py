@@ -199,5 +199,5 @@ def test_the_command_is_installed_and_says_what_it_needs():
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        "graph-retry needs its extra `cli`: pip install 'graph-retry[cli]'"
+        "graph-retry: the command needs the extra `cli`: graph-retry[cli]"
     ]
