@@ -177,15 +177,13 @@ def resuming(
             "`graph` is None, as in a review that was listed from a checkpointer alone: "
             "pass the graph that asked."
         )
-    answering = decision is not None or answers is not None
+    if decision is not None:  # it is for the review open now, not for one that follows it
+        answers = yield from _bound(graph, config, decision)
     runner = Runner(getattr(graph, "checkpointer", None), thread_id)
     try:
         pause, waited = _FIRST_PAUSE_S, 0.0
         while not (yield from runner.take()):
-            if answering:  # for the question open now, not for one that follows from another answer
-                reviews = yield from find_reviews(graph, config, Waiting)
-                bound = yield from _match(graph, config, reviews, decision, answers)
-                decision, answers = None, {review.review_id: given for review, given in bound}
+            yield from _match(graph, config, answers)
             if waited >= wait:
                 raise TimeoutError(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
@@ -193,10 +191,7 @@ def resuming(
                 )
             yield Pause(pause)
             pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
-        chosen: list[tuple[Waiting, Any]] = []
-        if answering:
-            reviews = yield from find_reviews(graph, config, Waiting)
-            chosen = yield from _match(graph, config, reviews, decision, answers)
+        chosen = yield from _match(graph, config, answers)
         state = yield from _apply(graph, config, chosen, durability)
     finally:
         runner.leave()
@@ -239,27 +234,32 @@ def _apply(
         ) from error
 
 
-def _match(
-    graph: Any,
-    config: RunnableConfig,
-    reviews: list[Waiting],
-    decision: Any,
-    answers: Mapping[str, Any] | None,
-) -> Flow[list[tuple[Waiting, Any]]]:
-    """Pair decisions with open reviews, before any of them is written down."""
+def _bound(graph: Any, config: RunnableConfig, decision: Any) -> Flow[dict[str, Any]]:
+    """Return a decision by the id of the review it is meant for."""
+    named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
+    if named is not None:
+        return {str(named): decision}
     thread_id = thread_of(config)
-    if answers is None:
-        named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
-        if named is None and len(reviews) > 1:
-            ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
-            raise ValueError(
-                f"thread {thread_id!r} has {len(reviews)} open reviews: give "
-                f"`answers={{review_id: decision}}` for some of {ids}."
-            )
-        if named is None and not reviews:
-            told = yield from who_answered(graph, config, None)
-            raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
-        answers = {named or reviews[0].review_id: decision}
+    reviews = yield from find_reviews(graph, config, Waiting)
+    if len(reviews) > 1:
+        ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
+        raise ValueError(
+            f"thread {thread_id!r} has {len(reviews)} open reviews: give "
+            f"`answers={{review_id: decision}}` for some of {ids}."
+        )
+    if not reviews:
+        told = yield from who_answered(graph, config, None)
+        raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
+    return {reviews[0].review_id: decision}
+
+
+def _match(
+    graph: Any, config: RunnableConfig, answers: Mapping[str, Any] | None
+) -> Flow[list[tuple[Waiting, Any]]]:
+    """Pair answers with open reviews, before any of them is written down."""
+    if not answers:
+        return []
+    reviews = yield from find_reviews(graph, config, Waiting)
     places = {review.interrupt_id: review for review in reviews}
     places |= {review.review_id: review for review in reviews}
     for name in answers:
@@ -267,7 +267,8 @@ def _match(
             told = yield from who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
-                f"review {name!r} is not open on thread {thread_id!r} (open: {open_}): {told}."
+                f"review {name!r} is not open on thread {thread_of(config)!r} (open: {open_}): "
+                f"{told}."
             )
     return [(places[name], given) for name, given in answers.items()]
 

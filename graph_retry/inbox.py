@@ -108,11 +108,12 @@ class _Search:
 
     def run(self) -> Flow[list[PendingReview]]:
         """Read page after page, so that no more than one is held at a time."""
-        ordered = storage_of(self._saver) in ("sqlite", "postgres")
+        ordered = storage_of(self._saver) in ("sqlite", "postgres")  # by id, over all threads
         pages = _Pages(self._saver, _PAGE if ordered else None)
         before: RunnableConfig | None = None
         while True:
             page: list[CheckpointTuple] = yield Ask(pages, "read", (before,))
+            page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
             for saved in page:
                 self._sort_in(saved)
             self._found = _newest(self._found, self._limit)

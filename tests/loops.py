@@ -83,10 +83,12 @@ def one_call(
     return builder.compile(checkpointer=saver)
 
 
-def fan_out(form: str, mode: Any, model: Any, saver: Any, *, width: int, calls: int = 1) -> Any:
+def fan_out(
+    form: str, mode: Any, model: Any, saver: Any, *, width: int, calls: int = 1, **more: Any
+) -> Any:
     """Compile a graph of `Send` branches; each makes `calls` calls (node form: one)."""
     llm_call = mode.colour(model)
-    options: Any = {"output": dict[str, int], "name": "count"}
+    options: Any = {"output": dict[str, int], "name": "count", **more}
     builder = StateGraph(Fanned)
     if form == "node":
 

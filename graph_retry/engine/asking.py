@@ -55,6 +55,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         expires_at=review.get("expires_at"),
         allowed=_allowed(plan, attempts),
         locked=plan.settings.locked,
+        redact=plan.settings.redact,
         output_schema=plan.validator.schema if plan.validator else None,
         check_output=lambda value: _output_issues(plan, value),
         seen_decisions=tuple(

@@ -28,6 +28,7 @@ from graph_retry.options import Settings
 from graph_retry.outcome import read_result
 from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt, Failure, FailureKind
+from graph_retry.redacting import told
 from graph_retry.validate import wrap_error
 
 
@@ -65,8 +66,10 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
         if record["failure"] is not None:
             record["status"], loop["next"] = "failed", "revise"
+            record.update(cast("Attempt", told(record, plan.settings.redact)))
         elif plan.validator is None:
             record["status"], loop["next"] = "succeeded", "end"
+            record.update(cast("Attempt", told(record, plan.settings.redact)))
             update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
             update |= yield from finished(plan, record)
         else:

@@ -1,0 +1,238 @@
+"""Deadlines: a review that nobody answers in time gets its default decision, once."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graph_retry import (
+    StaleDecision,
+    approve,
+    create_retry_node,
+    edit,
+    expiry,
+    reject,
+    respond,
+    resume,
+    retry_llm_call,
+)
+from tests.loops import Model, answer, one_call, reviews, thread
+
+LATER = timedelta(hours=2)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until a test moves it."""
+
+    class Clock:
+        now = datetime(2027, 3, 3, 12, tzinfo=UTC)
+
+    for module in ("deadline", "engine.review", "engine.revise", "answering"):
+        read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
+        monkeypatch.setattr(f"graph_retry.{module}.now", read)
+    return Clock
+
+
+def sweep(mode, source):
+    """Expire reviews in the mode's way."""
+    return mode.call(expiry, "expire_reviews", source)
+
+
+def waiting(form, mode, saver, model=None, **options):
+    """Return a graph whose one thread waits for at most an hour."""
+    graph = one_call(form, mode, model or Model(), saver, expires_after=3600, **options)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    return graph
+
+
+def test_the_question_tells_its_deadline(form, mode, clock):
+    """Every client can show it: in the payload, on the review, in the description."""
+    graph = waiting(form, mode, InMemorySaver())
+    (review,) = reviews(mode, graph, thread())
+    assert review.asked_at == "2027-03-03T12:00:00.000+00:00"
+    assert review.expires_at == review.value["expires_at"] == "2027-03-03T13:00:00.000+00:00"
+    assert review.expires_at in review.value["description"]
+
+    clock.now += timedelta(minutes=30)
+    answer(mode, graph, thread(), "perhaps")
+    (again,) = reviews(mode, graph, thread())
+    assert again.problem
+    assert again.expires_at == review.expires_at, "a bad answer does not prolong the wait"
+
+
+@pytest.mark.parametrize(
+    ("default", "status", "calls", "told"),
+    [
+        pytest.param(None, "cancelled", 1, "nobody answered in time", id="reject"),
+        pytest.param(reject("too late"), "cancelled", 1, "too late", id="reject with a reason"),
+        pytest.param(respond({"n": 7}), "succeeded", 1, None, id="respond"),
+        pytest.param(approve(), "succeeded", 2, None, id="approve the suggestion"),
+        pytest.param(edit(n=4), "succeeded", 2, None, id="edit"),
+    ],
+)
+def test_a_sweep_applies_the_default_decision_once(
+    mode, checkpointer, clock, default, status, calls, told
+):
+    """It is the system's decision, on the record, and a second sweep finds nothing."""
+    model = Model()
+    options = {} if default is None else {"default_decision": default}
+    graph = waiting("node", mode, checkpointer, model, hooks=lambda *_: {"n": 1}, **options)
+    assert sweep(mode, graph) == []
+    clock.now += LATER
+    (ended,) = sweep(mode, graph)
+    assert ended.thread_id == "1"
+    assert sweep(mode, graph) == []
+
+    state = mode.call(graph, "get_state", thread()).values
+    decision = state["attempts"][0]["decision"]
+    assert (state["status"], len(model.calls)) == (status, calls)
+    assert (decision["author"], decision["channel"]) == ("system", "system")
+    assert decision.get("message") == told
+    if calls == 2:
+        assert state["attempts"][1]["author"] == "system"
+
+
+def test_a_late_answer_is_not_taken_and_its_sender_is_told(form, mode, checkpointer, clock):
+    """The default decision stands, whoever comes first: the sweep or the late answer."""
+    model = Model()
+    graph = waiting(form, mode, checkpointer, model, default_decision=respond({"n": 7}))
+    clock.now += LATER
+    with pytest.raises(StaleDecision, match="expired at 2027-03-03T13:00"):
+        answer(mode, graph, thread(), edit(n=3))
+    assert mode.call(graph, "get_state", thread()).values["output"] == {"n": 7}
+    assert model.calls == [{"n": 0}]
+    with pytest.raises(StaleDecision, match="system answered it at 2027-03-03T14:00"):
+        answer(mode, graph, thread(), edit(n=3))
+
+
+def test_a_late_plain_command_gets_the_default_too(form, mode, checkpointer, clock):
+    """What clients send straight to LangGraph is held against the clock as well."""
+    model = Model()
+    graph = waiting(form, mode, checkpointer, model, default_decision=respond({"n": 7}))
+    clock.now += LATER
+    mode.invoke(graph, Command(resume={"type": "edit", "params": {"n": 3}}), thread())
+    assert mode.call(graph, "get_state", thread()).values["output"] == {"n": 7}
+    assert model.calls == [{"n": 0}]
+
+
+def test_an_answer_given_in_time_counts_after_a_crash(mode, checkpointer, clock):
+    """It was written down before the deadline; that it is applied later is not its sender's."""
+
+    class Crash(BaseException):
+        """What ends a process from inside."""
+
+    model = Model()
+    graph = waiting("node", mode, checkpointer, model)
+    invoke = "ainvoke" if mode.is_async else "invoke"
+    run = getattr(graph, invoke)
+
+    def crash(*_args, **_options):
+        raise Crash
+
+    setattr(graph, invoke, crash)
+    with pytest.raises(Crash):
+        answer(mode, graph, thread(), edit(n=3))
+    setattr(graph, invoke, run)
+    clock.now += LATER
+    assert sweep(mode, graph) == []
+    assert answer(mode, graph, thread())["output"] == {"n": 3}
+
+
+def test_an_early_expiry_is_asked_again(clock):
+    """Nobody can end a review before its time by saying that it is over."""
+    graph = one_call("node", None, Model(), InMemorySaver(), expires_after=3600)
+    graph.invoke({"params": {"n": 0}}, thread())
+    resume(graph, thread(), {"type": "expire"})
+    assert graph.get_state(thread()).next == ("ask",)
+
+
+def test_a_default_that_is_not_possible_any_more_ends_the_call(clock):
+    """Approving by default stops where the attempts do."""
+    model = Model(goal=9)
+    options = {"expires_after": 3600, "default_decision": approve(), "max_attempts": 2}
+    graph = one_call("node", None, model, InMemorySaver(), **options)
+    graph.invoke({"params": {"n": 0}}, thread())
+    for _ in range(2):
+        clock.now += LATER
+        assert len(expiry.expire_reviews(graph)) == 1
+    state = graph.get_state(thread()).values
+    assert (state["status"], len(model.calls)) == ("cancelled", 2)
+    assert "not allowed" in state["attempts"][1]["decision"]["message"]
+
+
+def test_two_sweeps_at_once_end_each_review_once(tmp_path, clock):
+    """Sweepers may overlap: each of ten reviews is ended by one of them."""
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    model, ended = Model(), []
+    start = threading.Barrier(2)
+
+    def sweeper():
+        with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as own:
+            start.wait()
+            ended.extend(expiry.expire_reviews(build(own)))
+
+    def build(saver):
+        options = {"expires_after": 3600, "default_decision": edit(n=1)}
+        return one_call("node", None, model, saver, **options)
+
+    with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
+        graph = build(saver)
+        for number in range(10):
+            graph.invoke({"params": {"n": 0}}, thread(str(number)))
+        clock.now += LATER
+        sweepers = [threading.Thread(target=sweeper) for _ in range(2)]
+        for each in sweepers:
+            each.start()
+        for each in sweepers:
+            each.join()
+        assert sorted(review.thread_id for review in ended) == sorted(map(str, range(10)))
+        assert len(model.calls) == 20
+
+
+def test_one_thread_that_fails_does_not_hold_up_the_others(clock):
+    """Every expired review gets its turn; what went wrong is raised at the end."""
+
+    def call(params):
+        return f'{{"n": {params["n"]}}}' if params["n"] and "bad" not in params else "no"
+
+    options = {"expires_after": 3600, "default_decision": edit(n=1), "output": dict[str, int]}
+    saver = InMemorySaver()
+
+    def hook(error, attempt, params):
+        if params.get("bad") and attempt == 2:
+            raise RuntimeError("a bug of the user's")
+
+    graph = one_call("node", None, call, saver, hook, **options)
+    for number in range(3):
+        params = {"n": 0, "bad": True} if number == 1 else {"n": 0}
+        graph.invoke({"params": params}, thread(str(number)))
+    clock.now += LATER
+    with pytest.raises(ExceptionGroup) as caught:
+        expiry.expire_reviews(graph)
+    assert [type(error) for error in caught.value.exceptions] == [RuntimeError]
+    for number in (0, 2):
+        assert graph.get_state(thread(str(number))).values["status"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("options", "needle"),
+    [
+        ({"expires_after": 0}, "`expires_after`"),
+        ({"expires_after": "an hour"}, "`expires_after`"),
+        ({"default_decision": reject()}, "`default_decision` needs `expires_after`"),
+        ({"expires_after": 1, "default_decision": {"type": "give up"}}, "`default_decision`"),
+        ({"expires_after": 1, "default_decision": respond("no")}, "not valid"),
+    ],
+)
+def test_wrong_deadlines_are_refused_before_anything_runs(options, needle):
+    """A default that could not be applied is an error today, not at 2 a.m."""
+    for make in (
+        lambda: create_retry_node(Model(), dict, output=int, **options),
+        lambda: retry_llm_call(lambda _: "1", {}, output=int, **options),
+    ):
+        with pytest.raises(ValueError, match=needle):
+            make()
