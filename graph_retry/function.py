@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, Unpack, cast, overload
 
-from langgraph.func import task
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
@@ -15,6 +14,7 @@ from graph_retry.engine.graph import build_graph
 from graph_retry.engine.plan import Plan, make_plan
 from graph_retry.engine.state import LOOP, fresh_loop
 from graph_retry.engine.stored import restore
+from graph_retry.flow import as_task
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import ParamsCodec
 
@@ -156,7 +156,7 @@ async def aretry_llm_call(
     # own a finished call keeps its result. Outside a graph there is no task to be had.
     if not _inside_graph():
         return call.result(await run())
-    return call.result(await cast("Any", task(name=f"retry:{call.plan.settings.name}"))(run)())
+    return call.result(await as_task(f"retry:{call.plan.settings.name}")(run)())
 
 
 def _inside_graph() -> bool:

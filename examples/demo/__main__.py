@@ -18,11 +18,12 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_config
 
 from examples.demo.answers import HELP, read_answer, scripted_answer
-from examples.demo.calls import CallLog, NoModelError, ask_model, chat_model
+from examples.demo.calls import CallLog
 from examples.demo.screen import Screen, has_terminal, open_screen
 from examples.demo.show import show_ledger, show_review
 from graph_retry import AttemptContext, PendingReview, pending_reviews, resume
-from nodes.extract import Extraction, build
+from nodes.extract import Extraction, ask_model, build
+from nodes.serving import NoModelError, chat_model
 
 Answerer = Callable[[PendingReview], str]
 

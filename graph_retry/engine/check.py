@@ -10,12 +10,13 @@ from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import LOOP, loop_of
 from graph_retry.failures import finish_kind, is_complete
 from graph_retry.flow import Flow
-from graph_retry.ledger import parsed_value
+from graph_retry.ledger import params_at, parsed_value
 from graph_retry.options import Settings
 from graph_retry.patching import patched
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 from graph_retry.redacting import told
 from graph_retry.validate import Checked, Validator, format_issues
+from graph_retry.validate.of_params import SchemaOfParams
 
 if TYPE_CHECKING:
     from graph_retry.repair import ParsedOutput
@@ -92,6 +93,8 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
 def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any], Checked]:
     """Hold the last attempt's value against the output type; return also what its record gains."""
     record = attempts[-1]
+    if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
+        validator = validator.fitted(at.view)
     value = parsed_value(record, as_text=validator.wants_text)
     parsed = patched(attempts, value) or record["parsed"]
     checked = validator.check(value if parsed is None else parsed["value"])

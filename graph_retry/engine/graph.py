@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
@@ -17,8 +18,9 @@ from graph_retry.engine.review import review_step
 from graph_retry.engine.revise import revise_step
 from graph_retry.engine.state import ANSWER, loop_of, schemas
 from graph_retry.engine.transitions import FOLLOWERS
-from graph_retry.flow import Step
+from graph_retry.flow import Flow, Step
 from graph_retry.ledger import params_at
+from graph_retry.validate.of_params import SchemaOfParams
 
 _MAKERS = {
     "call": call_step,
@@ -43,7 +45,7 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
         builder.add_node("give_up", Step(give_up_step(plan)))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
-        builder.add_node(name, Step(_MAKERS[name](plan)))
+        builder.add_node(name, Step(_fitted(plan, _MAKERS[name])))
         targets: dict[Hashable, str] = {
             follower: follower for follower in followers if follower not in ("end", "give_up")
         }
@@ -56,6 +58,21 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
     builder.add_edge(START, first)
     graph = builder.compile(name=settings.name)
     return graph.with_config(recursion_limit=_STEPS * (settings.max_attempts + 1))
+
+
+def _fitted(
+    plan: Plan[Any], make: Callable[[Plan[Any]], Callable[..., Flow[Any]]]
+) -> Callable[..., Flow[Any]]:
+    """Make a step; where params hold the schema, anew for the params at hand."""
+    output, key = plan.validator, plan.settings.keys["params"]
+    if not isinstance(output, SchemaOfParams):
+        return make(plan)
+
+    def flow(state: Mapping[str, Any]) -> Flow[Any]:
+        params = plan.codec.load(state.get(key), loop_of(state)["types"]).view
+        return make(replace(plan, validator=output.fitted(params)))(state)
+
+    return flow
 
 
 _STEPS = 10
