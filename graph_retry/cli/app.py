@@ -160,6 +160,8 @@ def metrics(url: Url = None, db: Db = None, graph: Graph = None, png: Png = None
     with _session(url, db, graph) as (place, screen):
         found = [ledger for thread in place.threads() for ledger in place.ledgers(thread)]
         ledgers = [ledger for ledger in found if ledger.current]
+        if not ledgers:
+            raise Stop(ExitCode.NOTHING, "no call is known here.")
         show_figures(screen, summarize(ledger.attempts for ledger in ledgers))
         if png is not None:
             optional("matplotlib", "plot").use("agg")

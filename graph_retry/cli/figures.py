@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from graph_retry.cli.screen import Rows, Screen
 from graph_retry.metrics import Summary
@@ -12,21 +11,17 @@ _BAR = 30
 
 
 def show_figures(screen: Screen, figures: Summary) -> None:
-    """Show what `summarize` found."""
-    latency = ", ".join(
-        f"{name} {'unknown' if each is None else format(each, '.3f')}"
-        for name, each in figures["latency_s"].items()
-    )
+    """Show what `summarize` found in at least one call."""
+    latency = ", ".join(f"{name} {each or 0:.3f}" for name, each in figures["latency_s"].items())
     tokens = ", ".join(
-        f"{name.removesuffix('_tokens')} {_number(each)}"
+        f"{name.removesuffix('_tokens')} {'unknown' if each is None else f'{each:,}'}"
         for name, each in figures["tokens"].items()
     )
     untold = figures["attempts_without_tokens"]
-    rate = figures["success_rate"]
     rows = [
         ("calls", f"{figures['calls']}"),
-        ("succeeded", f"{figures['succeeded']}" + ("" if rate is None else f" ({rate:.0%})")),
-        ("attempts", f"{figures['attempts']} ({_number(figures['mean_attempts'])} a call)"),
+        ("succeeded", f"{figures['succeeded']} ({figures['success_rate'] or 0:.0%})"),
+        ("attempts", f"{figures['attempts']} ({figures['mean_attempts'] or 0:.1f} a call)"),
         ("requests", f"{figures['requests']}"),
         ("seconds", latency),
         ("tokens", tokens + (f" ({untold} attempts did not tell)" if untold else "")),
@@ -35,16 +30,12 @@ def show_figures(screen: Screen, figures: Summary) -> None:
     by_attempt = {f"attempt {n}": each for n, each in sorted(figures["success_by_attempt"].items())}
     for title, counts in (
         ("success by attempt", by_attempt),
-        ("failures", _by_size(figures["failures"])),
-        ("decisions", _by_size(figures["decisions"])),
-        ("repairs", _by_size(figures["repairs"])),
+        ("failures", dict(figures["failures"].most_common())),
+        ("decisions", dict(figures["decisions"].most_common())),
+        ("repairs", dict(figures["repairs"].most_common())),
     ):
         if counts:
             screen.table((title, "count"), _bars(counts, drawn=screen.is_terminal))
-
-
-def _by_size(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda each: -each[1]))
 
 
 def _bars(counts: Mapping[str, int], *, drawn: bool) -> Rows:
@@ -53,13 +44,3 @@ def _bars(counts: Mapping[str, int], *, drawn: bool) -> Rows:
         (name, f"{'█' * max(1, _BAR * count // most)} {count}" if drawn else str(count))
         for name, count in counts.items()
     ]
-
-
-def _number(value: Any) -> str:
-    return (
-        "unknown"
-        if value is None
-        else f"{value:,.4g}"
-        if isinstance(value, float)
-        else f"{value:,}"
-    )

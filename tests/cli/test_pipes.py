@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 GRAPH = "tests.cli.served:"
 
@@ -214,6 +215,15 @@ def test_metrics_add_up_all_threads(database, run, tmp_path):
     ):
         assert text in out
     assert (tmp_path / "figures.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_metrics_of_nothing(run, tmp_path):
+    """Where no call was made, there are no figures to be misread."""
+    with SqliteSaver.from_conn_string(f"{tmp_path}/empty.sqlite") as saver:
+        saver.setup()
+    code, out, err = run("metrics", "--db", tmp_path / "empty.sqlite")
+    assert (code, out) == (3, "")
+    assert "no call" in err
 
 
 def test_the_environment_says_where(sqlite, run, monkeypatch):
