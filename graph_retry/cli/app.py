@@ -182,7 +182,7 @@ def _session(url: str | None, db: str | None, graph: str | None) -> Generator[tu
         code, why = ExitCode.STALE, error.message
     except (KeyboardInterrupt, EOFError):
         code, why = ExitCode.LEFT, "left; what waits goes on waiting."
-    except GraphBubbleUp:
+    except (GraphBubbleUp, BrokenPipeError):  # who read along has left: typer ends quietly
         raise
     except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
         code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}"

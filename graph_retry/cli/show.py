@@ -14,7 +14,7 @@ from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt, Failure, Issue
 
 INBOX = ("thread", "function", "attempt", "age", "expires", "error")
-_ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "seconds")
+_ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
 _IN_JSON = (
     *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
     *("failure", "issues", "raw_output", "params", "suggested_params", "problem"),
@@ -85,7 +85,7 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
             _outcome(attempt),
             _decision(attempt),
             _tokens(attempt),
-            f"{attempt['duration_s']:.1f}",
+            f"{attempt['duration_s']:.1f} s",
         )
         for attempt in ledger.attempts
     ]

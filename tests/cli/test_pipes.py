@@ -41,7 +41,7 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
     assert "params: /n: 1 → 3" in out
     assert "answer: edit by ada (terminal)" in out
     assert "outcome: succeeded (repaired: trailing_comma)" in out
-    assert "tokens: 1,200 | seconds: 0.0" in out
+    assert "tokens: 1,200 | time: 0.0 s" in out
 
 
 @pytest.mark.parametrize(

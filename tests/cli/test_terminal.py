@@ -157,6 +157,19 @@ def test_watch_writes_each_review_once_into_a_pipe(sqlite):
     assert watching.returncode == 0
 
 
+def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
+    """`graph-retry inbox --watch | head -1` ends without a word."""
+    sqlite.begin("node", "first")
+    command = [*COMMAND, "inbox", "--watch", "--every", "0.1", "--db", sqlite.place]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment()}
+    with subprocess.Popen(command, **pipes) as watching:
+        assert watching.stdout.readline().startswith(b"  thread: first")
+        watching.stdout.close()
+        sqlite.begin("node", "second")
+        assert watching.stderr.read() == b""
+    assert watching.returncode == 1
+
+
 @pytest.mark.parametrize("words", [["inbox"], ["show", "1"], ["answer", "1"], ["metrics"]])
 def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, words):
     """Nothing but colours reaches the terminal; markup and escapes appear as text."""

@@ -23,7 +23,7 @@ def steadied(text):
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("\r", "")
     text = re.sub(r"\b[0-9a-f]{24}\b", "ID", text)
     text = re.sub(r"\b\d+ (s|min|h|d)\b", "AGE", text)
-    text = re.sub(r"\b\d+\.\d(\d\d)?\b(?=,? *(p\d+|\n))", "TIME", text)
+    text = re.sub(r"\b\d+\.\d(\d\d)?( s)?\b(?=,? *(p\d+|\n))", "TIME", text)
     return [re.sub(r"[ ─]{2,}", " ", line).strip() for line in text.splitlines() if line.strip()]
 
 
@@ -43,7 +43,7 @@ def test_the_session_in_the_docs_is_what_happens(tmp_path, calls):
             subprocess.run(command, cwd=tmp_path, env=environment(), check=True)
         else:
             assert word == "graph-retry"
-            terminal = Terminal([*COMMAND, *words], tmp_path, environment(**settings), width=96)
+            terminal = Terminal([*COMMAND, *words], tmp_path, environment(**settings), width=100)
             for answer in re.findall(r"^answer> (.*)$", step, re.MULTILINE):
                 terminal.wait_for("answer> ")
                 terminal.type(f"{answer}\n")
