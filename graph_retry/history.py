@@ -55,7 +55,7 @@ def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     if isinstance(saver, BaseCheckpointSaver):
         thread_id = config.get("configurable", {}).get("thread_id")
         place = {"configurable": {"thread_id": thread_id}}
-        saved: _Thread = yield Ask(_Thread(cast("Any", saver)), "read", (place,))
+        saved: SavedThread = yield Ask(SavedThread(cast("Any", saver)), "read", (place,))
         found = {ledger.namespace: ledger for ledger in saved.ledgers()}
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     # What is only in the state: on a server, or where a run with `durability="exit"` kept no more.
@@ -71,28 +71,30 @@ def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
     return isinstance(graph, Pregel)
 
 
-class _Thread:
-    """What a saver keeps of a thread; it lists the newest checkpoints of a namespace first."""
+class SavedThread:
+    """What a saver keeps of a thread: `newest` is the last checkpoint of each namespace."""
 
     def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
         self._saver = saver
-        self._newest: dict[str, CheckpointTuple] = {}
+        self.newest: dict[str, CheckpointTuple] = {}
         self._oldest: dict[str, str] = {}
         self._roots: dict[str, CheckpointTuple] = {}
 
-    def read(self, place: RunnableConfig) -> _Thread:
+    def read(self, place: RunnableConfig) -> SavedThread:
+        """Read everything the saver has of it."""
         for saved in self._saver.list(place):
             self._sort_in(saved)
         return self
 
-    async def aread(self, place: RunnableConfig) -> _Thread:
+    async def aread(self, place: RunnableConfig) -> SavedThread:
+        """Do what `read` does, from async code."""
         async for saved in self._saver.alist(place):
             self._sort_in(saved)
         return self
 
     def _sort_in(self, saved: CheckpointTuple) -> None:
         namespace = _setting(saved.config, "checkpoint_ns")
-        self._newest.setdefault(namespace, saved)
+        self.newest.setdefault(namespace, saved)  # a saver lists the newest first
         self._oldest[namespace] = saved.checkpoint["id"]
         if not namespace:
             self._roots[saved.checkpoint["id"]] = saved
@@ -104,17 +106,17 @@ class _Thread:
             for root, saved in self._roots.items()
             for write in saved.pending_writes or ()
         }
-        line = self._line()
+        line = self.line()
         for namespace in sorted(self._oldest, key=self._oldest.__getitem__):
-            saved = self._newest[namespace]
+            saved = self.newest[namespace]
             values = saved.checkpoint["channel_values"]
             if LOOP in values:
                 task = namespace.partition("|")[0].partition(":")[2]
                 root = starts.get(task) or saved.metadata.get("parents", {}).get("", "")
                 yield Ledger(_records(values), namespace, root, not root or root in line)
 
-    def _line(self) -> set[str]:
-        """Return the checkpoints that led to the present one, those it was forked from left out."""
+    def line(self) -> set[str]:
+        """Return the root checkpoints that led to the present one, those it was forked from left out."""
         line: set[str] = set()
         here, after = next(iter(self._roots), ""), ""
         while here in self._roots:
