@@ -116,7 +116,7 @@ class SavedThread:
                 yield Ledger(_records(values), namespace, root, not root or root in line)
 
     def line(self) -> set[str]:
-        """Return the root checkpoints that led to the present one, those it was forked from left out."""
+        """Return the root checkpoints that led to the present one, those forked from left out."""
         line: set[str] = set()
         here, after = next(iter(self._roots), ""), ""
         while here in self._roots:
