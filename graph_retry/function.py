@@ -194,7 +194,7 @@ class _Call:
     def result(self, state: dict[str, Any]) -> Any:
         if state["status"] != "succeeded":
             raise ended_error(self.plan.settings.name, state["status"], state["attempts"])
-        degraded = state["attempts"][-1]["degraded"]
+        degraded = state["attempts"][-1].get("degraded")
         validator = self.plan.relaxed if degraded else self.plan.validator
         if validator is not None:
             return validator.rebuild(state["output"])

@@ -50,13 +50,8 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
 def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     """Read a thread's ledgers, as `attempts_of` does, inside a flow."""
-    found: dict[str, Ledger] = {}
-    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
-    if isinstance(saver, BaseCheckpointSaver):
-        thread_id = config.get("configurable", {}).get("thread_id")
-        place = {"configurable": {"thread_id": thread_id}}
-        saved: SavedThread = yield Ask(SavedThread(cast("Any", saver)), "read", (place,))
-        found = {ledger.namespace: ledger for ledger in saved.ledgers()}
+    saved = yield from read_thread(graph, config)
+    found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     # What is only in the state: on a server, or where a run with `durability="exit"` kept no more.
     known = [[each["idempotency_key"] for each in ledger.attempts] for ledger in found.values()]
@@ -64,6 +59,16 @@ def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
         if [each["idempotency_key"] for each in records] not in known:
             found.setdefault(namespace, Ledger(records, namespace))
     return [ledger for ledger in found.values() if ledger.attempts]
+
+
+def read_thread(graph: Any, config: RunnableConfig) -> Flow[SavedThread | None]:
+    """Read all checkpoints of a thread; None where the graph has no storage of its own."""
+    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    place = {"configurable": {"thread_id": config.get("configurable", {}).get("thread_id")}}
+    thread: SavedThread = yield Ask(SavedThread(cast("Any", saver)), "read", (place,))
+    return thread
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
@@ -113,7 +118,7 @@ class SavedThread:
             if LOOP in values:
                 task = namespace.partition("|")[0].partition(":")[2]
                 root = starts.get(task) or saved.metadata.get("parents", {}).get("", "")
-                yield Ledger(_records(values), namespace, root, not root or root in line)
+                yield Ledger(records_of(values), namespace, root, not root or root in line)
 
     def line(self) -> set[str]:
         """Return the root checkpoints that led to the present one, those forked from left out."""
@@ -131,7 +136,8 @@ def _setting(config: RunnableConfig, key: str) -> str:
     return str(config.get("configurable", {}).get(key, ""))
 
 
-def _records(values: Mapping[str, Any]) -> list[Attempt]:
+def records_of(values: Mapping[str, Any]) -> list[Attempt]:
+    """Return the ledger among state values, whatever its key is called."""
     return next(_ledgers(values), ("", list[Attempt]()))[1]
 
 

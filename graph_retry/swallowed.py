@@ -2,62 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
-from graph_retry.engine.state import ANSWER, LOOP, loop_of
-from graph_retry.flow import Ask, Flow
-from graph_retry.history import SavedThread, is_local
+from graph_retry.engine.state import ANSWER, loop_of
+from graph_retry.flow import Flow
+from graph_retry.history import read_thread, records_of
 from graph_retry.ledger import Ledger
-from graph_retry.pausing import swallowed_text
 
 
-class SwallowedReview(NamedTuple):
-    """A review whose pause was caught by the code around its call.
+def swallowed_calls(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
+    """Read from a thread's checkpoints which calls with an open review it has left behind.
 
-    `name` is the node the call was made in, or the call's own name where that is known.
+    A call is left behind where the node around it is done, or its graph is past it, though the
+    call still waits. What a new input, a fork or an edited state abandoned does not count. All
+    checkpoints of the thread are read, so ask where something seems to be missing. Of a
+    `RemoteGraph`, or a run with `durability="exit"` that ended, nothing is known.
     """
-
-    review_id: str
-    name: str
-    namespace: str
-
-    @property
-    def problem(self) -> str:
-        """Say what became of the pause, and what to do."""
-        return swallowed_text(self.name)
-
-
-def swallowed_reviews(graph: Any, config: RunnableConfig) -> Flow[list[SwallowedReview]]:
-    """Read from a thread's checkpoints which open reviews it has left behind by itself.
-
-    A review is left behind where the node around its call is done, or its graph is past it,
-    though the call still waits. What a new input, a fork or an edited state abandoned does not
-    count. All checkpoints of the thread are read, so ask where something seems to be missing.
-    Of a `RemoteGraph` nothing is known.
-    """
-    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else None
-    if not isinstance(saver, BaseCheckpointSaver):
-        return []
-    thread_id = config.get("configurable", {}).get("thread_id")
-    place = {"configurable": {"thread_id": thread_id}}
-    thread: SavedThread = yield Ask(SavedThread(cast("Any", saver)), "read", (place,))
-    line = thread.line()
-    found: list[SwallowedReview] = []
-    for namespace, saved in thread.newest.items():
+    thread = yield from read_thread(graph, config)
+    line, newest = (thread.line(), thread.newest) if thread else (set[str](), {})
+    found: list[Ledger] = []
+    for namespace, saved in newest.items():
         values = saved.checkpoint["channel_values"]
-        review = loop_of(values)["review"] if LOOP in values else None
-        if review is None or values.get(ANSWER) is not None:
-            continue
         parents: dict[str, str] = saved.metadata.get("parents", {})
-        if parents.get("") not in line:
-            continue
-        if any(_is_past(thread.newest.get(at), id_, at, namespace) for at, id_ in parents.items()):
-            name = Ledger([], namespace).name
-            found.append(SwallowedReview(review["review_id"], name, namespace))
+        if (
+            loop_of(values)["review"]
+            and values.get(ANSWER) is None
+            and parents.get("") in line
+            and any(_is_past(newest.get(at), parents[at], at, namespace) for at in parents)
+        ):
+            found.append(Ledger(records_of(values), namespace))
     return found
 
 

@@ -64,9 +64,26 @@ def fresh_loop() -> Loop:
     }
 
 
+def fresh_review(review_id: str) -> OpenReview:
+    """Return a question with nothing suggested."""
+    return {
+        "review_id": review_id,
+        "round": 1,
+        "suggested": None,
+        "suggested_types": {},
+        "suggested_by": None,
+        "agent": None,
+        "note": None,
+        "problem": None,
+    }
+
+
 def loop_of(state: Mapping[str, Any]) -> Loop:
-    """Read the loop's position from state."""
-    return cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+    """Read the loop's position from state; what an older version did not keep is as at first."""
+    loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+    if loop["review"]:
+        loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
+    return loop
 
 
 def call_namespace() -> str:
