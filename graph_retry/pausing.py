@@ -29,12 +29,11 @@ def watched_pause(name: str) -> Generator[None, None, None]:
         raise PauseSwallowed(f"`{name}` was reached although {swallowed_text(earlier.name)}")
     try:
         yield
+        return
     except GraphInterrupt as error:
         # A new one, which only the code around the call can hold: LangGraph's own is kept alive
         # by the frames it came through.
         pause = GraphInterrupt(*error.args)
-    else:
-        return
     _paused.set(_Pause(name, pause))
     try:
         raise pause
