@@ -130,7 +130,7 @@ class SavedThread:
             for root, saved in self.roots.items()
             for write in saved.pending_writes or ()
         }
-        line = self._line()
+        line = self.line()
         for namespace in sorted(self.first, key=self._age):
             saved = self.newest[namespace]
             values = saved.checkpoint["channel_values"]
@@ -143,8 +143,8 @@ class SavedThread:
         """Return what sorts namespaces by their beginning; a carried one began like the other."""
         return self.first[namespace].checkpoint["id"], _root(self.newest[namespace])
 
-    def _line(self) -> set[str]:
-        """Return the checkpoints that led to the present one, those it was forked from left out."""
+    def line(self) -> set[str]:
+        """Return the root checkpoints that led to the present one, those forked from left out."""
         line: set[str] = set()
         here, after = next(iter(self.roots), ""), ""
         while here in self.roots:
