@@ -17,8 +17,10 @@ from graph_retry.hidden import hidden_calls
 from graph_retry.history import read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
+from graph_retry.pausing import swallowed_text
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
+from graph_retry.swallowed import swallowed_calls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,8 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
         values = call.values if call else (yield from _saved_call(graph, config, value))
         # LangGraph shows a question until its node has ended: an answered one while its answer
         # is applied, too, and after a crash on the way.
-        if values is None or is_open(values, value["review_id"]):
+        if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
+            _check_place(graph, value["checkpoint_ns"])
             parts = parts_of(value, records_in(values), thread_of(config))
             place = None if call is None else call.config
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
@@ -64,6 +67,24 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
             parts = parts_of(lost.question.value, records_in(lost.values), thread_of(config))
             reviews.append(kind(interrupt_id=lost.question.id, hidden=True, **where, **parts))
     return reviews
+
+
+def _is_reached(call: StateSnapshot | None) -> bool:
+    """Tell whether the question was saved, too: a crash may come between it and its message."""
+    return call is None or call.next == ("review",)
+
+
+def _check_place(graph: Any, namespace: str) -> None:
+    """Refuse a call that an answer would not reach, since a graph around it keeps nothing."""
+    for part in namespace.split("|")[:-1]:
+        name = part.partition(":")[0]
+        node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
+        graph = node and node.bound
+        if isinstance(graph, Pregel) and graph.checkpointer is False:
+            raise ValueError(
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so a call inside "
+                "it starts anew with each answer: compile it without that argument."
+            )
 
 
 def intervention(value: Any) -> dict[str, Any] | None:
@@ -124,4 +145,9 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
     for at, author, answered in sorted(found, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    return "it was answered already, or never asked here"
+    left = yield from swallowed_calls(graph, config)
+    return (
+        swallowed_text(left[-1].name).rstrip(".")
+        if left
+        else "it was answered already, or never asked here"
+    )
