@@ -50,10 +50,9 @@ def decide(text: str, *, complete: bool | None) -> Document:
     refuse_if(not documents, "no_json", begin, "There is no JSON document in the text.")
     groups = [[documents[0]]]
     for left, right in pairwise(documents):
-        if _SEPARATOR.match(text[left.end : right.start]):
-            groups[-1].append(right)
-        else:
-            groups.append([right])
+        if not _SEPARATOR.match(text[left.end : right.start]):
+            groups.append([])
+        groups[-1].append(right)
     answers = [_joined(text, group, complete=complete) for group in groups]
     answer = answers[0]
     others = [other.start for other in answers[1:] if not same(other.value, answer.value)]

@@ -63,18 +63,16 @@ def parse_output(
         if complete is not False or type(value) not in {int, float}:
             return ParsedOutput(True, value, text)
     try:
-        document = _read(text, level, complete)
-        json_text = document.json or _dump(document.value)
-        return ParsedOutput(True, document.value, json_text, document.repairs)
+        found = _read(text, level, complete)
+        return ParsedOutput(True, found.value, found.json or _dump(found.value), found.repairs)
     except Unreadable as error:
         refusal = error.refusal
     except RecursionError:
         refusal = Unreadable("too_deep", 0, "Nested too deeply.").refusal
-    if level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}:
-        value = _guess(text)
-        if value is not None:
-            guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
-            return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
+    may_guess = level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}
+    if may_guess and (value := _guess(text)) is not None:
+        guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
+        return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
     refusal["excerpt"] = text[max(0, refusal["position"] - 40) : refusal["position"] + 40]
     return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
 
@@ -96,10 +94,8 @@ def extract_code_fence(text: str, lang: str | None = None) -> str | None:
         >>> extract_code_fence("Here:\n```json\n{}\n```", "json")
         '{}'
     """
-    for match in _FENCE.finditer(text):
-        if lang is None or match[2].lower() == lang.lower():
-            return match[3]
-    return None
+    fences = [(each[2].lower(), each[3]) for each in _FENCE.finditer(text)]
+    return next((inside for tag, inside in fences if lang is None or tag == lang.lower()), None)
 
 
 def extract_json_block(text: str) -> str | None:

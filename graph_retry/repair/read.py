@@ -6,10 +6,9 @@ from typing import Any
 from graph_retry.repair.frame import CLOSE, Frame
 from graph_retry.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry.repair.scalars import number, read_scalar
-from graph_retry.repair.scan import ELLIPSIS, KEY_AHEAD, STRICT, char_at, same, skip
+from graph_retry.repair.scan import ELLIPSIS, KEY_AHEAD, MAX_DEPTH, STRICT, char_at, same, skip
 from graph_retry.repair.strings import CLOSERS, Slot, StringReader
 
-MAX_DEPTH = 200
 # The usual, in one step each.
 _STRICT_KEY = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\])")
 _STRICT_SCALAR = re.compile(

@@ -81,7 +81,5 @@ class Notes:
 
     def records(self) -> list[Repair]:
         """List the repairs."""
-        for first, count in self._met.values():
-            if count > 1:
-                first["detail"] += f" (and {count - 1} more)"
-        return [first for first, _ in self._met.values()]
+        told = [(met, f" (and {n - 1} more)" if n > 1 else "") for met, n in self._met.values()]
+        return [{**met, "detail": met["detail"] + more} for met, more in told]

@@ -4,12 +4,15 @@ import json
 import re
 from typing import Any
 
+from pydantic_core import from_json
+
 from graph_retry.repair.report import Notes, Unreadable
 
 SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt])*+"
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
+MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
 _STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
@@ -105,6 +108,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-# Keys that disagree and `NaN`, which is no `int`, are left to the tolerant reader: it refuses or
-# reports them.
-STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=int)
+class _Strict(json.JSONDecoder):
+    """The standard library's decoder, which knows no depth of its own from Python 3.13 on."""
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        value, end = super().raw_decode(s, idx)
+        if s.count("[", idx, end) + s.count("{", idx, end) > MAX_DEPTH:
+            from_json(s[idx:end])  # refuses what is deeper
+        return value, end
+
+
+# Keys that disagree, `NaN`, which is no `int`, and what is too deep are left to the tolerant
+# reader: it refuses or reports them.
+STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int)
