@@ -59,8 +59,13 @@ class Terminal:
 
     def close(self):
         """Wait for the end and return the exit code, negative for a signal."""
-        while self._read():
-            pass
+        deadline = time.monotonic() + DEADLINE_S
+        while select.select([self._end], [], [], max(0, deadline - time.monotonic()))[0]:
+            if not self._read():
+                break
+        else:
+            self._program.kill()
+            raise AssertionError(f"the program does not end:\n{self._unread}")
         os.close(self._end)
         return self._program.wait(DEADLINE_S)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -86,15 +85,15 @@ def _watch(place: Place, screen: Screen, *, json: bool, every: float) -> None:
     """Keep one table up to date; where it would be lines, write each review once."""
     if screen.is_terminal and not json:
         with screen.live_table(INBOX) as put:
-            while True:
-                put(inbox_rows(place.inbox()))
-                time.sleep(every)
+            place.watch(every, lambda reviews: put(inbox_rows(reviews)))
     seen: set[str] = set()
-    while True:
-        reviews = place.inbox()
+
+    def tell(reviews: list[PendingReview]) -> None:
+        nonlocal seen
         _list(screen, [each for each in reviews if each.review_id not in seen][::-1], json=json)
         seen = {review.review_id for review in reviews}
-        time.sleep(every)
+
+    place.watch(every, tell)
 
 
 @app.command()

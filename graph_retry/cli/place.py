@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,17 @@ class Place:
     def inbox(self) -> list[PendingReview]:
         """List what waits on all threads, newest first."""
         return self.runner.run(alist_reviews(self.source))
+
+    def watch(self, every: float, tell: Callable[[list[PendingReview]], None]) -> None:
+        """List what waits again and again, until Ctrl-C."""
+
+        async def follow() -> None:
+            while True:
+                tell(await alist_reviews(self.source))
+                await asyncio.sleep(every)
+
+        # One run, for a Ctrl-C between two would be lost.
+        self.runner.run(follow())
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
         """List what waits on one thread."""
