@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability
+from pydantic_core import to_json
 
 from graph_retry.deadline import EXPIRE, is_over, now
 from graph_retry.engine.state import ANSWER
@@ -216,13 +217,13 @@ def _apply(
 ) -> Flow[Any]:
     """Write the answers down, then run the thread on."""
     by_id: dict[str, Any] = {}
-    for review, given in chosen:
-        marked = _marked(given, review)
+    notes = [_noted(_marked(given, review)) for review, given in chosen]
+    for (review, _), note in zip(chosen, notes, strict=True):
         if review.call_config is None:
-            by_id[review.interrupt_id] = marked
+            by_id[review.interrupt_id] = note["value"]
         else:
-            update = {ANSWER: {"value": marked, "at": now()}}
-            yield Ask(graph, "update_state", (review.call_config, update), {"as_node": "review"})
+            place = (review.call_config, {ANSWER: note})
+            yield Ask(graph, "update_state", place, {"as_node": "review"})
     go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
     options: dict[str, Any] = {} if durability is None else {"durability": durability}
     if not is_local(graph):
@@ -271,10 +272,23 @@ def _match(
             told = yield from who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
-                f"review {name!r} is not open on thread {thread_of(config)!r} (open: {open_}): "
+                f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
                 f"{told}."
             )
     return [(places[name], given) for name, given in answers.items()]
+
+
+def _noted(answer: Any) -> dict[str, Any]:
+    """Return what is written down of an answer; `refused` tells what the storage would garble."""
+    note: dict[str, Any] = {"value": answer, "at": now()}
+    try:
+        to_json(answer, inf_nan_mode="constants")
+    except ValueError as error:
+        if "surrogates" not in str(error):
+            what = "a decision holds something that cannot be saved as JSON"
+            raise TypeError(f"{what} ({error!s:.200}); nothing was written.") from None
+        note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
+    return note
 
 
 def _sweeps(decision: Any) -> bool:

@@ -63,6 +63,8 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         if author == "human" and is_over(question.expires_at, came_at):
             author, channel = "system", "system"
             verdict: Accepted | Refused = _default(plan, question, attempts)
+        elif recorded and recorded.get("refused"):
+            verdict = Refused(recorded["refused"])
         else:
             verdict = judge(answer, question)
         if isinstance(verdict, Refused):
