@@ -6,8 +6,9 @@ SHELL := bash
 
 BIN := .venv/bin
 MODEL ?=
+PORT ?= 2024
 
-.PHONY: help install format lint types postgres test demo bench docs
+.PHONY: help install format lint types postgres test compat demo studio bench docs
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +55,27 @@ test: lint types postgres ## everything: lint, types, tests, tests again under s
 	$(BIN)/python -m pytest
 	LANGGRAPH_STRICT_MSGPACK=true $(BIN)/python -m pytest
 
+compat: install postgres ## the tests on the lowest and the newest versions, oldest and newest Python
+	.ci/compat
+
 demo: install ## review a failing model call in the terminal; MODEL=openai:... asks a real model
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')
+
+# Nothing is sent anywhere: no analytics, no version check, no traces. Studio is a page that comes
+# from the web and talks to the server on this machine.
+studio: export LANGGRAPH_CLI_NO_ANALYTICS := 1
+studio: export LANGGRAPH_NO_VERSION_CHECK := 1
+studio: export LANGSMITH_TRACING := false
+studio: install ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 elsewhere
+	@url=http://127.0.0.1:$(PORT); \
+	echo "Studio:         https://smith.langchain.com/studio/?baseUrl=$$url"; \
+	echo "Agent Chat UI:  deployment URL $$url, graph id extract, chat, image or review_agent"; \
+	echo "Agent Inbox:    deployment URL $$url, graph id as above"; \
+	echo "API docs:       $$url/docs"; \
+	echo 'Example input:  {"messages": [{"role": "user", "content": "hello"}]}'; \
+	echo "What to try:    docs/studio.md. Ctrl-C stops the server and keeps the threads."
+	@exec $(BIN)/python -m langgraph_cli dev --no-browser --no-reload \
+	  --host 127.0.0.1 --port $(PORT)
 
 bench: install ## print the measured figures
 	@for name in import_time overhead storage repair_score ladder; do \

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from graph_retry.budget import CircuitOpenError
 from graph_retry.records import Failure, FailureKind
+from graph_retry.redacting import without_keys
 
 MAX_MESSAGE = 4_000
 """Characters of an error message kept in the ledger."""
@@ -49,13 +50,13 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """Describe an exception as a failure, by HTTP status, by LangChain's class, then by type.
 
     A given `kind` is taken as it is. An exception nothing is known about is `rejected_input`:
-    other params may still help.
+    other params may still help. Keys that the message quotes are masked.
 
     Example:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
         'transient'
     """
-    text = str(error) or type(error).__name__
+    text = without_keys(str(error)) or type(error).__name__
     return {
         "kind": kind or _kind(error),
         "type": type(error).__name__,

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.func import task
 from langgraph.types import RetryPolicy
 
 T = TypeVar("T")
@@ -144,8 +143,11 @@ class Step(Runnable[Any, Any]):
         return await adrive(self._flow(input))
 
 
-def _as_task(effect: Durable) -> Any:
-    return task(name=effect.name, retry_policy=effect.retry_policy)
+def as_task(name: str, retry_policy: RetryPolicy | None = None) -> Any:
+    """Return LangGraph's decorator that makes a function a task."""
+    from langgraph.func import task  # noqa: PLC0415 - a noticeable part of the import time
+
+    return task(name=name, retry_policy=retry_policy)
 
 
 def _perform(effect: Effect) -> Any:
@@ -154,7 +156,7 @@ def _perform(effect: Effect) -> Any:
         def body() -> Any:
             return drive(effect.flow())
 
-        return _as_task(effect)(body)().result()
+        return as_task(effect.name, effect.retry_policy)(body)().result()
     if isinstance(effect, Ask):
         return getattr(effect.graph, effect.name)(*effect.args, **effect.options)
     if isinstance(effect, Pause):
@@ -182,7 +184,7 @@ async def _aperform(effect: Effect) -> Any:
         async def body() -> Any:
             return await adrive(effect.flow())
 
-        return await _as_task(effect)(body)()
+        return await as_task(effect.name, effect.retry_policy)(body)()
     if isinstance(effect, Ask):
         return await getattr(effect.graph, f"a{effect.name}")(*effect.args, **effect.options)
     if isinstance(effect, Pause):
@@ -205,12 +207,22 @@ def _in_thread(effect: Run) -> Future[Any]:
 
     def work() -> None:
         future.set_running_or_notify_cancel()
-        try:
-            result = context.run(effect.function, *effect.args)
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            future.set_exception(error)
-        else:
-            future.set_result(result)
+        with _Handed(future):
+            future.set_result(context.run(effect.function, *effect.args))
 
     threading.Thread(target=work, daemon=True).start()
     return future
+
+
+class _Handed:
+    """Hands what a thread raises to whoever waits, where also `sys.exit()` and Ctrl-C belong."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            self._future.set_exception(error)
+        return True

@@ -64,6 +64,10 @@ class RetryOptions(TypedDict, total=False):
         `edit(…)` or `respond(…)`, by the author `system`.
     notify: Called with each question, a `graph_retry.review.shown.Review`, a moment before the
         thread is saved as waiting: the place to send a message. Its errors are logged.
+    redact: A function `text -> text` that takes out what must not be told (default None). It is
+        applied to what attempts leave in the ledger (output, issues, errors) and to the params and
+        texts that a review shows; an edit keeps what stands behind a redacted value. The params in
+        state, which the call needs, and the checkpoints written during an attempt are as they are.
     budget: What automation may spend before a reviewer is asked (default None: no limit).
     lessons: How this call learns from other steps, a `graph_retry.lessons.Lessons` (default None).
     on_attempt: Called once with each finished attempt's record.
@@ -89,6 +93,7 @@ class RetryOptions(TypedDict, total=False):
     expires_after: float
     default_decision: Decision
     notify: Callable[[Review], Any]
+    redact: Callable[[str], str]
     budget: Budget
     lessons: Lessons
     on_attempt: Callable[[Attempt], Any]
@@ -119,6 +124,7 @@ class Settings(BaseModel):
     expires_after: float | None = Field(default=None, gt=0)
     default_decision: Decision = Field(default_factory=lambda: reject("nobody answered in time"))
     notify: Callable[[Review], Any] | None = None
+    redact: Callable[[str], str] | None = None
     budget: InstanceOf[Budget] | None = None
     lessons: InstanceOf[Lessons] | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
@@ -174,6 +180,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         )
     if "default_decision" in options and "expires_after" not in options:
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
+    if "redact" in options:
+        _check_redact(options)
     ending = "raise" if form == "function" else "end"
     try:
         return Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
@@ -181,3 +189,14 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         first = error.errors()[0]
         reason = first["msg"].removeprefix("Value error, ")
         raise ValueError(f"`{first['loc'][0]}`: {reason}; not {first['input']!r}.") from None
+
+
+def _check_redact(options: RetryOptions) -> None:
+    """Refuse what would make an output of a ledger that has been redacted."""
+    patches = getattr(options.get("feedback"), "__name__", "") == "patch_feedback"
+    other = "feedback=patch_feedback(…)" if patches else "relaxed" if "relaxed" in options else None
+    if other is not None:
+        raise ValueError(
+            f"`redact` cannot be combined with `{other}`, which makes an output of what an earlier "
+            "attempt left in the ledger: choose one of them."
+        )

@@ -8,17 +8,21 @@ from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
-from graph_retry.history import is_local, read_ledgers, read_thread
+from graph_retry.hidden import hidden_calls
+from graph_retry.history import is_local, read_ledgers, read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
+from graph_retry.pausing import swallowed_text
 from graph_retry.records import Attempt
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
 from graph_retry.served_runs import ServedRuns
+from graph_retry.swallowed import swallowed_calls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +30,15 @@ class Waiting(Review):
     """A review and where it waits.
 
     `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
-    own state is, if an answer can be written there.
+    own state is, if an answer can be written there. A `hidden` one is out of LangGraph's sight
+    since somebody updated the state of the graph around it; `resume` brings it back.
     """
 
     interrupt_id: str
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
     call_config: RunnableConfig | None = field(default=None, repr=False)
+    hidden: bool = field(default=False, repr=False)
 
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
@@ -42,10 +48,12 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
     """Read a thread's state and return its open reviews."""
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     calls, local = dict(_calls(snapshot)), is_local(graph)
+    where: dict[str, Any] = {"graph": graph, "config": config}
     reviews: list[WaitingT] = []
     for question in snapshot.interrupts:
         value = intervention(question.value)
-        if value is None:
+        # A call made in a task is shown once for the task and once for itself.
+        if value is None or value["review_id"] in [review.review_id for review in reviews]:
             continue
         call = calls.get(question.id)
         values = call.values if call else (yield from _saved_call(graph, config, value))
@@ -53,16 +61,34 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
             continue
         # LangGraph shows a question until its node has ended: an answered one while its answer
         # is applied, too, and after a crash on the way.
-        if values is None or is_open(values, value["review_id"]):
-            review = kind(
-                interrupt_id=question.id,
-                graph=graph,
-                config=config,
-                call_config=call.config if call and local else None,
-                **parts_of(value, records_in(values), thread_of(config)),
-            )
-            reviews.append(review)
+        if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
+            _check_place(graph, value["checkpoint_ns"])
+            parts = parts_of(value, records_in(values), thread_of(config))
+            place = call.config if call and local else None
+            reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
+    if (snapshot.metadata or {}).get("source") == "update" and snapshot.next:
+        for lost in (yield from hidden_calls(graph, config)):
+            parts = parts_of(lost.question.value, records_in(lost.values), thread_of(config))
+            reviews.append(kind(interrupt_id=lost.question.id, hidden=True, **where, **parts))
     return reviews
+
+
+def _is_reached(call: StateSnapshot | None) -> bool:
+    """Tell whether the question was saved, too: a crash may come between it and its message."""
+    return call is None or call.next == ("review",)
+
+
+def _check_place(graph: Any, namespace: str) -> None:
+    """Refuse a call that an answer would not reach, since a graph around it keeps nothing."""
+    for part in namespace.split("|")[:-1]:
+        name = part.partition(":")[0]
+        node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
+        graph = node and node.bound
+        if isinstance(graph, Pregel) and graph.checkpointer is False:
+            raise ValueError(
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so a call inside "
+                "it starts anew with each answer: compile it without that argument."
+            )
 
 
 def intervention(value: Any) -> dict[str, Any] | None:
@@ -125,7 +151,7 @@ def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> Flow
 def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
     """Say who answered a review and when, as far as the thread tells; None is the last one."""
     found: list[tuple[str, str, str]] = []
-    saved = yield from read_thread(graph, config)
+    saved = yield from read_saved(graph, config)
     for values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
@@ -140,7 +166,12 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
     for at, author, answered in sorted(found, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    return "it was answered already, or never asked here"
+    left = yield from swallowed_calls(graph, config)
+    return (
+        swallowed_text(left[-1].name).rstrip(".")
+        if left
+        else "it was answered already, or never asked here"
+    )
 
 
 def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:

@@ -1,43 +1,71 @@
-"""Read an invoice from a chat message; when the model gets it wrong, a person is asked.
+"""Extract structured data from a text, as a JSON Schema says. Chat: send the text.
 
-The model is a script that needs no key. It copies totals and dates as they stand unless the prompt
-asks for a format. `small` has quota for one request only, `large` is chatty.
+The scripted model reads lines like `Due: 3 March 2027` and copies values as they stand unless the
+prompt asks for a format. `small` has quota for one request only, `large` is chatty. The schema is
+`params.output_schema`: give your own with the input, or change it in a review.
 """
 
 import json
 import re
 from collections.abc import Callable
-from datetime import date, datetime
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
-from langchain_core.messages import AIMessage
-from langgraph.graph import START, MessagesState, StateGraph
-from pydantic import BaseModel, Field
+from langgraph.graph import StateGraph
+from pydantic import AfterValidator, BaseModel, Field
 
-from graph_retry import Attempt, AttemptContext, AttemptFailed, create_retry_node
+from graph_retry import AttemptContext, AttemptFailed, create_retry_node
+from graph_retry.validate import build_validator
+from graph_retry.validate.of_params import SchemaOfParams
+from nodes.serving import Messages, around, chat_model, is_real
 
-INVOICE = """Nordlicht Druck, Hamburg
+INVOICE = """Vendor: Nordlicht Druck, Hamburg
 400 posters, two colours
 Total: EUR 1,240.50
 Due: 3 March 2027"""
-FORMATS = "Write total as a plain number and due_date as YYYY-MM-DD."
+INVOICE_SCHEMA = {
+    "title": "Invoice",
+    "type": "object",
+    "properties": {
+        "vendor": {"type": "string"},
+        "total": {"type": "number"},
+        "due_date": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"},
+    },
+    "required": ["vendor", "total", "due_date"],
+}
+FORMATS = "Write numbers as plain numbers and dates as YYYY-MM-DD."
+
+
+def _usable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what is no JSON Schema before a model is paid for."""
+    build_validator(schema)
+    return schema
 
 
 class Extraction(BaseModel):
     """Everything about the call that somebody might want to change."""
 
-    prompt: str = "Read the invoice. Answer with a JSON object: vendor, total, due_date."
-    document: str = INVOICE
-    model: str = Field(default="small", description="`small` or `large`")
-    temperature: float = Field(default=1.0, ge=0, le=2)
+    prompt: str = Field(
+        default="Read the document. Answer with one JSON object.",
+        description="What the model is told to do",
+    )
+    document: str = Field(
+        default=INVOICE, description="The text to read; a chat message takes its place"
+    )
+    output_schema: Annotated[dict[str, Any], AfterValidator(_usable)] = Field(
+        default=INVOICE_SCHEMA, description="JSON Schema of what the model must give"
+    )
+    model: str = Field(
+        default="small",
+        description="`small` or `large` (scripted), or a real one such as `openai:gpt-4.1-mini`",
+    )
+    temperature: float = Field(default=1.0, ge=0, le=2, description="How freely the model chooses")
 
 
-class Invoice(BaseModel):
-    """What the call must give."""
+class Input(Messages, total=False):
+    """A message with the text, or params, or both."""
 
-    vendor: str
-    total: float
-    due_date: date
+    params: Extraction
 
 
 class QuotaExceededError(RuntimeError):
@@ -54,18 +82,38 @@ def ask_script(params: Extraction, context: AttemptContext) -> str:
     if params.model == "small" and context.attempt > 1:
         msg = "quota of model 'small' is used up (1 request per call): use 'large'"
         raise QuotaExceededError(msg)
-    parts = r"\A(?P<vendor>[^,\n]+).*^Total: EUR (?P<total>[\d,.]+)$.*^Due: (?P<due>[^\n]+)$"
-    found = re.search(parts, params.document, re.MULTILINE | re.DOTALL)
-    if found is None:
-        return "I see no invoice in this text."
-    read: dict[str, Any] = {"vendor": found["vendor"]}
-    if "YYYY-MM-DD" in params.prompt:
-        due = datetime.strptime(found["due"], "%d %B %Y").date()  # noqa: DTZ007 (only a day)
-        read |= {"total": float(found["total"].replace(",", "")), "due_date": due.isoformat()}
-    else:
-        read |= {"total": f"EUR {found['total']}", "due_date": found["due"]}
+    read: dict[str, Any] = {}
+    for name, wanted in params.output_schema.get("properties", {}).items():
+        label = re.escape(name.partition("_")[0])
+        line = rf"(?im)^{label}\b[^:\n]*:[ \t]*(.+)$"
+        found = re.search(line, params.document)
+        if found:
+            read[name] = _formatted(found[1], wanted) if FORMATS in params.prompt else found[1]
+    if not read:
+        return "I see nothing of this in the text."
     text = json.dumps(read)
     return text if params.model == "small" else f"Here it is:\n```json\n{text}\n```"
+
+
+def _formatted(text: str, wanted: Any) -> Any:
+    """Write a value as the schema wants it, as far as it is what it says."""
+    number = re.search(r"-?\d[\d,]*(?:\.\d+)?", text)
+    if number and "type" in wanted and wanted["type"] in ("number", "integer"):
+        return json.loads(number[0].replace(",", ""))
+    try:
+        return datetime.strptime(text, "%d %B %Y").date().isoformat()  # noqa: DTZ007 (only a day)
+    except ValueError:
+        return text
+
+
+def ask_model(params: Extraction, context: AttemptContext) -> Any:
+    """Ask the scripted model, or a real one if the name has a provider in it."""
+    if not is_real(params.model):
+        return ask_script(params, context)
+    schema = json.dumps(params.output_schema)
+    return chat_model(params.model, params.temperature).invoke(
+        f"{params.prompt} It must fit this JSON Schema:\n{schema}\n\nDocument:\n{params.document}"
+    )
 
 
 def revise(error: AttemptFailed, attempt: int, params: Extraction) -> Extraction | None:
@@ -78,43 +126,18 @@ def revise(error: AttemptFailed, attempt: int, params: Extraction) -> Extraction
     return None
 
 
-class State(MessagesState):
-    """The graph's state: a chat, and the state keys of the retry node."""
-
-    params: dict[str, Any]
-    output: dict[str, Any]
-    status: str
-    attempts: list[Attempt]
-
-
-def prepare(state: State) -> dict[str, Any]:
-    """Take the document from the last chat message, unless params were given."""
-    if state.get("params") or not state["messages"]:
-        return {"params": Extraction.model_validate(state.get("params") or {}).model_dump()}
-    return {"params": Extraction(document=str(state["messages"][-1].text)).model_dump()}
-
-
-def report(state: State) -> dict[str, Any]:
-    """Tell the result in the chat."""
-    done = state["status"] == "succeeded"
-    text = json.dumps(state["output"]) if done else "The extraction was cancelled."
-    return {"messages": [AIMessage(text)]}
-
-
 def build(
-    ask: Callable[[Extraction, AttemptContext], Any] = ask_script,
+    ask: Callable[[Extraction, AttemptContext], Any] = ask_model,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Put the graph together around a model call."""
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(State)
-    builder.add_node("prepare", prepare)
-    builder.add_node(
-        "extract", create_retry_node(ask, Extraction, revise, output=Invoice, name="extract")
+    output = SchemaOfParams("output_schema")
+    return around(
+        "extract",
+        create_retry_node(ask, Extraction, revise, output=output, name="extract"),
+        Input,
+        lambda params, messages: params.model_copy(update={"document": messages[-1].text}),
+        json.dumps,
     )
-    builder.add_node("report", report)
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "extract")
-    builder.add_edge("extract", "report")
-    return builder
 
 
 graph = build().compile()

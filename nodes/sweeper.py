@@ -1,4 +1,4 @@
-"""End the reviews whose time is over, in all threads of this server: run it from a cron.
+"""End the reviews whose time is over, in all threads of this server. No input: run it from a cron.
 
 It only starts the runs that apply the default decisions, so that it never waits for a worker it
 holds itself.

@@ -51,10 +51,11 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(review),
         problem=review["problem"],
-        asked_at=review.get("asked_at"),
-        expires_at=review.get("expires_at"),
+        asked_at=review["asked_at"],
+        expires_at=review["expires_at"],
         allowed=_allowed(plan, attempts),
         locked=plan.settings.locked,
+        redact=plan.settings.redact,
         output_schema=plan.validator.schema if plan.validator else None,
         check_output=lambda value: _output_issues(plan, value),
         seen_decisions=tuple(

@@ -23,11 +23,12 @@ from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_l
 from graph_retry.engine.stored import store
 from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
-from graph_retry.ledger import check_version, digest, open_attempt
+from graph_retry.ledger import digest, open_attempt
 from graph_retry.options import Settings
 from graph_retry.outcome import read_result
 from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt, Failure, FailureKind
+from graph_retry.redacting import told
 from graph_retry.validate import wrap_error
 
 
@@ -65,8 +66,10 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
         if record["failure"] is not None:
             record["status"], loop["next"] = "failed", "revise"
+            record.update(cast("Attempt", told(record, plan.settings.redact)))
         elif plan.validator is None:
             record["status"], loop["next"] = "succeeded", "end"
+            record.update(cast("Attempt", told(record, plan.settings.redact)))
             update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
             update |= yield from finished(plan, record)
         else:
@@ -82,8 +85,14 @@ def _position(
 ) -> tuple[Loop, list[Attempt], bool]:
     """Tell a continued loop from a new input on a thread that has run before."""
     loop = loop_of(state)
-    check_version(attempts)
-    if attempts and attempts[-1]["status"] != "failed":
+    if attempts and attempts[-1]["status"] == "running" and LOOP not in state:
+        asked = attempts[-1]  # given in the input: an attempt that is to be made
+        loop.update({"author": asked["author"], "reason": asked["reason"]})
+        loop["types"] = asked["params_types"]
+        return loop, attempts[:-1], False
+    decided = attempts[-1]["decision"] if attempts else None
+    over = decided is not None and decided["type"] in ("reject", "respond")
+    if attempts and (over or attempts[-1]["status"] != "failed"):
         return fresh_loop(), [], True
     if loop["next"] != "call":
         edited: Loop = {**fresh_loop(), "types": loop["types"], "author": "state edit"}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graph_retry.engine.finish import finished
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import LOOP, loop_of
 from graph_retry.failures import finish_kind, is_complete
 from graph_retry.flow import Flow
-from graph_retry.ledger import parsed_value
+from graph_retry.ledger import params_at, parsed_value
 from graph_retry.options import Settings
 from graph_retry.patching import patched
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
+from graph_retry.redacting import told
 from graph_retry.validate import Checked, Validator, format_issues
+from graph_retry.validate.of_params import SchemaOfParams
 
 if TYPE_CHECKING:
     from graph_retry.repair import ParsedOutput
@@ -64,19 +66,20 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
 
 def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
     """Return the step that holds the parsed value against the output type."""
-    keys = plan.settings.keys
+    keys, redact = plan.settings.keys, plan.settings.redact
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         record: Attempt = state[keys["attempts"]][-1]
         loop = loop_of(state)
         validator = plan.validator
         if validator is None or record["failure"] is not None:
-            return _failed(loop, keys["attempts"], {"number": record["number"]})
+            update = {"number": record["number"]} | told(record, redact)
+            return _failed(loop, keys["attempts"], update)
         update, checked = hold(state[keys["attempts"]], validator)
         if not checked.ok:
-            return _failed(loop, keys["attempts"], update)
-        update["status"] = "succeeded"
-        learned = yield from finished(plan, {**record, **update})  # type: ignore[typeddict-item]
+            return _failed(loop, keys["attempts"], update | told({**record, **update}, redact))
+        update = {**update, "status": "succeeded"} | told({**record, **update}, redact)
+        learned = yield from finished(plan, cast("Attempt", {**record, **update}))
         return learned | {
             LOOP: {**loop, "next": "end"},
             keys["attempts"]: [update],
@@ -90,6 +93,8 @@ def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[st
 def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any], Checked]:
     """Hold the last attempt's value against the output type; return also what its record gains."""
     record = attempts[-1]
+    if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
+        validator = validator.fitted(at.view)
     value = parsed_value(record, as_text=validator.wants_text)
     parsed = patched(attempts, value) or record["parsed"]
     checked = validator.check(value if parsed is None else parsed["value"])

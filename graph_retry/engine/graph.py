@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
@@ -17,8 +18,9 @@ from graph_retry.engine.review import review_step
 from graph_retry.engine.revise import revise_step
 from graph_retry.engine.state import ANSWER, loop_of, schemas
 from graph_retry.engine.transitions import FOLLOWERS
-from graph_retry.flow import Step
-from graph_retry.ledger import params_at
+from graph_retry.flow import Flow, Step
+from graph_retry.ledger import params_at, readable
+from graph_retry.validate.of_params import SchemaOfParams
 
 _MAKERS = {
     "call": call_step,
@@ -40,10 +42,10 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
     )
     ends = {"end": END}
     if settings.on_cancel == "raise":
-        builder.add_node("give_up", Step(give_up_step(plan)))
+        builder.add_node("give_up", Step(_reading(plan, give_up_step(plan))))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
-        builder.add_node(name, Step(_MAKERS[name](plan)))
+        builder.add_node(name, Step(_reading(plan, _fitted(plan, _MAKERS[name]))))
         targets: dict[Hashable, str] = {
             follower: follower for follower in followers if follower not in ("end", "give_up")
         }
@@ -58,8 +60,32 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
     return graph.with_config(recursion_limit=_STEPS * (settings.max_attempts + 1))
 
 
+def _fitted(
+    plan: Plan[Any], make: Callable[[Plan[Any]], Callable[..., Flow[Any]]]
+) -> Callable[..., Flow[Any]]:
+    """Make a step; where params hold the schema, anew for the params at hand."""
+    output, key = plan.validator, plan.settings.keys["params"]
+    if not isinstance(output, SchemaOfParams):
+        return make(plan)
+
+    def flow(state: Mapping[str, Any]) -> Flow[Any]:
+        params = plan.codec.load(state.get(key), loop_of(state)["types"]).view
+        return make(replace(plan, validator=output.fitted(params)))(state)
+
+    return flow
+
+
 _STEPS = 10
 """Graph steps one attempt may take at most, with room for a few questions asked again."""
+
+
+_StepFlow = Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]
+
+
+def _reading(plan: Plan[Any], step: _StepFlow) -> _StepFlow:
+    """Return a step that finds the ledger in state as this version of the library knows it."""
+    key = plan.settings.keys["attempts"]
+    return lambda state: step({**state, key: readable(state.get(key) or [])})
 
 
 def _router(plan: Plan[Any], name: str) -> Callable[[Mapping[str, Any]], str]:

@@ -13,6 +13,7 @@ from graph_retry.params.codec import Encoded, ParamsInvalid
 from graph_retry.params.jsonlike import is_object
 from graph_retry.review.dialects import Answer, did_you_mean
 from graph_retry.review.question import Question, UnusableAnswerError
+from graph_retry.review.redaction import displayed, unredacted
 from graph_retry.validate.issues import format_issues, literal
 
 
@@ -22,7 +23,8 @@ def changes_of(said: Answer, question: Question) -> dict[str, Any]:
     Raises:
         UnusableAnswerError: If a field is unknown, locked or unreadable; it names all of them.
     """
-    schema, shown = question.codec.schema(question.shown), question.shown
+    schema, original = question.codec.schema(question.shown), question.shown
+    shown = displayed(question).shown
     nodes, others = inner_fields(schema, schema)
     changes: dict[str, Any] = {}
     problems: list[str] = []
@@ -30,11 +32,12 @@ def changes_of(said: Answer, question: Question) -> dict[str, Any]:
         try:
             _check_known(name, question)
             field = Field(name, nodes.get(name, others), schema, said.from_form)
-            new = restored(value, shown.get(name), field)
+            sent = restored(value, shown.get(name), field)
+            new = unredacted(sent, shown.get(name), original.get(name))
         except (UnreadableFieldError, UnusableAnswerError) as problem:
             problems.append(str(problem))
             continue
-        if name not in shown or not identical(new, shown[name]):
+        if name not in original or not identical(new, original[name]):
             changes[name] = new
     problems += [
         f"`{n}` is locked: leave it as it is shown." for n in question.locked if n in changes

@@ -10,6 +10,7 @@ from graph_retry.forms.restore import form_args
 from graph_retry.review.answer_schema import response_schema
 from graph_retry.review.description import describe, one_line
 from graph_retry.review.question import Question
+from graph_retry.review.redaction import displayed
 from graph_retry.validate.issues import cut, issue
 
 INTERVENTION = "llm_intervention"
@@ -34,6 +35,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         >>> payload["message"]
         'extract failed (attempt 2): TimeoutError: no answer'
     """
+    question = displayed(question)
     issues = [issue(**each) for each in question.issues[:MAX_ISSUES]]
     description = describe(replace(question, issues=issues))
     args = form_args(question.shown)

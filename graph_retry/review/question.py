@@ -44,6 +44,7 @@ class Question:
     output_schema: dict[str, Any] | None = None
     check_output: Callable[[Any], list[Issue]] = lambda _: []
     seen_decisions: tuple[str, ...] = ()
+    redact: Callable[[str], str] | None = None
 
     @property
     def title(self) -> str:

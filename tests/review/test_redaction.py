@@ -1,0 +1,172 @@
+"""Nothing secret leaves: not from params, not from outputs, not from errors (canaries)."""
+
+import json
+import logging
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from graph_retry import CallCancelled, create_retry_node, edit, pending_reviews, reject, respond
+from graph_retry.patching import patch_feedback
+from graph_retry.redacting import without_keys
+from tests.loops import Model, answer, one_call, reviews, thread
+
+CANARY = "canary-7f3a"
+
+
+def redact(text):
+    """Take the canary out of a text."""
+    return text.replace(CANARY, "[name]")
+
+
+class Mail(BaseModel):
+    """Params with something private, at three depths."""
+
+    to: str = f"{CANARY}@example.org"
+    tone: str = "plain"
+    people: list[str] = ["bob", CANARY]
+    meta: dict[str, str] = {"from": CANARY, "lang": "en"}
+
+
+def build(form, mode, model, told, **options):
+    """Compile a graph that tells everything it can tell."""
+    return one_call(
+        form,
+        mode,
+        model,
+        InMemorySaver(),
+        redact=redact,
+        notify=lambda review: told.append(review.value),
+        on_attempt=lambda record: told.append({**record, "params_patch": None}),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        lambda _: f'{{"n": "{CANARY}"}}',
+        lambda _: f"I think {CANARY} is it",
+        lambda _: {"n": CANARY},
+        lambda _: (_ for _ in ()).throw(ValueError(f"no such user: {CANARY}")),
+    ],
+    ids=["value", "text", "object", "error"],
+)
+def test_a_canary_is_in_nothing_that_is_shown_or_told(form, mode, fail):
+    """Payload, notice, records, ledger, error and log: none of them holds it."""
+    told = []
+    graph = build(form, mode, Model(fail), told)
+    params = json.loads(Mail().model_dump_json())
+    mode.invoke(graph, {"params": params}, thread())
+    (review,) = reviews(mode, graph, thread())
+    ledger = [{**attempt, "params_patch": None} for attempt in review.history]
+    assert CANARY not in json.dumps([review.value, ledger, told], default=str)
+    assert "[name]" in json.dumps(ledger)
+    assert review.params["to"] == "[name]@example.org"
+    if form == "function":
+        with pytest.raises(CallCancelled) as caught:
+            answer(mode, graph, thread(), reject("no"))
+        assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tone": "warm"},
+        {"tone": "warm", "to": "[name]@example.org"},
+        {"tone": "warm", "people": ["bob", "[name]"], "meta": {"from": "[name]", "lang": "en"}},
+    ],
+)
+def test_an_edit_keeps_what_stands_behind_a_redacted_value(mode, changes):
+    """Forms send every field back as it was shown: the original goes to the model."""
+    model = Model(lambda params: '{"n": 1}' if params.tone == "warm" else CANARY)
+    node = create_retry_node(model, Mail, output=dict[str, int], redact=redact, name="count")
+    graph = as_graph(node)
+    mode.invoke(graph, {"params": {}}, thread())
+    state = answer(mode, graph, thread(), edit(**changes))
+    assert state["output"] == {"n": 1}
+    assert model.calls[-1] == Mail(tone="warm")
+
+
+def test_a_part_of_a_redacted_value_can_be_changed():
+    """Beside the untouched secret: one entry of a list, one key of an object."""
+    model = Model(lambda params: '{"n": 1}' if len(model.calls) > 1 else "no")
+    node = create_retry_node(model, Mail, output=dict[str, int], redact=redact)
+    graph = as_graph(node)
+    graph.invoke({"params": {}}, thread())
+    pending_reviews(graph, thread())[0].answer(
+        edit(people=["eve", "[name]"], meta={"from": "[name]", "lang": "de"})
+    )
+    assert model.calls[-1].people == ["eve", CANARY]
+    assert model.calls[-1].meta == {"from": CANARY, "lang": "de"}
+
+
+def as_graph(node):
+    """Put a node alone into a graph."""
+    from langgraph.graph import START, StateGraph
+
+    from tests.loops import State
+
+    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def test_the_output_itself_is_not_redacted(form, mode):
+    """What the caller asked for is the caller's, whether a model or a person gave it."""
+    told = []
+    model = Model(lambda params: json.dumps({"n": CANARY}))
+    graph = build(form, mode, model, told, output=dict[str, str])
+    assert mode.invoke(graph, {"params": {}}, thread("a"))["output"] == {"n": CANARY}
+    assert CANARY not in json.dumps(told, default=str)
+    graph = build(form, mode, Model(lambda _: "no"), told, output=dict[str, str])
+    mode.invoke(graph, {"params": {}}, thread("b"))
+    done = answer(mode, graph, thread("b"), respond({"n": CANARY}))
+    assert done["output"] == {"n": CANARY}
+
+
+def test_what_the_call_captures_is_nowhere(form, mode, caplog):
+    """A captured client and key are in no payload, no ledger, no event, no log."""
+    key = "sk-canary-0123456789abcdef"
+
+    class Client:
+        def __repr__(self):
+            return f"Client({key})"
+
+    client = Client()
+
+    def call(params):
+        assert client
+        raise PermissionError(f"Incorrect API key provided: {key}. See https://host?key={key}")
+
+    caplog.set_level(logging.DEBUG)
+    graph = one_call(form, mode, Model(call), InMemorySaver())
+    stream = mode.call(graph, "stream", {"params": {}}, thread(), stream_mode=["custom", "updates"])
+    (review,) = reviews(mode, graph, thread())
+    everything = json.dumps([stream, review.value, review.history], default=str)
+    assert key not in everything + caplog.text
+    assert "[key]" in review.error
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("key sk-proj-abcdefghijklmnop1234", "key [key]"),
+        ("Authorization: Bearer abc.def.ghi-jkl", "Authorization: Bearer [key]"),
+        ("GET /v1?key=AIzaSyA1234567890&alt=json", "GET /v1?key=[key]&alt=json"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "[key]"),
+        ("AKIAABCDEFGHIJKLMNOP", "[key]"),
+        ("the risk-free-return-of-capital is low", "the risk-free-return-of-capital is low"),
+        ("no bearer of bad news; a token=3 here", "no bearer of bad news; a token=3 here"),
+    ],
+)
+def test_keys_are_known_by_their_shape(text, masked):
+    """Whatever error quotes one; ordinary words stay."""
+    assert without_keys(text) == masked
+
+
+@pytest.mark.parametrize("options", [{"relaxed": dict}, {"feedback": patch_feedback()}])
+def test_redaction_never_ends_up_in_an_output(options):
+    """What would make an output of the redacted ledger is refused."""
+    with pytest.raises(ValueError, match="`redact` cannot be combined"):
+        create_retry_node(Model(), dict, output=dict[str, int], redact=redact, **options)
