@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from graph_retry.budget import CircuitOpenError
 from graph_retry.records import Failure, FailureKind
 from graph_retry.redacting import without_keys
+from graph_retry.validate.issues import attempt, text_of
 
 MAX_MESSAGE = 4_000
 """Characters of an error message kept in the ledger."""
@@ -56,9 +57,11 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
         'transient'
     """
-    text = without_keys(str(error)) or type(error).__name__
+    text = without_keys(text_of(error)) or type(error).__name__
+    # What a client's exception says of itself may be computed, and fail.
+    known, failed = (kind, []) if kind else attempt(_kind, error)
     return {
-        "kind": kind or _kind(error),
+        "kind": "rejected_input" if failed else known,
         "type": type(error).__name__,
         "message": text[:MAX_MESSAGE],
     }

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from graph_retry.errors import AttemptFailed
 from graph_retry.params.prompt import Prompt, content_of, plain_text, turns
-from graph_retry.quoting import FEEDBACK, fenced, framed, issue_line, unframed
+from graph_retry.quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated", "none"]
 
@@ -122,5 +122,5 @@ def _added(prompt: str | list[Any], text: str, answer: str) -> str | list[Any]:
         return f"{unframed(FEEDBACK, prompt)}\n\n{text}"
     if prompt and str(content_of(prompt[-1])).startswith(FEEDBACK.begin):
         prompt = prompt[:-2]
-    said = (answer[:500] or "(no text)") + (" […]" if len(answer) > 500 else "")
+    said = (tame(answer[:500]) or "(no text)") + (" […]" if len(answer) > 500 else "")
     return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]

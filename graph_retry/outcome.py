@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,6 +11,13 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
+
+from graph_retry.params.jsonlike import is_object
+from graph_retry.validate.issues import attempt, cut
+from graph_retry.validate.validator import json_problem
+
+_MAX_USAGE = 10_000
+_MAX_WORDS = 4_000
 
 
 @dataclass(frozen=True)
@@ -46,25 +54,52 @@ class Reading:
 def read_result(result: Any) -> Reading:
     """Tell text from structured values, and pick up usage and the finish reason.
 
+    What a provider adds is kept within bounds, and left out where state could not hold it. A value
+    that cannot be dumped stays what it is, for the caller to refuse.
+
     A message with exactly one tool call and no text is read as that call's arguments; one with a
     `parsed` value (provider-native structured output) as that value.
     """
     if isinstance(result, str):
         return Reading(text=result, value=None)
     if isinstance(result, Completion):
+        text: Any = result.text
+        is_text = isinstance(text, str)
         return Reading(
-            text=result.text,
-            value=None,
-            usage=result.usage,
-            finish_reason=result.finish_reason,
+            text=text if is_text else None,
+            value=None if is_text else text,
+            usage=_usage(result.usage),
+            finish_reason=_words(result.finish_reason),
         )
     if isinstance(result, BaseMessage):
         return _read_message(result)
-    if isinstance(result, BaseModel):
-        return Reading(text=None, value=result.model_dump(mode="json", by_alias=True))
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        return Reading(text=None, value=to_jsonable_python(result))
-    return Reading(text=None, value=result)
+    return Reading(text=None, value=_dumped(result))
+
+
+def _dumped(value: Any) -> Any:
+    """Return a model or a dataclass as JSON, if it has such a form."""
+    is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if isinstance(value, BaseModel):
+        dumped, failed = attempt(lambda: value.model_dump(mode="json", by_alias=True))
+    else:
+        dumped, failed = attempt(to_jsonable_python, value) if is_dataclass else (value, [])
+    return value if failed else dumped
+
+
+def _usage(given: Any) -> dict[str, Any] | None:
+    """Return token counts as state can hold them, or None."""
+    if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
+        return None
+    odd = {key for key, count in given.items() if key.endswith("_tokens") and not _is_count(count)}
+    return {key: each for key, each in given.items() if key not in odd}
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _words(given: Any) -> str | None:
+    return cut(given, _MAX_WORDS) if isinstance(given, str) else None
 
 
 def _read_message(message: BaseMessage) -> Reading:
@@ -73,22 +108,20 @@ def _read_message(message: BaseMessage) -> Reading:
     value: Any = extra.get("parsed")
     usage: dict[str, Any] | None = None
     if isinstance(message, AIMessage):
-        usage = dict(message.usage_metadata) if message.usage_metadata else None
+        usage = _usage(message.usage_metadata and dict(message.usage_metadata))
         if value is None and len(message.tool_calls) == 1 and not text:
             value = message.tool_calls[0]["args"]
-    if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json", by_alias=True)
     return Reading(
         text=None if value is not None else text,
-        value=value,
+        value=_dumped(value),
         usage=usage,
         finish_reason=_finish_reason(message.response_metadata),
-        refusal=extra.get("refusal"),
+        refusal=_words(extra.get("refusal")),
     )
 
 
 def _finish_reason(metadata: Mapping[str, Any]) -> str | None:
     for key in ("finish_reason", "stop_reason", "done_reason"):
         if isinstance(metadata.get(key), str):
-            return str(metadata[key])
+            return _words(metadata[key])
     return None

@@ -50,10 +50,10 @@ def unframed(frame: Frame, text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """Take the marks of all frames out of a quoted text."""
+    """Take the marks of all frames out of a quoted text; spell out lone surrogates."""
     for mark in (*FEEDBACK, *LESSONS):
         text = text.replace(mark, "[…]")
-    return text
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fenced(text: str) -> str:
@@ -78,4 +78,5 @@ def issue_line(issue: Issue, *, received: bool = True) -> str:
     told = f" ({'; '.join(details)})" if details else ""
     text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{told}"
     hint = _HINTS.get(issue["code"])
-    return tame(" ".join(text.split())[:400]) + (f"; {hint}" if hint else "")
+    line = " ".join(text.split())[:400].replace("```", "'''")
+    return tame(line) + (f"; {hint}" if hint else "")

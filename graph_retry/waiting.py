@@ -86,8 +86,8 @@ def _check_place(graph: Any, namespace: str) -> None:
         graph = node and node.bound
         if isinstance(graph, Pregel) and graph.checkpointer is False:
             raise ValueError(
-                f"the graph in node `{name}` is compiled with `checkpointer=False`, so a call inside "
-                "it starts anew with each answer: compile it without that argument."
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
+                "start anew with each answer: compile it without that argument."
             )
 
 
@@ -167,11 +167,9 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
     left = yield from swallowed_calls(graph, config)
-    return (
-        swallowed_text(left[-1].name).rstrip(".")
-        if left
-        else "it was answered already, or never asked here"
-    )
+    if left:
+        return swallowed_text(left[-1].name).rstrip(".")
+    return "it was answered already, or never asked here"
 
 
 def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:

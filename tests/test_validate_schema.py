@@ -98,7 +98,10 @@ def test_a_schema_means_what_its_draft_says(schema, good, bad):
         pytest.param(
             {"properties": {"a/b": {"minimum": "1"}}}, '"/properties/a~1b/minimum"', id="place"
         ),
-        pytest.param({"pattern": "("}, '"/pattern"', id="pattern"),
+        pytest.param({"pattern": "("}, "unclosed group", id="pattern"),
+        pytest.param({"pattern": r"^(?=.*\d)\w+$"}, "look-ahead", id="look-ahead"),
+        pytest.param({"not": {"pattern": r"(a)\1"}}, "backreferences", id="back-reference"),
+        pytest.param({"patternProperties": {r"^\w{1,9999}$": {}}}, "size limit", id="repeats"),
         pytest.param(
             {"$schema": "https://a.example/dialect"}, "https://a.example/dialect", id="dialect"
         ),
@@ -188,17 +191,13 @@ def test_a_large_value_is_not_spelled_out():
     ("pattern", "text", "code"),
     [
         pytest.param("b", "abc", None, id="anywhere"),
-        pytest.param(r"^\d{3}$", "12\n", "pattern", id="dollar-is-the-end"),
-        pytest.param(r"^(?=.*\d)\w+$", "ab1", None, id="look-ahead"),
-        pytest.param(r"^(?=.*\d)\w+$", "abc", "pattern", id="look-ahead-fails"),
-        pytest.param(r"^(?=.*\d)\w+$", "1" * 10_001, "pattern", id="look-ahead-on-long-text"),
-        pytest.param(r"(a)\1", "aa", None, id="back-reference"),
+        pytest.param(r"^\d{2}$", "12\n", "pattern", id="dollar-is-the-end"),
+        pytest.param(r"^(a+)+$", "a" * 100_000 + "b", "pattern", id="nested-quantifiers"),
         pytest.param(r"^[a[b]]$", "[]", None, id="bracket-in-a-set"),
         pytest.param(r"^\<b\>$", "<b>", None, id="escaped-angle-brackets"),
         pytest.param("^b$", 5, None, id="not-a-string"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
 def test_a_pattern_is_matched_in_bounded_time(pattern, text, code):
     """Patterns keep their meaning, and the classic catastrophe is matched at once."""
     issues = build_validator({"pattern": pattern}).check(text).issues
@@ -208,20 +207,20 @@ def test_a_pattern_is_matched_in_bounded_time(pattern, text, code):
 def test_a_reference_that_turns_in_a_circle_is_an_issue():
     """A schema that only refers to itself can judge nothing, and does not hang."""
     issues = build_validator({"$ref": "#"}).check(1).issues
-    assert [issue["code"] for issue in issues] == ["unexpected_error"]
+    assert [issue["code"] for issue in issues] == ["too_deep"]
 
 
 @pytest.mark.parametrize(
     ("schema", "value", "code"),
     [
-        ({"multipleOf": 0.1}, 10**400, "unexpected_error"),
+        ({"multipleOf": 0.1}, 10**400, "int_range"),
         ({}, float("nan"), "finite_number"),
         ({}, 2**64, "int_range"),
         ({}, "\ud83d", "string_unicode"),
     ],
 )
 def test_numbers_and_text_that_no_checkpoint_holds_are_issues(schema, value, code):
-    """Neither such a value nor an arithmetic error inside a keyword escapes."""
+    """Such a value is told before any keyword meets it."""
     issues = build_validator(schema).check(value).issues
     assert [issue["code"] for issue in issues] == [code]
 

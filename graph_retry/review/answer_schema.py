@@ -12,6 +12,9 @@ from typing import Any, cast
 from graph_retry.review.decision import DecisionType
 from graph_retry.review.question import Question
 
+MAX_SCHEMA = 100_000
+"""Characters of a part's schema; a longer one is left out, so that the part may be anything."""
+
 
 def response_schema(question: Question) -> dict[str, Any]:
     """Return a schema of the canonical answers: one branch for each decision that is offered.
@@ -78,6 +81,8 @@ def _params_schema(question: Question) -> dict[str, Any]:
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Copy a schema to stand at `#/$defs/{name}`, with its local references pointing there."""
     text = json.dumps({key: each for key, each in schema.items() if key != "$schema"}, default=str)
+    if len(text) > MAX_SCHEMA:
+        return {}
     if "$id" not in schema:  # a document of its own resolves its own references
         text = re.sub(r'("\$ref": "#)(?=[/"])', rf"\1/$defs/{name}", text)
     return cast("dict[str, Any]", json.loads(text))

@@ -7,6 +7,7 @@ provider stands quoted, so that none of it reads like a part of the question.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from graph_retry.forms.excerpt import excerpt
@@ -17,15 +18,21 @@ from graph_retry.validate.issues import cut, format_issues, literal
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""
 
+# What makes a link, an image or HTML; and control characters, those that turn text around included.
+_ACTIVE = re.compile(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def describe(question: Question) -> str:
     """Write the description, in Markdown, of at most 4,000 characters."""
     error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
     parts = [f"{error} — {one_line(question.name, 100)}, attempt {question.attempt}."]
     if question.problem:
-        parts.insert(0, f"Your answer was not applied: {cut(question.problem, 600)}")
+        what, _, details = cut(question.problem, 600).partition("\n")
+        parts.insert(0, f"Your answer was not applied: {_inert(what)}")
+        parts[1:1] = [_quote(details)] if details else []
     if question.note:
-        parts.append(cut(question.note, 300))
+        parts.append(one_line(question.note, 300))
     if question.expires_at:
         parts.append(f"Answer before {question.expires_at}.")
     if question.issues:
@@ -46,21 +53,26 @@ def describe(question: Question) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    r"""Put the beginning of a text on one line, in which it opens no code block.
+    r"""Put the beginning of a text on one line, in which it makes no code, link, image or HTML.
 
     Example:
-        >>> one_line("429\n quota", 100)
-        '429 quota'
+        >>> one_line("429\n [quota](http://a.example)", 100)
+        '429 [quota] (http://a.example)'
     """
-    return " ".join(cut(text, limit).replace("`", "'").split())
+    return _inert(" ".join(cut(text, limit).replace("`", "'").split()))
+
+
+def _inert(text: str) -> str:
+    return _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text)).replace("```", "'''")
 
 
 def _how_to_answer(question: Question) -> str:
     free = [{name: each} for name, each in question.shown.items() if name not in question.locked]
-    params = next((field for field in free if len(_text(field)) <= 120), dict[str, Any]())
+    shown = (field for field in free if len(_text(field)) <= 120 and "`" not in _text(field))
+    params = next(shown, dict[str, Any]())
     schema = question.output_schema or {}
     fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
-    output = f"{{{fields}}}" if 0 < len(fields) <= 300 else "…"
+    output = f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
     ways = {
         "approve": "Approve: call again with the params shown (the suggestion, if there is one). "
         '`{"type": "approve"}`',
@@ -88,4 +100,4 @@ def _text(value: Any) -> str:
 
 def _quote(text: str) -> str:
     """Quote a text as data, in a code block that it cannot close."""
-    return "```text\n" + text.replace("```", "'''") + "\n```"
+    return "```text\n" + _CONTROL.sub("\ufffd", text).replace("```", "'''") + "\n```"

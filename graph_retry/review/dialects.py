@@ -12,7 +12,7 @@ from graph_retry.forms.strict_json import NotJsonError, read_json
 from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.review.decision import DecisionType
 from graph_retry.review.question import UnusableAnswerError
-from graph_retry.validate.issues import literal
+from graph_retry.validate.issues import cut, literal
 
 _WORDS: dict[DecisionType, tuple[str, ...]] = {
     "approve": ("approve", "accept", "retry", "yes"),
@@ -30,6 +30,7 @@ _COMMON = ("type", "action", *_BINDING, "message", "reason")
 # Clients add these for themselves; they decide nothing and are passed over.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
 _MAX_WRAPPERS = 8
+_MAX_MESSAGE = 10_000
 _HOW = (
     'Answer {"type": "approve"}, {"type": "edit", "params": {…}}, {"type": "reject", "message": '
     '"…"} or {"type": "respond", "output": …}, or one word such as approve or reject.'
@@ -117,7 +118,13 @@ def did_you_mean(name: str, known: tuple[str, ...]) -> str:
 def _unwrapped(answer: Any) -> dict[str, Any]:
     """Return the one entry that decides, with what its wrappers say beside it."""
     outer: dict[str, Any] = {}
-    value = _parsed(to_json(answer, by_alias=False, inf_nan_mode="constants").decode())
+    try:
+        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+    except ValueError as error:
+        why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
+        what = f"The answer cannot be written as JSON ({why})"
+        raise UnusableAnswerError(f"{what}. {_HOW}") from None
+    value = _parsed(text)
     for _ in range(_MAX_WRAPPERS):
         if isinstance(value, str):
             lone = value.strip().casefold()
@@ -184,6 +191,9 @@ def _echoes(given: dict[str, Any], form: Any, kind: DecisionType) -> tuple[Any, 
 
 def _message(given: dict[str, Any], form: Any = None) -> str | None:
     text = given.get("message", given.get("reason", form if isinstance(form, str) else None))
+    if isinstance(text, str) and len(text) > _MAX_MESSAGE:
+        what = f"`message` is {len(text):,} characters long"
+        raise UnusableAnswerError(f"{what}: say it in {_MAX_MESSAGE:,}.")
     if text is None or isinstance(text, str):
         return text if text and text.strip() else None
     raise UnusableAnswerError(f"`message` must be text, not {literal(text, 80)}.")

@@ -16,6 +16,8 @@ from graph_retry.review.question import Question, UnusableAnswerError
 from graph_retry.review.redaction import displayed, unredacted
 from graph_retry.validate.issues import format_issues, literal
 
+_MAX_PROBLEMS = 20
+
 
 def changes_of(said: Answer, question: Question) -> dict[str, Any]:
     """Return the fields that really change, restored; those that repeat what was shown are not.
@@ -29,6 +31,8 @@ def changes_of(said: Answer, question: Question) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     problems: list[str] = []
     for name, value in _fields(said.data, question).items():
+        if len(problems) == _MAX_PROBLEMS:
+            break
         try:
             _check_known(name, question)
             field = Field(name, nodes.get(name, others), schema, said.from_form)
@@ -59,6 +63,8 @@ def merged(changes: dict[str, Any], question: Question) -> Encoded:
         whose = "edited params" if changes else "params"
         problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
         raise UnusableAnswerError(problem) from None
+    except (TypeError, ValueError) as error:
+        raise UnusableAnswerError(f"The params cannot be kept: {error}.") from None
 
 
 def _fields(data: Any, question: Question) -> dict[str, Any]:

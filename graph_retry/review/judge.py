@@ -8,12 +8,12 @@ from typing import Any, cast
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.forms.strict_json import NotJsonError, read_json
-from graph_retry.params.codec import ParamsCodec
 from graph_retry.review.decision import Decision, approve, edit, reject, respond
 from graph_retry.review.dialects import Answer, interpret
 from graph_retry.review.edits import changes_of, merged
 from graph_retry.review.question import Accepted, Question, Refused, UnusableAnswerError
-from graph_retry.validate.issues import cut, format_issues, literal
+from graph_retry.validate.issues import cut, format_issues, literal, text_of
+from graph_retry.validate.validator import json_problem
 
 MAX_PROBLEM = 2_000
 """Characters of a refusal's text."""
@@ -48,7 +48,7 @@ def judge(answer: Any, question: Question) -> Accepted | Refused:
     except Exception as error:  # noqa: BLE001  a caller's validator may raise anything, and a
         # review that fails on an answer would fail on it for ever
         what = f"The answer could not be checked: {type(error).__name__}"
-        return Refused(cut(f"{what}: {error}", 500))
+        return Refused(cut(f"{what}: {text_of(error)}", 500))
     reason = {"message": said.message} if said.message is not None else {}
     decision = cast("Decision", {**verdict.decision, **reason, **told})
     return Accepted(decision, verdict.params, verdict.types)
@@ -111,6 +111,6 @@ def _checked_output(output: Any, question: Question) -> Any:
             output, issues = (output, issues) if question.check_output(value) else (value, [])
     if issues:
         raise UnusableAnswerError(f"The output is not valid:\n{format_issues(issues)}")
-    if ParamsCodec[Any](dict).encode({"output": output}).types:
-        raise UnusableAnswerError("The output holds a whole number beyond 64 bits.")
+    if problem := json_problem(output):
+        raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
     return output

@@ -6,6 +6,7 @@ import json
 import reprlib
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,7 @@ from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
+MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
 REFUSED = "the validator refused the value"
@@ -32,7 +34,7 @@ def issue(
     return {
         "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
         "message": cut(message, MESSAGE_CHARS),
-        "code": code,
+        "code": cut(str(code), 80),
         "expected": None if expected is None else cut(str(expected), VALUE_CHARS),
         "received": None if received is None else cut(str(received), VALUE_CHARS),
     }
@@ -51,11 +53,22 @@ def cut(text: str, limit: int) -> str:
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one."""
+    value = value[:limit] if isinstance(value, str) else value
     try:
         pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
         return cut("".join(islice(pieces, limit + 1)), limit)
-    except (TypeError, ValueError, RecursionError):
-        return cut(reprlib.repr(value), limit)
+    except Exception:  # noqa: BLE001  what a value says of itself may raise anything
+        with suppress(Exception):
+            return cut(reprlib.repr(value), limit)
+        return f"a `{type(value).__name__}` that cannot be spelled"
+
+
+def text_of(error: Exception) -> str:
+    """Return what an exception says, or why it cannot."""
+    try:
+        return str(error)
+    except Exception as failed:  # noqa: BLE001  an exception is anybody's class
+        return f"(its text failed with {type(failed).__name__})"
 
 
 def describe(value: Any) -> str:
@@ -109,8 +122,8 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]
     if isinstance(error, ValueError | AssertionError):
-        return [issue("", str(error) or REFUSED, "value_error")]
-    return [issue("", f"{type(error).__name__}: {error}", "unexpected_error")]
+        return [issue("", text_of(error) or REFUSED, "value_error")]
+    return [issue("", f"{type(error).__name__}: {text_of(error)}", "unexpected_error")]
 
 
 def schema_issue(error: Any) -> Issue:
@@ -135,7 +148,7 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
     was checked, they are taken out of the path.
     """
     issues: list[Issue] = []
-    for each in error.errors(include_url=False):
+    for each in islice(error.errors(include_url=False), MAX_ISSUES + 1):
         path, code, context = each["loc"], each["type"], each.get("ctx", {})
         missing = code.startswith("missing")
         if root is not ABSENT:

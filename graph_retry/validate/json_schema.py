@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -16,11 +15,19 @@ from referencing.jsonschema import specification_with
 
 from graph_retry.params.jsonlike import is_object
 from graph_retry.records import Issue
-from graph_retry.validate.issues import attempt, cut, literal, pointer, schema_issue
-from graph_retry.validate.validator import MAX_ISSUES, Validator, json_problem
+from graph_retry.validate.issues import (
+    MAX_ISSUES,
+    attempt,
+    cut,
+    issue,
+    literal,
+    pointer,
+    schema_issue,
+)
+from graph_retry.validate.schema_rules import bounded, matcher, start_counting
+from graph_retry.validate.validator import Validator, json_problem
 
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-PATTERN_CHARS = 10_000
 _REGISTRY: Any = jsonschema_specifications.REGISTRY
 _lib: Any = jsonschema  # Its stubs leave much untyped.
 
@@ -29,8 +36,9 @@ class SchemaValidator(Validator):
     """Validate plain JSON against a JSON Schema of any draft from 4 on; nothing is converted.
 
     The draft is the one `$schema` names, 2020-12 by default. References inside the schema and to
-    the drafts themselves work; nothing is fetched. `format` is an annotation and not checked. A
-    `pattern` is tried by `re` on up to 10,000 characters, so nested quantifiers can take for ever.
+    the drafts themselves work; nothing is fetched. `format` is an annotation and not checked.
+    Every check ends: patterns are matched in linear time, and a schema that needs look-around,
+    back-references or more than some thousand repeats is refused; a check has a million steps.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -45,38 +53,51 @@ class SchemaValidator(Validator):
         # The draft is settled; left in, `$schema` would bring the unextended draft class back.
         document = {key: value for key, value in self.schema.items() if key != "$schema"}
         try:
-            draft.check_schema(document)
+            draft.check_schema(document, format_checker=_lib.FormatChecker(formats=()))
         except jsonschema.SchemaError as error:
             place = literal(pointer(error.absolute_path))
             raise _faulty(f"is not valid at {place}: {cut(error.message, 300)}") from error
-        _check_references(document, specification_with(draft.META_SCHEMA["$schema"]))
-        extended = _lib.validators.extend(draft, {"pattern": _pattern, "required": _required})
-        self._validator = extended(document, registry=_REGISTRY)
+        except RecursionError:
+            raise _faulty("is nested too deeply: name its parts under `$defs`") from None
+        _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
+        self._validator = bounded(draft)(document, registry=_REGISTRY)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Find the issues; a model instance or the like is taken as the JSON it dumps to."""
         value, unreadable = attempt(to_jsonable_python, value)
-        errors = islice(self._validator.iter_errors(value), MAX_ISSUES + 1)
-        found, broken = attempt(lambda: [schema_issue(error) for error in errors])
+        problem = None if unreadable else json_problem(value)
+        if problem:
+            return value, [problem]
+        found, broken = attempt(self._issues, value)
         return value, unreadable or broken or found
+
+    def _issues(self, value: Any) -> list[Issue]:
+        start_counting()
+        errors = islice(self._validator.iter_errors(value), MAX_ISSUES + 1)
+        try:
+            return [schema_issue(error) for error in errors]
+        except RecursionError:
+            endless = "this is nested too deeply to be judged, or a reference leads back to itself"
+            return [issue("", endless, "too_deep")]
 
 
 def _faulty(what: str) -> ValueError:
     return ValueError(f"`output` JSON Schema {what}")
 
 
-def _check_references(document: dict[str, Any], specification: Any) -> None:
-    """Raise `ValueError` for a reference that leads to nothing in the document or the drafts."""
+def _check_parts(document: dict[str, Any], specification: Any) -> None:
+    """Raise `ValueError` for a reference that leads nowhere, or what cannot be kept in bounds."""
     root = specification.create_resource(document)
     pending = [(root, _REGISTRY.resolver_with_root(root))]
-    seen: set[int] = set()
+    seen: dict[int, dict[str, Any]] = {}
     while pending:
         resource, resolver = pending.pop()
         if not is_object(contents := resource.contents) or id(contents) in seen:
             continue
-        seen.add(id(contents))
+        seen[id(contents)] = contents
+        _check_patterns(contents)
         pending += [(each, resolver.in_subresource(each)) for each in resource.subresources()]
-        references = map(contents.get, ("$ref", "$dynamicRef"))
+        references = map(contents.get, ("$ref", "$dynamicRef", "$recursiveRef"))
         for reference in [each for each in references if isinstance(each, str)]:
             try:
                 target = resolver.lookup(reference)
@@ -84,20 +105,24 @@ def _check_references(document: dict[str, Any], specification: Any) -> None:
                 where = "is not in it; nothing is fetched: put the definition under `$defs`"
                 raise _faulty(f"refers to {literal(reference)}, which {where}") from error
             pending.append((specification.create_resource(target.contents), target.resolver))
+    words = {word for contents in seen.values() for word in contents}
+    if {"unevaluatedProperties", "patternProperties"} <= words:
+        both = "has both `unevaluatedProperties` and `patternProperties`"
+        raise _faulty(f"{both}, whose time cannot be bounded: use `additionalProperties`")
 
 
-def _pattern(validator: Any, pattern: str, text: Any, _: Any) -> Iterator[Any]:
-    is_text = validator.is_type(text, "string")
-    if is_text and len(text) > PATTERN_CHARS:
-        yield _lib.ValidationError(
-            f"over {PATTERN_CHARS:,} characters are not tried on {pattern!r}"
-        )
-    elif is_text and not re.search(pattern, text):
-        yield _lib.ValidationError(f"{text!r} does not match {pattern!r}")
+def _check_patterns(contents: dict[str, Any]) -> None:
+    for pattern in _patterns(contents):
+        try:
+            matcher(pattern)
+        except ValueError as error:
+            how = "use several patterns in `allOf`, `maxLength`, or a validator function"
+            what = f"has the pattern {literal(pattern, 80)}, which cannot be matched in bounded"
+            raise _faulty(f"{what} time ({cut(str(error), 120)}): {how}") from None
 
 
-def _required(validator: Any, names: Any, value: Any, _: Any) -> Iterator[Any]:
-    """Report a missing property at its own path, where the stock rule names its parent."""
-    for name in names if validator.is_type(value, "object") else ():
-        if name not in value:
-            yield _lib.ValidationError(f"{name!r} is a required property", path=[name])
+def _patterns(contents: dict[str, Any]) -> Iterator[str]:
+    if isinstance(contents.get("pattern"), str):
+        yield contents["pattern"]
+    if is_object(named := contents.get("patternProperties")):
+        yield from named

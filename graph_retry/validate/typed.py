@@ -13,8 +13,16 @@ from pydantic_core import SchemaError, to_jsonable_python
 
 from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import Issue, Repair
-from graph_retry.validate.issues import ABSENT, attempt, child_of, cut, describe, pointer
-from graph_retry.validate.validator import MAX_ISSUES, Validator, json_problem
+from graph_retry.validate.issues import (
+    ABSENT,
+    MAX_ISSUES,
+    attempt,
+    child_of,
+    cut,
+    describe,
+    pointer,
+)
+from graph_retry.validate.validator import Validator, json_problem
 
 
 class TypedValidator(Validator):
@@ -71,7 +79,9 @@ class TypedValidator(Validator):
         if self._strict or not attempt(self._read, given, True)[1]:
             return []
         found = _changes(given, attempt(self._dump, accepted, "python")[0], "")
-        told = list(islice(found, MAX_ISSUES)) or ["(whole value): converted"]
+        told = [cut(each, 500) for each in islice(found, MAX_ISSUES)] or [
+            "(whole value): converted"
+        ]
         return [Repair(kind="coerced", position=None, grade="coerced", detail=d) for d in told]
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from graph_retry.records import Issue, Repair
-from graph_retry.validate.issues import describe, format_issues, issue
+from graph_retry.validate.issues import MAX_ISSUES, describe, format_issues, issue
 
-MAX_ISSUES = 100
 MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers stop soon after.
 
 

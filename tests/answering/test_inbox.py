@@ -157,12 +157,12 @@ def test_a_pause_that_was_swallowed_is_named(mode, checkpointer):
     def node(state):
         try:
             return {"output": retry_llm_call(Model(), state["params"], output=int, name="count")}
-        except Exception:
+        except Exception:  # noqa: BLE001 - what this test is about
             return {"output": None}
 
     builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
     graph = builder.compile(checkpointer=checkpointer)
     with pytest.warns(RuntimeWarning, match="pause of `count`"):
         mode.invoke(graph, {"params": {"n": 0}}, thread())
-    with pytest.raises(StaleDecision, match="the pause of `ask`.* was caught by code around it"):
+    with pytest.raises(StaleDecision, match=r"the pause of `ask`.* was caught by code around it"):
         answer(mode, graph, thread(), edit(n=1))

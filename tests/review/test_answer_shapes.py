@@ -161,9 +161,9 @@ REFUSED: list[tuple[Any, str]] = [
     ([{"type": "accept", "args": {"action": "other", "args": None}}], "stale"),
     ({"type": "edit", "edited_action": {"name": "search", "args": {"seed": 1}}}, "stale"),
     ([{"type": "response", "args": '{"type": "approve", "attempt": 1}'}], "for attempt 1"),
-    ({"type": "edit", "params": {"temperature": object()}}, "could not be checked"),
+    ({"type": "edit", "params": {"temperature": object()}}, "cannot be written as JSON"),
     ({1: "approve"}, "does not say what to do"),
-    ({"type": "respond", "output": [object()]}, "could not be checked"),
+    ({"type": "respond", "output": [object()]}, "cannot be written as JSON"),
     ({"type": "reject", "message": "\ud800"}, "surrogates not allowed"),
     ('{"type": "reject", "message": "\\ud800"}', "surrogates not allowed"),
 ]

@@ -231,7 +231,7 @@ def test_output_text_is_read_as_json_only_where_text_is_not_valid(
 def test_an_output_no_checkpointer_keeps_is_refused() -> None:
     """A whole number beyond 64 bits would break the thread when its state is saved."""
     answer = {"type": "respond", "output": {"n": [2**70]}}
-    assert "beyond 64 bits" in problem_of(question(output=None), answer)
+    assert "integers of 64 bits" in problem_of(question(output=None), answer)
 
 
 def test_a_huge_answer_is_not_echoed() -> None:

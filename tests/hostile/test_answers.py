@@ -1,0 +1,151 @@
+"""Hostile answers: each is refused with a reason or applied, and the next good one works."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Command
+
+from graph_retry import CallCancelled, StaleDecision, edit
+from graph_retry.review.judge import MAX_PROBLEM, judge
+from graph_retry.review.question import Accepted, Refused
+from tests.hostile.odd import Grumpy, looped, nested, odd_value
+from tests.loops import Model, answer, one_call, reviews, thread
+from tests.review.questions import question
+
+QUESTIONS = [
+    question(seen_decisions=("d1",)),
+    question({"n": 1, "nested": {"a": [1.0]}}, suggested={"n": 2, "nested": {"a": [2**60 + 1]}}),
+    question("bare", output=None, locked=("value",)),
+    question({"n": 1}, output=None),
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ten_thousand_answers_get_a_verdict(seed: int) -> None:
+    """No answer raises; a problem is short text, and what is accepted can be stored."""
+    chance, serde, kinds = random.Random(seed), JsonPlusSerializer(), set[type]()
+    for _ in range(2_500):
+        verdict = judge(odd_value(chance), chance.choice(QUESTIONS))
+        kinds.add(type(verdict))
+        if isinstance(verdict, Refused):
+            assert 0 < len(verdict.problem.encode()) <= 4 * MAX_PROBLEM
+        else:
+            kept = [dict(verdict.decision), verdict.params, verdict.types]
+            assert serde.loads_typed(serde.dumps_typed(kept)) == kept
+    assert kinds == {Accepted, Refused}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        pytest.param(nested(10_000), "cannot be written as JSON", id="deep-list"),
+        pytest.param({"type": "edit", "params": nested(10_000, dict)}, "as JSON", id="deep-edit"),
+        pytest.param("[" * 10_000 + "]" * 10_000, "nor JSON", id="deep-text"),
+        pytest.param({"type": "edit", "params": {"n": nested(150)}}, "100 levels", id="deep-param"),
+        pytest.param({"type": "respond", "output": "\ud800"}, "surrogates", id="surrogate"),
+        pytest.param({"type": "reject", "message": "x" * 5_000_000}, "10,000", id="long-reason"),
+        pytest.param("x" * 5_000_000, "neither a known word", id="long-text"),
+        pytest.param({f"k{i}": 1 for i in range(100_000)}, "no `type`", id="many-keys"),
+        pytest.param('{"type": "edit", "type": "approve"}', "given twice", id="two-types"),
+        pytest.param('{"type": "edit", "params": {"n": NaN}}', "NaN is not", id="nan"),
+        pytest.param({"type": "approve", "attempt": 10**5_000}, "not a finite", id="huge-number"),
+        pytest.param(looped(), "as JSON", id="holds-itself"),
+        pytest.param({"type": Grumpy()}, "as JSON", id="object"),
+    ],
+)
+def test_a_bomb_is_refused_in_clear_words(given: Any, why: str) -> None:
+    """Size, depth and odd types are problems that say what is wrong."""
+    verdict = judge(given, QUESTIONS[3])
+    assert isinstance(verdict, Refused)
+    assert why in verdict.problem
+    assert len(verdict.problem) <= MAX_PROBLEM
+
+
+def test_problems_with_very_many_fields_are_not_all_listed() -> None:
+    """The first twenty misspelt fields are enough to be told."""
+    verdict = judge({"type": "edit", "params": {f"k{i}": i for i in range(5_000)}}, QUESTIONS[0])
+    assert isinstance(verdict, Refused)
+    assert verdict.problem.count("There is no field") <= 20
+
+
+def sendable(given: Any) -> bool:
+    """Tell whether a checkpointer can store an answer; text and JSON always can."""
+    try:
+        JsonPlusSerializer().dumps_typed(given)
+        json.dumps(given)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+STORABLE = [
+    "", 0, [], {}, "x" * 1_000_000, "[" * 10_000 + "]" * 10_000, "\0", "\ud800", float("nan"),
+    nested(200), {"type": "edit", "params": {"n": nested(120)}}, {"type": "nil"},
+    {"type": "approve", "attempt": 9}, {"type": "respond", "output": "\0"}, [[1], [2]],
+    {"type": "edit", "params": "\0\ud800"}, {"resume": {"resume": {"resume": None}}},
+]  # fmt: skip
+UNSTORABLE = [object(), looped(), nested(10_000), {"type": Grumpy()}, {"\ud800": 1}, 2**80, len]
+
+
+@pytest.mark.parametrize("way", ["resume", "command"])
+def test_a_review_outlives_hostile_answers(
+    way: str, form: str, mode: Any, checkpointer: Any
+) -> None:
+    """Bad answers, one after another on one thread, are asked again; a good one ends the call."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    for given in STORABLE:
+        before = reviews(mode, graph, thread())[0].review_id
+        if way == "resume":
+            answer(mode, graph, thread(), given)
+        elif given != {}:  # LangGraph takes an empty dict for no answer
+            mode.invoke(graph, Command(resume=given), thread())
+        (review,) = reviews(mode, graph, thread())
+        assert given == {} or (review.problem and review.review_id != before)
+    assert len(model.calls) == 1
+    assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
+    assert len(model.calls) == 2
+
+
+def test_an_answer_that_cannot_be_stored_changes_nothing(
+    form: str, mode: Any, checkpointer: Any
+) -> None:
+    """It is refused like any other or raises before anything is written; the review stays open."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    for given in UNSTORABLE:
+        try:
+            answer(mode, graph, thread(), given)
+        except (TypeError, ValueError):
+            assert not sendable(given)
+        assert len(reviews(mode, graph, thread())) == 1
+    assert len(model.calls) == 1
+    assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
+
+
+def test_three_hundred_answers_through_a_graph(form: str, mode: Any) -> None:
+    """Whatever is answered, the thread waits, ends, or was told to stop: it is never stuck."""
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    chance, saver = random.Random(7), InMemorySaver()
+    graph = one_call(form, mode, Model(), saver)
+    for number in range(75):
+        here = thread(str(number))
+        mode.invoke(graph, {"params": {"n": 0}}, here)
+        given, done = odd_value(chance), None
+        try:
+            done = answer(mode, graph, here, given)
+        except CallCancelled:
+            continue
+        except (TypeError, ValueError, StaleDecision):
+            assert not sendable(given) or "review_id" in given
+        for review in reviews(mode, graph, here):
+            assert review.params is not None
+            done = answer(mode, graph, here, {"type": "edit", "params": {"n": 1}})
+        assert done is not None
+        assert done.get("output") == {"n": 1} or "status" in done or "output" in done
