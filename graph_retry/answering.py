@@ -17,6 +17,7 @@ from graph_retry.hidden import unhide
 from graph_retry.history import is_local
 from graph_retry.params.jsonlike import is_object
 from graph_retry.runner import Runner
+from graph_retry.served_runs import ServedRuns
 from graph_retry.waiting import Waiting, find_reviews, thread_of, who_answered
 
 _FIRST_PAUSE_S = 0.005
@@ -167,8 +168,10 @@ def resuming(
     answers: Mapping[str, Any] | None,
     durability: Durability | None,
     wait: float,
+    *,
+    background: bool = False,
 ) -> Flow[Any]:
-    """Do what `resume` does, inside a flow."""
+    """Do what `resume` does, inside a flow; on a server in the background, if that is wanted."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
@@ -193,14 +196,17 @@ def resuming(
                 )
             yield Pause(pause)
             pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+        served = None if is_local(graph) else ServedRuns(graph, config, wait=not background)
+        if served is not None:
+            yield from served.look()
         chosen = yield from _match(graph, config, answers)
         if any(review.hidden for review, _ in chosen) or not chosen:
             yield from unhide(graph, config)
             chosen = yield from _match(graph, config, answers)
-        state = yield from _apply(graph, config, chosen, durability)
+        late = [review for review, given in chosen if _is_late(review, given)]
+        state = yield from _apply(graph, config, chosen, durability, served)
     finally:
         runner.leave()
-    late = [review for review, given in chosen if is_over(review.expires_at) and not _sweeps(given)]
     if late:
         raise StaleDecision(
             f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default decision "
@@ -214,29 +220,22 @@ def _apply(
     config: RunnableConfig,
     chosen: Sequence[tuple[Waiting, Any]],
     durability: Durability | None,
+    served: ServedRuns | None,
 ) -> Flow[Any]:
     """Write the answers down, then run the thread on."""
     by_id: dict[str, Any] = {}
-    notes = [_noted(_marked(given, review)) for review, given in chosen]
+    notes = [_noted(given, review) for review, given in chosen]
     for (review, _), note in zip(chosen, notes, strict=True):
         if review.call_config is None:
             by_id[review.interrupt_id] = note["value"]
         else:
             place = (review.call_config, {ANSWER: note})
             yield Ask(graph, "update_state", place, {"as_node": "review"})
-    go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
     options: dict[str, Any] = {} if durability is None else {"durability": durability}
-    if not is_local(graph):
-        options["multitask_strategy"] = "reject"
-    try:
-        return (yield Ask(graph, "invoke", (go_on, config), options))
-    except Exception as error:
-        if getattr(getattr(error, "response", None), "status_code", None) != 409:
-            raise
-        raise StaleDecision(
-            f"thread {thread_of(config)!r} is being run on the server, perhaps with another answer "
-            "to this review: look at it again."
-        ) from error
+    if served is not None:
+        return (yield from served.answer(by_id, options))
+    go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
+    return (yield Ask(graph, "invoke", (go_on, config), options))
 
 
 def _bound(graph: Any, config: RunnableConfig, decision: Any) -> Flow[dict[str, Any]]:
@@ -278,26 +277,24 @@ def _match(
     return [(places[name], given) for name, given in answers.items()]
 
 
-def _noted(answer: Any) -> dict[str, Any]:
-    """Return what is written down of an answer; `refused` tells what the storage would garble."""
-    note: dict[str, Any] = {"value": answer, "at": now()}
+def _is_late(review: Waiting, decision: Any) -> bool:
+    sweeps = is_object(decision) and decision.get("type") == EXPIRE
+    return is_over(review.expires_at) and not sweeps
+
+
+def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
+    """Return what is written down of an answer: its time, and a mark of the review it is for.
+
+    `refused` tells what the storage would garble.
+    """
+    if isinstance(answer, Mapping) and "type" in answer:
+        own = {"review_id": review.review_id, "channel": "python"}
+        answer = {**own, **cast("Mapping[str, Any]", answer)}
+    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
     try:
-        to_json(answer, inf_nan_mode="constants")
+        to_json(note, inf_nan_mode="constants")
     except ValueError as error:
         if "surrogates" not in str(error):
-            what = "a decision holds something that cannot be saved as JSON"
-            raise TypeError(f"{what} ({error!s:.200}); nothing was written.") from None
+            raise TypeError(f"a decision cannot be saved as JSON: {error!s:.200}.") from None
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note
-
-
-def _sweeps(decision: Any) -> bool:
-    return is_object(decision) and decision.get("type") == EXPIRE
-
-
-def _marked(decision: Any, review: Waiting) -> Any:
-    """Bind a canonical decision to its review, so that it can never be taken for another's."""
-    if isinstance(decision, Mapping) and "type" in decision:
-        own = {"review_id": review.review_id, "channel": "python"}
-        return {**own, **cast("Mapping[str, Any]", decision)}
-    return cast("Any", decision)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from graph_retry.answering import PendingReview, resuming
 from graph_retry.deadline import EXPIRE, is_over
 from graph_retry.errors import StaleDecision
-from graph_retry.flow import Flow, Run, adrive, drive
-from graph_retry.history import is_local
+from graph_retry.flow import Flow, adrive, drive
 from graph_retry.inbox import find_all
 
 
@@ -56,29 +54,30 @@ async def aexpire_reviews(source: Any) -> list[PendingReview]:
 def _expire(source: Any) -> Flow[list[PendingReview]]:
     ended: list[PendingReview] = []
     errors: list[Exception] = []
+    over: dict[str | None, list[PendingReview]] = {}
     reviews: list[PendingReview] = yield from find_all(source)
     for review in reviews:
-        if not is_over(review.expires_at):
-            continue
+        if is_over(review.expires_at):
+            over.setdefault(review.thread_id, []).append(review)
+    for together in over.values():
         try:
-            yield from _end(source, review)
-        except (StaleDecision, TimeoutError):  # somebody else ends or answers it
+            yield from _end(together)
+        except (StaleDecision, TimeoutError):  # somebody else ends or answers them
             continue
         except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
             errors.append(error)
         else:
-            ended.append(review)
+            ended += together
     if errors:
         raise ExceptionGroup(f"{len(errors)} expired thread(s) could not be run on", errors)
     return ended
 
 
-def _end(source: Any, review: PendingReview) -> Flow[Any]:
-    answer = {"type": EXPIRE, "review_id": review.review_id}
-    if review.graph is None or is_local(review.graph):
-        answers = {review.review_id: answer}
-        return (yield from resuming(review.graph, review.config, None, answers, None, 0.0))
-    # A sweeper that runs on the server must not wait for a run that may wait for its worker.
-    create = partial(source.runs.create, review.thread_id, review.graph.assistant_id)
-    resume = {"resume": {review.interrupt_id: answer}}
-    return (yield Run(partial(create, command=resume, multitask_strategy="reject")))
+def _end(reviews: list[PendingReview]) -> Flow[Any]:
+    """End the reviews of one thread.
+
+    A sweeper that runs on the server must not wait for a run that may wait for its worker.
+    """
+    first = reviews[0]
+    answers = {each.review_id: {"type": EXPIRE, "review_id": each.review_id} for each in reviews}
+    return resuming(first.graph, first.config, None, answers, None, 0.0, background=True)

@@ -11,47 +11,64 @@ from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry.flow import Flow, Run, is_async
 from graph_retry.review.shown import parts_of
-from graph_retry.waiting import Waiting, intervention
+from graph_retry.served_runs import http_status
+from graph_retry.waiting import Waiting, find_reviews, intervention
 
 _PAGE = 100
 """Threads asked for at a time."""
+
+_FIELDS = ("thread_id", "metadata", "interrupts")  # and not what the thread's graph keeps
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
 def served_reviews(client: Any, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
     """List the reviews of all threads that wait, or failed beside a review that still waits."""
-    found: list[WaitingT] = []
+    found: dict[str, WaitingT] = {}
+    search = client.threads.search
     for status in ("interrupted", "error"):
         offset = 0
         while True:
             page: list[Any] = yield Run(
-                partial(client.threads.search, status=status, limit=_PAGE, offset=offset)
+                partial(search, status=status, select=_FIELDS, limit=_PAGE, offset=offset)
             )
             for thread in page:
-                questions = list(_questions(thread["interrupts"].values()))
-                if not questions:  # what a thread in `error` asks is told by its state alone
-                    state = yield Run(partial(client.threads.get_state, thread["thread_id"]))
-                    questions = list(_questions([each["interrupts"] for each in state["tasks"]]))
-                found += [_review(client, thread, *question, kind) for question in questions]
+                graph, config = _place(client, thread)
+                if status == "error":  # only its state tells what it asks, and what is answered
+                    reviews = yield from _still_asked(graph, config, kind)
+                else:
+                    reviews = list(_asked(thread, graph, config, kind))
+                found |= {review.interrupt_id: review for review in reviews}
             offset += _PAGE
             if len(page) < _PAGE:
                 break
-    return found
+    return list(found.values())
 
 
-def _questions(interrupts: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    for each in (question for task in interrupts for question in task):
-        value = intervention(each["value"])
+def _place(client: Any, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
+    """Return a thread's graph, with the assistant that ran it, and its config."""
+    twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
+    told = thread["metadata"]
+    graph = RemoteGraph(told.get("assistant_id") or told["graph_id"], name=told["graph_id"], **twin)
+    return graph, {"configurable": {"thread_id": thread["thread_id"]}}
+
+
+def _still_asked(
+    graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
+) -> Flow[list[WaitingT]]:
+    try:
+        return (yield from find_reviews(graph, config, kind))
+    except Exception as error:
+        if http_status(error) != 404:
+            raise
+        return []  # the server knows the graph no more, so nobody can answer
+
+
+def _asked(
+    thread: Any, graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
+) -> Iterator[WaitingT]:
+    for question in (each for task in thread["interrupts"].values() for each in task):
+        value = intervention(question["value"])
         if value is not None:
-            yield each["id"], value
-
-
-def _review(
-    client: Any, thread: Any, interrupt_id: str, value: dict[str, Any], kind: type[WaitingT]
-) -> WaitingT:
-    twin = "client" if is_async(client.threads.search) else "sync_client"
-    graph: Any = RemoteGraph(thread["metadata"]["graph_id"], **{twin: client})
-    config: RunnableConfig = {"configurable": {"thread_id": thread["thread_id"]}}
-    parts = parts_of(value, [], thread["thread_id"])
-    return kind(interrupt_id=interrupt_id, graph=graph, config=config, **parts)
+            parts = parts_of(value, [], thread["thread_id"])
+            yield kind(interrupt_id=question["id"], graph=graph, config=config, **parts)

@@ -9,17 +9,19 @@ from typing import Any, TypeVar, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel import Pregel
-from langgraph.types import StateSnapshot
+from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
 from graph_retry.hidden import hidden_calls
-from graph_retry.history import read_saved
+from graph_retry.history import is_local, read_ledgers, read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
 from graph_retry.pausing import swallowed_text
+from graph_retry.records import Attempt
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
+from graph_retry.served_runs import ServedRuns
 from graph_retry.swallowed import swallowed_calls
 
 
@@ -45,7 +47,7 @@ WaitingT = TypeVar("WaitingT", bound=Waiting)
 def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
     """Read a thread's state and return its open reviews."""
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
-    calls = dict(_calls(snapshot)) if isinstance(graph, Pregel) else {}
+    calls, local = dict(_calls(snapshot)), is_local(graph)
     where: dict[str, Any] = {"graph": graph, "config": config}
     reviews: list[WaitingT] = []
     for question in snapshot.interrupts:
@@ -55,12 +57,14 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
             continue
         call = calls.get(question.id)
         values = call.values if call else (yield from _saved_call(graph, config, value))
+        if values is None and not local and (yield from _has_moved(graph, snapshot, question)):
+            continue
         # LangGraph shows a question until its node has ended: an answered one while its answer
         # is applied, too, and after a crash on the way.
         if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
             _check_place(graph, value["checkpoint_ns"])
             parts = parts_of(value, records_in(values), thread_of(config))
-            place = None if call is None else call.config
+            place = call.config if call and local else None
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
     if (snapshot.metadata or {}).get("source") == "update" and snapshot.next:
         for lost in (yield from hidden_calls(graph, config)):
@@ -120,14 +124,28 @@ def _saved_call(
     graph: Any, config: RunnableConfig, value: dict[str, Any]
 ) -> Flow[dict[str, Any] | None]:
     """Read a function-form call's state, which the graph itself does not show."""
-    local = isinstance(graph, Pregel) and isinstance(graph.checkpointer, BaseCheckpointSaver)
-    if not local:
+    if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return None
     place = {"thread_id": thread_of(config), "checkpoint_ns": value["checkpoint_ns"]}
     saved: CheckpointTuple | None = yield Ask(
         graph.checkpointer, "get_tuple", ({"configurable": place},)
     )
     return None if saved is None else saved.checkpoint["channel_values"]
+
+
+def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> Flow[bool]:
+    """Tell whether a function-form call on a server went on after it asked.
+
+    Where a task failed, the server shows its questions for ever: the answered ones, too.
+    """
+    asked_at = question.value.get("checkpoint_id")
+    failed = any(task.error and question in task.interrupts for task in snapshot.tasks)
+    if not failed or asked_at is None:
+        return False
+    namespace = question.value["checkpoint_ns"]
+    place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}
+    newest: StateSnapshot = yield Ask(graph, "get_state", ({"configurable": place},))
+    return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
 
 
 def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
@@ -140,8 +158,11 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
             found.append((written.get("at") or "", by, value.get("review_id", "")))
-        notes = [attempt["decision"] for attempt in records_in(values)]
-        found += [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]
+        found += _notes(records_in(values))
+    if not is_local(graph) and not isinstance(graph, BaseCheckpointSaver):
+        found += yield from ServedRuns(graph, config).answers()
+        for ledger in (yield from read_ledgers(graph, config)):
+            found += _notes(ledger.attempts)
     for at, author, answered in sorted(found, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
@@ -149,3 +170,9 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
     if left:
         return swallowed_text(left[-1].name).rstrip(".")
     return "it was answered already, or never asked here"
+
+
+def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
+    """List when and by whom attempts were reviewed, and the review's id."""
+    notes = [attempt["decision"] for attempt in attempts]
+    return [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]

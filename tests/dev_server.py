@@ -12,15 +12,23 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 READY_WITHIN_S = 90
 
 
 @contextmanager
-def dev_server(folder: Path, graphs: dict[str, str]) -> Iterator[str]:
-    """Serve graphs (`{name: "path.py:variable"}`) from a folder; yields the URL."""
-    config = {"dependencies": [str(ROOT)], "graphs": graphs}
+def dev_server(
+    folder: Path, graphs: dict[str, str], *, jobs: int = 4, auth: str | None = None
+) -> Iterator[str]:
+    """Serve graphs (`{name: "path.py:variable"}`) from a folder; yields the URL.
+
+    The server looks for new runs twice a second: at most `jobs` of them start then.
+    """
+    config: dict[str, Any] = {"dependencies": [str(ROOT)], "graphs": graphs}
+    if auth is not None:
+        config["auth"] = {"path": auth}
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -34,7 +42,7 @@ def dev_server(folder: Path, graphs: dict[str, str]) -> Iterator[str]:
         server = subprocess.Popen(
             [
                 *(sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"),
-                *("--host", "127.0.0.1", "--port", str(port), "--n-jobs-per-worker", "4"),
+                *("--host", "127.0.0.1", "--port", str(port), "--n-jobs-per-worker", str(jobs)),
             ],
             cwd=folder,
             env={**os.environ, **quiet, "PYTHONPATH": str(ROOT)},

@@ -23,6 +23,7 @@ from tests.loops import thread
 
 ROOT = Path(__file__).parent.parent
 SERVED = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
+SWEEPER = SERVED.pop("sweeper")  # it calls no model; tests/server runs it
 SCRIPTS = {
     "extract": "ask_script",
     "chat": "ask_script",
@@ -253,6 +254,12 @@ def test_a_drawn_png_is_one():
         found[framed[:4]], place = framed[4:], place + 12 + size
     assert struct.unpack(">II", found[b"IHDR"][:8]) == (32, 32)
     assert len(zlib.decompress(found[b"IDAT"])) == 32 * (1 + 3 * 32)
+
+
+def test_the_sweeper_explains_itself():
+    """What the file's docstring says is what Studio shows."""
+    docstring = ast.get_docstring(ast.parse((ROOT / "nodes" / "sweeper.py").read_text()))
+    assert SWEEPER["description"] == " ".join(docstring.split())
 
 
 @pytest.mark.parametrize("name", SERVED)

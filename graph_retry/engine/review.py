@@ -48,7 +48,12 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
                 return _escalate(plan, loop, author, None, problem)
         else:
             yield from require_checkpointer(settings.name, attempts)
-            payload = {**build_payload(question), "checkpoint_ns": call_namespace()}
+            here = get_runtime().execution_info
+            place = {
+                "checkpoint_ns": call_namespace(),
+                "checkpoint_id": here and here.checkpoint_id,
+            }
+            payload = {**build_payload(question), **place}
             yield from notify(plan, payload, attempts)
             answer = interrupt(payload, response_schema=response_schema(question))
             fork = fork_of(answer, attempts)

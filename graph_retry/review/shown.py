@@ -18,7 +18,7 @@ class Review:
 
     `value` is the whole payload, of which the other fields are parts. `asked_at` and `expires_at`
     are ISO 8601 in UTC, the latter None where nothing expires. `history` is the ledger so far; it
-    is empty where the call's own state is out of reach (on a server).
+    is empty where the call's own state is out of reach (in a server's inbox, for one).
     """
 
     thread_id: str | None

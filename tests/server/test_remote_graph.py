@@ -19,63 +19,12 @@ from graph_retry import (
 )
 from graph_retry.history import attempts_of
 from graph_retry.rewind import rewind
-from tests.dev_server import dev_server
-
-SERVED = '''
-"""Graphs for the tests."""
-from langgraph.graph import START, StateGraph
-from typing import Any
-from typing_extensions import TypedDict
-from pydantic import BaseModel
-from graph_retry import create_retry_node, retry_llm_call
 
 
-class P(BaseModel):
-    """What a person may change."""
-
-    n: int
-    note: str = "keep"
-
-
-class State(TypedDict, total=False):
-    params: P
-    output: Any
-    status: str
-    attempts: list[Any]
-
-
-def model(params):
-    n = params.n
-    if n < 2:
-        raise ValueError(f"{n} is too small")
-    return f'{{"n": {n}}}'
-
-
-def function_form(state):
-    params = P.model_validate(state["params"])
-    return {"output": retry_llm_call(model, params, output=dict[str, int], name="count")}
-
-
-def build(node):
-    builder = StateGraph(State)
-    builder.add_node("ask", node)
-    builder.add_edge(START, "ask")
-    return builder.compile()
-
-
-node = build(create_retry_node(model, P, output=dict[str, int], name="count"))
-function = build(function_form)
-'''
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """Serve one graph of each form."""
-    folder = tmp_path_factory.mktemp("served")
-    (folder / "served.py").write_text(SERVED)
-    graphs = {form: f"./served.py:{form}" for form in ("node", "function")}
-    with dev_server(folder, graphs) as url:
-        yield url
+@pytest.fixture
+def server(served):
+    """The address of the shared server."""
+    return served.url
 
 
 def new_thread():
@@ -92,7 +41,7 @@ def test_a_remote_review_is_answered_by_id(server, form):
 def converse(graph, config):
     graph.invoke({"params": {"n": 0}}, config)
     (review,) = pending_reviews(graph, config)
-    assert (review.attempt, review.params) == (1, {"n": 0, "note": "keep"})
+    assert (review.attempt, review.params) == (1, {"n": 0, "scale": 1.0, "note": "keep"})
 
     resume(graph, config, edit(n="many"))
     (again,) = pending_reviews(graph, config)

@@ -1,0 +1,58 @@
+"""One server for all tests of this folder, and a count of its model calls."""
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_client, get_sync_client
+
+from tests.dev_server import ROOT, dev_server
+
+GRAPHS = ("node", "function", "expiring", "extract", "fan")
+
+
+@dataclass
+class Served:
+    """A running server: its address, and the folder its graphs write their calls to."""
+
+    url: str
+    folder: Path
+
+    def client(self, **options: Any) -> Any:
+        """Return an async client."""
+        return get_client(url=self.url, **options)
+
+    def sync_client(self, **options: Any) -> Any:
+        """Return a sync client."""
+        return get_sync_client(url=self.url, **options)
+
+    def calls(self, thread_id: str) -> list[dict[str, Any]]:
+        """Return the params of each model call of a thread."""
+        calls = map(json.loads, (self.folder / "calls.jsonl").read_text().splitlines())
+        return [call for call in calls if call.pop("thread_id") == thread_id]
+
+
+def graphs_in(folder: Path) -> dict[str, str]:
+    """Copy the served module to a folder and say what it serves."""
+    shutil.copy(Path(__file__).with_name("served.py"), folder)
+    sweeper = {"sweeper": f"{ROOT}/nodes/sweeper.py:graph"}
+    return {**{name: f"./served.py:{name}" for name in GRAPHS}, **sweeper}
+
+
+@pytest.fixture(scope="package")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve the graphs, many runs at a time."""
+    folder = tmp_path_factory.mktemp("served")
+    with dev_server(folder, graphs_in(folder), jobs=40) as url:
+        yield Served(url, folder)
+
+
+@pytest.fixture
+def config() -> dict[str, Any]:
+    """Return the config of a thread of its own."""
+    return {"configurable": {"thread_id": str(uuid.uuid4())}}

@@ -1,0 +1,151 @@
+"""Graphs for a real server; each model call appends a line to `calls.jsonl` beside this file."""
+
+import json
+import time
+from operator import add
+from pathlib import Path
+from typing import Annotated, Any
+
+from langchain_core.messages import AIMessage
+from langgraph.config import get_config
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Send
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from graph_retry import AttemptContext, create_retry_node, respond, retry_llm_call
+from tests.review.questions import Params, Person
+
+HERE = Path(__file__).parent
+
+
+class P(BaseModel):
+    """What a person may change about `count`."""
+
+    n: int
+    scale: float = 1.0
+    note: str = "keep"
+
+
+class Result(BaseModel):
+    """What `count` must give."""
+
+    n: int
+
+
+class RateLimitError(RuntimeError):
+    """What a provider raises."""
+
+
+def log_call(what: dict[str, Any]) -> int:
+    """Write a model call down; return how often this thread has broken."""
+    thread_id = get_config()["configurable"]["thread_id"]
+    path = HERE / "calls.jsonl"
+    with path.open("a") as calls:
+        calls.write(json.dumps({"thread_id": thread_id, **what}) + "\n")
+    lines = path.read_text().splitlines()
+    return sum(thread_id in line for line in lines if "broken" in line)
+
+
+def count_model(params: P) -> str:
+    """Fail below 2, scaled; a note `gate-…` names a file that is waited for."""
+    log_call(params.model_dump())
+    if params.note.startswith("gate-"):
+        deadline = time.monotonic() + 60
+        while not (HERE / params.note).exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+    if params.n * params.scale < 2:
+        raise ValueError(f"{params.n} is too small")
+    return f'{{"n": {params.n}}}'
+
+
+def extract_model(params: Params, context: AttemptContext) -> str:
+    """Have no quota for the first two attempts."""
+    log_call({"attempt": context.attempt, **params.model_dump(mode="json")})
+    if context.attempt <= 2:
+        raise RateLimitError("429 quota")
+    return '{"name": "Ada", "age": 36}'
+
+
+class State(TypedDict, total=False):
+    """What `count` keeps."""
+
+    params: P
+    output: Any
+    status: str
+    attempts: list[Any]
+
+
+class ChatState(MessagesState):
+    """What `extract` keeps: chat clients open it because of its messages."""
+
+    params: Params
+    output: Any
+    status: str
+    attempts: list[Any]
+
+
+class FanState(TypedDict, total=False):
+    """What `fan` keeps."""
+
+    items: list[int]
+    outputs: Annotated[list[int], add]
+
+
+def build(state: Any, node: Any) -> Any:
+    """Make a graph of one node."""
+    return StateGraph(state).add_node("ask", node).add_edge(START, "ask").compile()
+
+
+def function_form(state: Any) -> dict[str, Any]:
+    """Call the model in the function form."""
+    params = P.model_validate(state["params"])
+    return {"output": retry_llm_call(count_model, params, output=Result, name="count").model_dump()}
+
+
+def report(state: Any) -> dict[str, Any]:
+    """Tell the result in the chat."""
+    return {"messages": [AIMessage(json.dumps([state["status"], state.get("output")]))]}
+
+
+def branch(state: Any) -> dict[str, Any]:
+    """Call the model for one item; a branch whose output is 113 breaks, the first time."""
+    params = P(n=state["item"])
+    output = retry_llm_call(count_model, params, output=Result, name="count").n
+    if output == 113 and log_call({"broken": True}) == 1:
+        raise RuntimeError("this branch is broken")
+    return {"outputs": [output]}
+
+
+def fan_out(state: Any) -> list[Send]:
+    """Send each item to a branch of its own."""
+    return [Send("branch", {"item": item}) for item in state["items"]]
+
+
+node = build(State, create_retry_node(count_model, P, output=Result, name="count"))
+function = build(State, function_form)
+expiring = build(
+    State,
+    create_retry_node(
+        count_model,
+        P,
+        output=Result,
+        name="count",
+        expires_after=0.001,
+        default_decision=respond({"n": 7}),
+    ),
+)
+extract = (
+    StateGraph(ChatState)
+    .add_node("extract", create_retry_node(extract_model, Params, output=Person, name="extract"))
+    .add_node("report", report)
+    .add_edge(START, "extract")
+    .add_edge("extract", "report")
+    .compile()
+)
+fan = (
+    StateGraph(FanState)
+    .add_node("branch", branch)
+    .add_conditional_edges(START, fan_out, ["branch"])
+    .compile()
+)
