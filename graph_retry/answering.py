@@ -13,12 +13,12 @@ from graph_retry.deadline import EXPIRE, is_over, now
 from graph_retry.engine.state import ANSWER
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
-from graph_retry.hidden import unhide
+from graph_retry.forks.hidden import unhide
 from graph_retry.history import is_local
 from graph_retry.params.jsonlike import is_object
-from graph_retry.runner import Runner
-from graph_retry.served_runs import ServedRuns
-from graph_retry.waiting import Waiting, find_reviews, thread_of, who_answered
+from graph_retry.threads.runner import Runner
+from graph_retry.threads.served_runs import ServedRuns
+from graph_retry.threads.waiting import Waiting, find_reviews, thread_of, who_answered
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.5

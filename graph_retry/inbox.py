@@ -15,9 +15,9 @@ from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.history import is_local
 from graph_retry.ledger import records_in
 from graph_retry.review.shown import parts_of
-from graph_retry.served import served_reviews
-from graph_retry.storage import storage_of
-from graph_retry.waiting import find_reviews, intervention, is_open
+from graph_retry.threads.served import served_reviews
+from graph_retry.threads.storage import storage_of
+from graph_retry.threads.waiting import find_reviews, intervention, is_open
 
 _PAGE = 100
 """Checkpoints read at a time."""

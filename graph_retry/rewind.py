@@ -12,10 +12,10 @@ from graph_retry import answering
 from graph_retry.answering import PendingReview
 from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
+from graph_retry.forks.reopen import reopen
+from graph_retry.forks.restart import restart
 from graph_retry.history import STATE, is_local, read_ledgers
 from graph_retry.ledger import Ledger
-from graph_retry.reopen import reopen
-from graph_retry.restart import restart
 
 
 class Change(TypedDict):

@@ -8,7 +8,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-import graph_retry.task_ids
+import graph_retry.forks.task_ids
 from graph_retry import aretry_llm_call, create_retry_node, edit, retry_llm_call
 from tests.history.threads import asked, current, decide, go_back, nested
 from tests.loops import (
@@ -206,7 +206,7 @@ def test_a_langgraph_that_names_tasks_otherwise_is_noticed(mode, form, monkeypat
     model = Model(goal=0)
     graph = one_call(form, mode, model, InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread())
-    monkeypatch.setattr(graph_retry.task_ids, "xxh3_128_hexdigest", lambda text: "0" * 32)
+    monkeypatch.setattr(graph_retry.forks.task_ids, "xxh3_128_hexdigest", lambda text: "0" * 32)
     before = mode.call(graph, "get_state", thread()).config
     if form == "function" and mode.is_async:
         with pytest.raises(ValueError, match="names tasks in another way"):

@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, inbox
-from graph_retry.hidden import hidden_calls, unhide
+from graph_retry.forks.hidden import hidden_calls, unhide
 from tests.history.threads import asked, current, decide, flow, nested
 from tests.loops import Model, answer, fan_out, one_call, reviews, thread
 

@@ -10,7 +10,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
-import graph_retry.swallowed
+import graph_retry.threads.swallowed
 from graph_retry import aretry_llm_call, edit, gather_calls, retry_llm_call
 from graph_retry.errors import PauseSwallowed
 from graph_retry.flow import adrive, drive
@@ -93,7 +93,7 @@ def graph_of(*nodes, side_by_side=False, saver=None):
 
 def left_behind(mode, graph):
     """Return the calls that wait although the thread went on."""
-    flow = graph_retry.swallowed.swallowed_calls(graph, thread())
+    flow = graph_retry.threads.swallowed.swallowed_calls(graph, thread())
     return mode.run(lambda: adrive(flow)) if mode.is_async else drive(flow)
 
 

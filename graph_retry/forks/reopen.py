@@ -13,11 +13,11 @@ from langgraph.graph import END, StateGraph
 from langgraph.types import PregelTask, StateSnapshot
 from typing_extensions import TypedDict
 
-from graph_retry.carry import Move
 from graph_retry.engine.fork import reopened
 from graph_retry.engine.state import ANSWER, LOOP
 from graph_retry.engine.transitions import FOLLOWERS
 from graph_retry.flow import Ask, Flow, Step
+from graph_retry.forks.carry import Move
 from graph_retry.history import SavedThread, read_saved
 from graph_retry.ledger import Ledger
 

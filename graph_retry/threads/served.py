@@ -11,8 +11,8 @@ from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry.flow import Flow, Run, is_async
 from graph_retry.review.shown import parts_of
-from graph_retry.served_runs import http_status
-from graph_retry.waiting import Waiting, find_reviews, intervention
+from graph_retry.threads.served_runs import http_status
+from graph_retry.threads.waiting import Waiting, find_reviews, intervention
 
 _PAGE = 100
 """Threads asked for at a time."""

@@ -13,10 +13,10 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, PregelTask, Send, StateSnapshot
 
-from graph_retry.carry import Move
 from graph_retry.engine.state import ANSWER, LOOP, loop_of
 from graph_retry.engine.stored import store
 from graph_retry.flow import Ask, Flow
+from graph_retry.forks.carry import Move
 from graph_retry.history import SavedThread, is_local, read_saved
 from graph_retry.ledger import params_at, records_in
 from graph_retry.params.jsonlike import is_array, is_object

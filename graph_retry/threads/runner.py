@@ -16,7 +16,7 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from graph_retry.flow import Flow, Run
-from graph_retry.storage import storage_of
+from graph_retry.threads.storage import storage_of
 
 LOCK_NAME = "graph_retry:"
 """Prefix of the text whose `hashtextextended(text, 0)` is the advisory lock's key; then the id."""

@@ -13,7 +13,7 @@ from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
-from graph_retry.hidden import hidden_calls
+from graph_retry.forks.hidden import hidden_calls
 from graph_retry.history import is_local, read_ledgers, read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
@@ -21,8 +21,8 @@ from graph_retry.pausing import swallowed_text
 from graph_retry.records import Attempt
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
-from graph_retry.served_runs import ServedRuns
-from graph_retry.swallowed import swallowed_calls
+from graph_retry.threads.served_runs import ServedRuns
+from graph_retry.threads.swallowed import swallowed_calls
 
 
 @dataclass(frozen=True, kw_only=True)

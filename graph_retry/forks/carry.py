@@ -17,8 +17,8 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from langgraph.types import PregelTask
 
 from graph_retry.flow import Ask, Flow
+from graph_retry.forks.task_ids import Moved, Path, Place, moved_task, spelled
 from graph_retry.history import SavedThread
-from graph_retry.task_ids import Moved, Path, Place, moved_task, spelled
 
 
 @dataclass(frozen=True)
