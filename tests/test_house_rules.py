@@ -61,13 +61,14 @@ def count_code(path: Path) -> int:
 @pytest.mark.parametrize(
     ("folders", "limit"),
     [
-        pytest.param(["graph_retry"], 6_000, id="package"),
+        pytest.param(["graph_retry"], 8_400, id="package"),
+        pytest.param(["graph_retry/cli"], 800, id="console-command"),
         pytest.param(["graph_retry/engine", "graph_retry/review"], 2_000, id="engine-and-review"),
         pytest.param(["graph_retry/repair"], 1_000, id="reader"),
     ],
 )
 def test_the_package_stays_small(folders, limit):
-    """The library can be read in an afternoon, its engine in an hour; prose is not rationed."""
+    """The engine can be read in an hour, the reader in another; prose is not rationed."""
     assert sum(count_code(path) for path in sources(*folders)) <= limit
 
 
