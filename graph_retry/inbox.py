@@ -33,7 +33,7 @@ def list_reviews(source: Any, *, limit: int | None = None) -> list[PendingReview
         limit: Reviews to return at most (default: all).
 
     Example:
-        >>> from graph_retry import approve, retry_llm_call
+        >>> from graph_retry import retry_llm_call
         >>> from langgraph.checkpoint.memory import InMemorySaver
         >>> from langgraph.func import entrypoint
         >>> @entrypoint(checkpointer=InMemorySaver())

@@ -5,6 +5,7 @@ import functools
 import inspect
 import itertools
 import os
+import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
@@ -26,6 +27,9 @@ from tests.postgres_server import running_server
 # A busy machine is not a bug; the parent profile is Hypothesis' own one for CI where CI is set.
 settings.register_profile("graph-retry", settings(), deadline=None)
 settings.load_profile("graph-retry")
+
+# A shell has its background jobs ignore Ctrl-C, and so would the programs that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for _name in [name for name in os.environ if name.endswith("_API_KEY")]:
     del os.environ[_name]

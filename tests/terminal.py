@@ -11,11 +11,9 @@ import time
 
 DEADLINE_S = 60.0
 
-# Ctrl-C reaches a program only through its controlling terminal, and not one that was started by
-# tests in the background, where shells have it ignored.
+# Ctrl-C reaches a program only through its controlling terminal.
 TAKE_TERMINAL = """
-import fcntl, os, signal, sys, termios
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
