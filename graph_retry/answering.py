@@ -278,8 +278,8 @@ def _match(
 
 
 def _is_late(review: Waiting, decision: Any) -> bool:
-    sweeps = is_object(decision) and decision.get("type") == EXPIRE
-    return is_over(review.expires_at) and not sweeps
+    over = is_over(review.expires_at)
+    return over and not (is_object(decision) and decision.get("type") == EXPIRE)
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
