@@ -8,7 +8,7 @@ BIN := .venv/bin
 MODEL ?=
 PORT ?= 2024
 
-.PHONY: help install format lint types postgres test demo studio bench crash races load docs
+.PHONY: help install format lint types postgres test compat demo studio bench crash races load docs
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ postgres:
 test: lint types postgres ## everything: lint, types, tests, tests again under strict msgpack
 	$(BIN)/python -m pytest
 	LANGGRAPH_STRICT_MSGPACK=true $(BIN)/python -m pytest
+
+compat: install postgres ## the tests on the lowest and the newest versions, oldest and newest Python
+	.ci/compat
 
 demo: install ## review a failing model call in the terminal; MODEL=openai:... asks a real model
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')

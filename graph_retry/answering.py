@@ -12,6 +12,7 @@ from graph_retry.deadline import EXPIRE, is_over, now
 from graph_retry.engine.state import ANSWER
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
+from graph_retry.hidden import unhide
 from graph_retry.history import is_local
 from graph_retry.params.jsonlike import is_object
 from graph_retry.runner import Runner
@@ -192,6 +193,9 @@ def resuming(
             yield Pause(pause)
             pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
         chosen = yield from _match(graph, config, answers)
+        if any(review.hidden for review, _ in chosen) or not chosen:
+            yield from unhide(graph, config)
+            chosen = yield from _match(graph, config, answers)
         state = yield from _apply(graph, config, chosen, durability)
     finally:
         runner.leave()

@@ -5,6 +5,7 @@
     ├── CallCancelled         a reviewer rejected the call
     ├── AttemptsExhausted     automation ran out and nobody may be asked
     ├── InterventionRequired  a person is needed and there is no way to ask one
+    ├── PauseSwallowed        code around a call caught the pause for a person
     ├── StaleDecision         the review this decision answers is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
 
@@ -89,6 +90,10 @@ class AttemptsExhausted(GraphRetryError):
 
 class InterventionRequired(GraphRetryError):
     """A person is needed, and this run has no checkpointer to pause on."""
+
+
+class PauseSwallowed(GraphRetryError):
+    """A node goes on after a call that waits for a person: code around it caught the pause."""
 
 
 class StaleDecision(GraphRetryError):

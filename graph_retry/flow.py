@@ -207,12 +207,22 @@ def _in_thread(effect: Run) -> Future[Any]:
 
     def work() -> None:
         future.set_running_or_notify_cancel()
-        try:
-            result = context.run(effect.function, *effect.args)
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            future.set_exception(error)
-        else:
-            future.set_result(result)
+        with _Handed(future):
+            future.set_result(context.run(effect.function, *effect.args))
 
     threading.Thread(target=work, daemon=True).start()
     return future
+
+
+class _Handed:
+    """Hands what a thread raises to whoever waits, where also `sys.exit()` and Ctrl-C belong."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            self._future.set_exception(error)
+        return True

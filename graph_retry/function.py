@@ -18,6 +18,7 @@ from graph_retry.engine.stored import restore
 from graph_retry.flow import Flow, adrive, as_task, drive
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import ParamsCodec
+from graph_retry.pausing import watched_pause
 
 T = TypeVar("T")
 
@@ -81,6 +82,7 @@ def retry_llm_call(
         CallCancelled: If a reviewer rejects the call.
         AttemptsExhausted: If `review=False` and every automatic attempt failed.
         InterventionRequired: If a person is needed and the run has no checkpointer.
+        PauseSwallowed: If code of the node caught the pause of an earlier call and went on.
         TypeError: If an argument has the wrong type, or params hold something that cannot be
             saved.
         ValueError: If an option has a value that is not allowed, or params hold a secret.
@@ -91,7 +93,9 @@ def retry_llm_call(
     """
     call = _Call(llm_call, params, on_retry, output, options)
     saving = drive(_saving())
-    return call.result(call.graph.invoke(call.inputs, **saving))
+    with watched_pause(call.plan.settings.name):
+        state = call.graph.invoke(call.inputs, **saving)
+    return call.result(state)
 
 
 @overload
@@ -159,7 +163,10 @@ async def aretry_llm_call(
     # own a finished call keeps its result. Outside a graph there is no task to be had.
     if not _inside_graph():
         return call.result(await run())
-    return call.result(await as_task(f"retry:{call.plan.settings.name}")(run)())
+    name = call.plan.settings.name
+    with watched_pause(name):
+        state = await as_task(f"retry:{name}")(run)()
+    return call.result(state)
 
 
 def _inside_graph() -> bool:
@@ -200,7 +207,7 @@ class _Call:
     def result(self, state: dict[str, Any]) -> Any:
         if state["status"] != "succeeded":
             raise ended_error(self.plan.settings.name, state["status"], state["attempts"])
-        degraded = state["attempts"][-1]["degraded"]
+        degraded = state["attempts"][-1].get("degraded")
         validator = self.plan.relaxed if degraded else self.plan.validator
         if validator is not None:
             return validator.rebuild(state["output"])

@@ -9,6 +9,8 @@ from typing import TypeVar
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from graph_retry.pausing import watched_pause
+
 T = TypeVar("T")
 
 
@@ -31,16 +33,17 @@ async def gather_calls(*calls: Awaitable[T]) -> list[T]:
         >>> asyncio.run(node())
         ['A', 'B']
     """
-    results = await asyncio.gather(*calls, return_exceptions=True)
-    questions: list[Interrupt] = []
-    finished: list[T] = []
-    for result in results:
-        if isinstance(result, GraphInterrupt):
-            questions.extend(result.args[0])
-        elif isinstance(result, BaseException):
-            raise result
-        else:
-            finished.append(result)
-    if questions:
-        raise GraphInterrupt(tuple(questions))
+    with watched_pause("gather_calls"):
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        questions: list[Interrupt] = []
+        finished: list[T] = []
+        for result in results:
+            if isinstance(result, GraphInterrupt):
+                questions.extend(result.args[0])
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                finished.append(result)
+        if questions:
+            raise GraphInterrupt(tuple(questions))
     return finished

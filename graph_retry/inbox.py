@@ -17,7 +17,7 @@ from graph_retry.ledger import records_in
 from graph_retry.review.shown import parts_of
 from graph_retry.served import served_reviews
 from graph_retry.storage import storage_of
-from graph_retry.waiting import intervention, is_open
+from graph_retry.waiting import find_reviews, intervention, is_open
 
 _PAGE = 100
 """Checkpoints read at a time."""
@@ -104,6 +104,7 @@ class _Search:
         self._calls: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._asked: dict[tuple[str, str], Callable[..., PendingReview]] = {}
         self._wanted: dict[str, str | None] = {}
+        self._updated: set[str] = set()
         self._found: list[PendingReview] = []
 
     def run(self) -> Flow[list[PendingReview]]:
@@ -116,12 +117,23 @@ class _Search:
             page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
             for saved in page:
                 self._sort_in(saved)
-            self._found = _newest(self._found, self._limit)
+            self._found = _newest((yield from self._looked_at()), self._limit)
             if not ordered or len(page) < _PAGE:
                 return self._found
             # Copied checkpoints share an id: the last one is read again, lest its twin be missed.
             last = page[-1].checkpoint["id"]
             before = {"configurable": {"checkpoint_id": f"{last}~"}}
+
+    def _looked_at(self) -> Flow[list[PendingReview]]:
+        """Ask the graph about hidden reviews: an update may have been meant to start anew."""
+        sure = [review for review in self._found if not review.hidden]
+        for review in self._found:
+            if review.hidden and self._graph is None:
+                sure.append(review)
+            elif review.hidden:
+                open_ = yield from find_reviews(self._graph, review.config, PendingReview)
+                sure += [each for each in open_ if each.review_id == review.review_id]
+        return sure
 
     def _sort_in(self, saved: CheckpointTuple) -> None:
         here = saved.config.get("configurable", {})
@@ -138,11 +150,14 @@ class _Search:
         if self._wanted.setdefault(thread_id, saved.checkpoint["id"]) != saved.checkpoint["id"]:
             return
         writes = saved.pending_writes or ()
-        hides = saved.metadata.get("source") == "update" and not writes
+        questions = [each for write in writes if write[1] == INTERRUPT for each in write[2]]
+        hides = saved.metadata.get("source") == "update" and not questions
         parent = saved.parent_config if hides else None
         before = parent and parent.get("configurable", {}).get("checkpoint_id")
         self._wanted[thread_id] = str(before) if before else None
-        questions = [each for write in writes if write[1] == INTERRUPT for each in write[2]]
+        hidden = thread_id in self._updated
+        if hides:
+            self._updated.add(thread_id)
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
         for question in questions:
             value = intervention(question.value)
@@ -153,7 +168,8 @@ class _Search:
                 values: dict[str, Any], value: dict[str, Any] = value, id_: str = question.id
             ) -> PendingReview:
                 parts = parts_of(value, records_in(values), thread_id)
-                return PendingReview(interrupt_id=id_, graph=self._graph, config=config, **parts)
+                where: Any = {"graph": self._graph, "config": config, "hidden": hidden}
+                return PendingReview(interrupt_id=id_, **where, **parts)
 
             place = (thread_id, value["checkpoint_ns"])
             self._asked[place] = review

@@ -50,7 +50,7 @@ def check_version(attempts: Sequence[Attempt]) -> None:
         graph_retry.errors.ReplayMismatch: the ledger has schema version 99 and this library \
 knows 1: upgrade graph-retry to continue this thread.
     """
-    newest = max((attempt["schema_version"] for attempt in attempts), default=SCHEMA_VERSION)
+    newest = max((each.get("schema_version", 1) for each in attempts), default=SCHEMA_VERSION)
     if newest > SCHEMA_VERSION:
         raise ReplayMismatch(
             f"the ledger has schema version {newest} and this library knows {SCHEMA_VERSION}: "
@@ -70,6 +70,21 @@ def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
 def records_in(values: Any) -> list[Attempt]:
     """Return the first ledger among state values, empty if there is none."""
     return next(ledgers_in(values), ("", list[Attempt]()))[1]
+
+
+def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return a ledger as this version knows it: what an older one did not record is blank.
+
+    Raises:
+        ReplayMismatch: If a newer version of this library wrote it, or it is no ledger.
+    """
+    check_version(attempts)
+    for place, attempt in enumerate(attempts, start=1):
+        for key in ("number", "status", "params_patch"):
+            if key not in attempt:
+                msg = f"record {place} of the ledger has no `{key}`: this library did not write it."
+                raise ReplayMismatch(msg, list(attempts))
+    return [cast("Attempt", {**_blank(), **attempt}) for attempt in attempts]
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
@@ -115,7 +130,7 @@ class Ledger:
     current: bool = True
 
     def __post_init__(self) -> None:
-        check_version(self.attempts)
+        object.__setattr__(self, "attempts", readable(self.attempts))
 
     @property
     def name(self) -> str:
@@ -140,8 +155,8 @@ class Ledger:
 
         Example:
             >>> patch = [{"op": "replace", "path": "", "value": {"n": 1}}]
-            >>> attempt = {"number": 1, "params_patch": patch, "params_types": {}}
-            >>> Ledger([{**attempt, "schema_version": 1}]).params_at(1)
+            >>> attempt = {"number": 1, "status": "failed", "params_patch": patch}
+            >>> Ledger([attempt]).params_at(1)
             {'n': 1}
         """
         self.at(number)
@@ -179,7 +194,7 @@ def open_attempt(
 ) -> Attempt:
     """Make the record of an attempt that is about to run."""
     before = params_at(attempts)
-    return {
+    record = {
         "number": attempts[-1]["number"] + 1 if attempts else 1,
         "status": "running",
         "params_patch": (
@@ -188,6 +203,18 @@ def open_attempt(
         "params_types": params.types,
         "author": author,
         "reason": reason,
+        "started_at": started_at,
+        "idempotency_key": idempotency_key,
+    }
+    return cast("Attempt", {**_blank(), **record})
+
+
+def _blank() -> dict[str, Any]:
+    """Return what a record holds before anything is known."""
+    return {
+        "params_types": {},
+        "author": "caller",
+        "reason": None,
         "raw": None,
         "repaired": None,
         "repairs": [],
@@ -199,10 +226,10 @@ def open_attempt(
         "decision": None,
         "usage": None,
         "finish_reason": None,
-        "started_at": started_at,
+        "started_at": "",
         "duration_s": 0.0,
         "tries": 1,
-        "idempotency_key": idempotency_key,
+        "idempotency_key": "",
         "schema_version": SCHEMA_VERSION,
     }
 

@@ -3,64 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import StateSnapshot
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.graph import END, StateGraph
+from langgraph.types import PregelTask, StateSnapshot
+from typing_extensions import TypedDict
 
+from graph_retry.carry import Move
 from graph_retry.engine.fork import reopened
 from graph_retry.engine.state import ANSWER, LOOP
-from graph_retry.flow import Ask, Flow
+from graph_retry.engine.transitions import FOLLOWERS
+from graph_retry.flow import Ask, Flow, Step
+from graph_retry.history import SavedThread, read_saved
 from graph_retry.ledger import Ledger
 
 
 def reopen(graph: Any, config: RunnableConfig, ledger: Ledger, answer: dict[str, Any]) -> Flow[Any]:
     """Write the answer to a call that waits for none, and run on from there."""
-    here: dict[str, Any] = config.get("configurable", {})
-    outer: StateSnapshot = yield Ask(graph, "get_state", (config,))
-    inner: StateSnapshot = yield from _inner(graph, here, ledger.namespace)
-    waits = any(f"{task.name}:{task.id}" in ledger.namespace for task in outer.tasks)
-    if not ledger.namespace or (waits and inner.next):
-        yield from _write(graph, here, ledger.namespace, _asked(inner.values, answer))
-        return (yield Ask(graph, "invoke", (None, config)))
-    if "|" in ledger.namespace or LOOP not in inner.values or not ledger.root:
+    saved, call = (yield from read_saved(graph, config)), ledger.namespace
+    if saved is None or call not in saved.newest or (call and ledger.root not in saved.roots):
         raise ValueError(
-            f"the call `{ledger.name}` is over and was made inside a function or a subgraph: fork "
-            "the graph before the node that made it (`get_state_history`, `update_state`)."
+            f"the call `{ledger.name}` is over and its checkpoints are gone: give the node "
+            "`attempts` in its input, or call it again."
         )
-    # A copy of the checkpoint before the node has the same tasks under new names: what they had
-    # done by then is copied, too.
-    start = {"configurable": {**here, "checkpoint_ns": "", "checkpoint_id": ledger.root}}
-    before: StateSnapshot = yield Ask(graph, "get_state", (start,))
-    fork: RunnableConfig = yield Ask(graph, "update_state", (start, None))
-    after: StateSnapshot = yield Ask(graph, "get_state", (fork,))
-    for old, new in zip(before.tasks, after.tasks, strict=True):
-        namespace = f"{old.name}:{old.id}"
-        done: StateSnapshot = yield from _inner(graph, here, namespace)
-        if LOOP in done.values:
-            state = done.values
-            if namespace == ledger.namespace:
-                state = {**state, **_asked(state, answer)}
-            yield from _write(graph, here, f"{new.name}:{new.id}", state)
-    return (yield Ask(graph, "invoke", (None, config)))
-
-
-def _inner(graph: Any, here: dict[str, Any], namespace: str) -> Flow[StateSnapshot]:
-    """Read the state of a subgraph; a node that is none has no values."""
-    place = {"configurable": {**here, "checkpoint_ns": namespace}}
+    state: dict[str, Any] = saved.newest[call].checkpoint["channel_values"]
+    update = {LOOP: reopened(state), ANSWER: {"value": answer}}
+    if not call:  # the node is the outermost graph
+        yield Ask(graph, "update_state", (config, update), {"as_node": "revise"})
+        return (yield Ask(graph, "invoke", (None, config)))
+    old, head = saved.roots[ledger.root], saved.newest[""]
+    namespace = yield from _fork(graph, saved, old, call)
+    steps, place = _steps(state, namespace, saved.saver), saved.place(checkpoint_ns=namespace)
+    yield Ask(steps, "update_state", (place, None), {"as_node": END})  # where it was cut off
+    yield Ask(steps, "update_state", (place, update), {"as_node": "revise"})
     try:
-        snapshot: StateSnapshot = yield Ask(graph, "get_state", (place,))
-    except ValueError:
-        snapshot = StateSnapshot({}, (), {}, None, None, None, (), ())
-    return snapshot
+        return (yield Ask(graph, "invoke", (None, config)))
+    except ValueError:  # the answer is refused: the thread stays what it was
+        yield from _fork(graph, saved, head)
+        raise
 
 
-def _asked(state: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    return {LOOP: reopened(state), ANSWER: {"value": answer}}
+def _fork(graph: Any, saved: SavedThread, old: CheckpointTuple, call: str = "") -> Flow[str]:
+    """Make a copy of a checkpoint of the outermost graph the newest one, with what was done."""
+    before: StateSnapshot = yield Ask(graph, "get_state", (old.config,))
+    Move(saved, old, old, [(task, task) for task in before.tasks], call).names()
+    step = saved.steps[old.checkpoint["id"]] + 1
+    fresh = {"id": str(uuid6(clock_seq=step)), "ts": datetime.now(UTC).isoformat()}
+    checkpoint = cast("Checkpoint", {**old.checkpoint, **fresh})
+    metadata: Any = {"source": "fork", "step": step, "parents": {}}
+    config: RunnableConfig = yield Ask(saved.saver, "put", (old.config, checkpoint, metadata, {}))
+    new = CheckpointTuple(config, checkpoint, metadata, old.config, [])
+    after: StateSnapshot = yield Ask(graph, "get_state", (config,))
+    tasks: dict[Any, PregelTask] = {task.path: task for task in after.tasks}
+    pairs = [(task, tasks[task.path]) for task in before.tasks]
+    return (yield from Move(saved, old, new, pairs, call).run())
 
 
-def _write(graph: Any, here: dict[str, Any], namespace: str, state: Any) -> Flow[None]:
-    """Write state to a call, so that its next step is the one the state names."""
-    place = {"configurable": {**here, "checkpoint_ns": namespace}}
-    step = {"repair": "call", "validate": "repair", "end": "review"}.get(state[LOOP]["next"])
-    yield Ask(graph, "update_state", (place, state), {"as_node": step or "revise"})
+def _steps(state: Mapping[str, Any], namespace: str, saver: Any) -> Any:
+    """Return a graph through which a call's state can be written, wherever the call is made.
+
+    A function's call is a graph only while the function runs; this one has its place, its state and
+    the names of its steps.
+    """
+    keys = {key: Any for key in state if ":" not in key}
+    builder = StateGraph[Any, Any, Any, Any](cast("Any", TypedDict)("State", keys))
+    for name in (*FOLLOWERS, "recall", "give_up"):
+        builder.add_node(name, Step(lambda _state: _nothing()))
+    graph: Any = builder.set_entry_point("revise").add_edge("revise", "review").compile()
+    for part in reversed(namespace.split("|")):
+        name = part.partition(":")[0]
+        if not name.isdigit():
+            around = StateGraph[Any, Any, Any, Any](
+                cast("Any", TypedDict)("State", {"params": Any})
+            )
+            graph = around.add_node(name, graph).set_entry_point(name).compile(saver)
+    return graph
+
+
+def _nothing() -> Flow[dict[str, Any]]:
+    yield from ()
+    return {}

@@ -13,7 +13,7 @@ from graph_retry.engine.rejudge import differences, judged_again, same_json
 from graph_retry.engine.revise import hooks_may_help
 from graph_retry.errors import ReplayMismatch
 from graph_retry.flow import Flow, adrive, drive, plain
-from graph_retry.ledger import check_version, params_at
+from graph_retry.ledger import params_at, readable
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import Encoded, ParamsCodec
 from graph_retry.records import Attempt
@@ -98,7 +98,7 @@ def _no_model(_params: Any) -> NoReturn:
 def _replay(
     ledger: list[Attempt], on_retry: OnRetry[Any], options: dict[str, Any]
 ) -> Flow[list[Replayed]]:
-    check_version(ledger)
+    ledger = readable(ledger)
     output, check = options.pop("output", None), options.pop("check", False)
     codec = ParamsCodec[Any](options.pop("params_type", dict))
     settings = settle("replay", "node", cast("RetryOptions", options))

@@ -12,9 +12,10 @@ from graph_retry import answering
 from graph_retry.answering import PendingReview
 from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
-from graph_retry.history import is_local, read_ledgers
+from graph_retry.history import STATE, is_local, read_ledgers
 from graph_retry.ledger import Ledger
 from graph_retry.reopen import reopen
+from graph_retry.restart import restart
 
 
 class Change(TypedDict):
@@ -38,8 +39,8 @@ def rewind(
     """Make an attempt again with other params, or answer its review differently, and go on.
 
     The attempts before it are kept and not paid for again; those after it leave the ledger (their
-    checkpoints stay). What follows is authored by `rewind`. A paused call can be rewound in both
-    forms, wherever it is, also on a server; a finished one if it is a node of the outermost graph.
+    checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound wherever they
+    are, paused or finished; on a server a finished one if the graph's state keeps its `attempts`.
     Where a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
 
     Raises:
@@ -71,6 +72,9 @@ async def arewind(
 
 def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: Change) -> Flow[Any]:
     answer = _answer(change)
+    here = {**config.get("configurable", {})}
+    here.pop("checkpoint_id", None)
+    config = {**config, "configurable": here}
     if ledger is None and is_local(graph):
         ledger = _only((yield from read_ledgers(graph, config)))
     if ledger is not None:
@@ -81,10 +85,16 @@ def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: C
     if len(reviews) == 1:
         options = {"answers": {reviews[0].review_id: answer}}
         return (yield Ask(answering, "resume", (graph, config), options))
+    if ledger is None and not reviews:
+        ledger = _only((yield from read_ledgers(graph, config)))
+        ledger.at(change["attempt"])
+    if ledger is not None and ledger.namespace.startswith(STATE):
+        return (yield from restart(graph, config, ledger, answer))
     if ledger is None or not is_local(graph):
         raise ValueError(
-            f"`graph` is remote and has {len(reviews)} open reviews of that call: only a call that "
-            "waits for a review can be rewound on a server; name it with `ledger`."
+            f"`graph` is remote and has {len(reviews)} open reviews of that call: on a server a "
+            "call can be rewound while it waits for a review (name it with `ledger`), or if the "
+            "graph's state keeps its `attempts`."
         )
     return (yield from reopen(graph, config, ledger, answer))
 

@@ -13,11 +13,14 @@ from langgraph.types import StateSnapshot
 
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
-from graph_retry.history import read_thread
+from graph_retry.hidden import hidden_calls
+from graph_retry.history import read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
+from graph_retry.pausing import swallowed_text
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
+from graph_retry.swallowed import swallowed_calls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +28,15 @@ class Waiting(Review):
     """A review and where it waits.
 
     `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
-    own state is, if an answer can be written there.
+    own state is, if an answer can be written there. A `hidden` one is out of LangGraph's sight
+    since somebody updated the state of the graph around it; `resume` brings it back.
     """
 
     interrupt_id: str
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
     call_config: RunnableConfig | None = field(default=None, repr=False)
+    hidden: bool = field(default=False, repr=False)
 
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
@@ -41,25 +46,45 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
     """Read a thread's state and return its open reviews."""
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     calls = dict(_calls(snapshot)) if isinstance(graph, Pregel) else {}
+    where: dict[str, Any] = {"graph": graph, "config": config}
     reviews: list[WaitingT] = []
     for question in snapshot.interrupts:
         value = intervention(question.value)
-        if value is None:
+        # A call made in a task is shown once for the task and once for itself.
+        if value is None or value["review_id"] in [review.review_id for review in reviews]:
             continue
         call = calls.get(question.id)
         values = call.values if call else (yield from _saved_call(graph, config, value))
         # LangGraph shows a question until its node has ended: an answered one while its answer
         # is applied, too, and after a crash on the way.
-        if values is None or is_open(values, value["review_id"]):
-            review = kind(
-                interrupt_id=question.id,
-                graph=graph,
-                config=config,
-                call_config=None if call is None else call.config,
-                **parts_of(value, records_in(values), thread_of(config)),
-            )
-            reviews.append(review)
+        if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
+            _check_place(graph, value["checkpoint_ns"])
+            parts = parts_of(value, records_in(values), thread_of(config))
+            place = None if call is None else call.config
+            reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
+    if (snapshot.metadata or {}).get("source") == "update" and snapshot.next:
+        for lost in (yield from hidden_calls(graph, config)):
+            parts = parts_of(lost.question.value, records_in(lost.values), thread_of(config))
+            reviews.append(kind(interrupt_id=lost.question.id, hidden=True, **where, **parts))
     return reviews
+
+
+def _is_reached(call: StateSnapshot | None) -> bool:
+    """Tell whether the question was saved, too: a crash may come between it and its message."""
+    return call is None or call.next == ("review",)
+
+
+def _check_place(graph: Any, namespace: str) -> None:
+    """Refuse a call that an answer would not reach, since a graph around it keeps nothing."""
+    for part in namespace.split("|")[:-1]:
+        name = part.partition(":")[0]
+        node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
+        graph = node and node.bound
+        if isinstance(graph, Pregel) and graph.checkpointer is False:
+            raise ValueError(
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so a call inside "
+                "it starts anew with each answer: compile it without that argument."
+            )
 
 
 def intervention(value: Any) -> dict[str, Any] | None:
@@ -108,7 +133,7 @@ def _saved_call(
 def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
     """Say who answered a review and when, as far as the thread tells; None is the last one."""
     found: list[tuple[str, str, str]] = []
-    saved = yield from read_thread(graph, config)
+    saved = yield from read_saved(graph, config)
     for values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
@@ -120,4 +145,9 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
     for at, author, answered in sorted(found, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    return "it was answered already, or never asked here"
+    left = yield from swallowed_calls(graph, config)
+    return (
+        swallowed_text(left[-1].name).rstrip(".")
+        if left
+        else "it was answered already, or never asked here"
+    )

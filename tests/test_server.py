@@ -13,6 +13,7 @@ from graph_retry import (
     aresume,
     edit,
     pending_reviews,
+    reject,
     respond,
     resume,
 )
@@ -108,8 +109,8 @@ def converse(graph, config):
         resume(graph, config, edit(n=3))
 
 
-def test_a_remote_call_is_rewound_while_it_waits(server, form):
-    """Going back is an answer, so it works over HTTP; a call that is over is refused."""
+def test_a_remote_call_is_rewound(server, form):
+    """While it waits going back is an answer; when it is over, its ledger in state is used."""
     with get_sync_client(url=server) as client:
         graph, config = RemoteGraph(form, sync_client=client), new_thread()
         graph.invoke({"params": {"n": 0}}, config)
@@ -117,12 +118,28 @@ def test_a_remote_call_is_rewound_while_it_waits(server, form):
         if form == "node":
             (ledger,) = attempts_of(graph, config)
             assert [ledger.params_at(number)["n"] for number in (1, 2)] == [0, 1]
-        state = rewind(graph, config, attempt=1, params={"n": 2})
+        state = rewind(graph, config, attempt=2, params={"n": 2})
         assert state["output"] == {"n": 2}
-        if form == "node":
-            assert [attempt["author"] for attempt in state["attempts"]] == ["rewind"]
-        with pytest.raises(ValueError, match="remote"):
-            rewind(graph, config, attempt=1, params={"n": 3})
+        if form == "function":
+            with pytest.raises(ValueError, match="made 0 calls"):
+                rewind(graph, config, attempt=1, params={"n": 3})
+            return
+        for change, made in (
+            ({"attempt": 2, "params": {"n": 3}, "reason": "three"}, [0, 3]),
+            ({"attempt": 1, "params": {"n": 4}}, [4]),
+            ({"attempt": 1, "params": {"n": 1}}, [1]),
+        ):
+            state = rewind(graph, config, **change)
+            (ledger,) = attempts_of(graph, config)
+            assert [ledger.params_at(each["number"])["n"] for each in ledger.attempts] == made
+            assert ledger.attempts[-1]["author"] == "rewind"
+        assert [each["failure"] is None for each in ledger.attempts] == [False]
+        assert resume(graph, config, edit(n=5))["output"] == {"n": 5}
+        with pytest.raises(ValueError, match="not ended at an earlier review"):
+            rewind(graph, config, attempt=1, decision=reject())
+        state = rewind(graph, config, attempt=1, decision=edit(n=6))
+        assert [each["author"] for each in state["attempts"]] == ["rewind", "rewind"]
+        assert state["output"] == {"n": 6}
 
 
 def test_a_remote_review_is_answered_from_async_code(server, form):

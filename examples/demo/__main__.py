@@ -19,9 +19,10 @@ from langgraph.config import get_config
 
 from examples.demo.answers import HELP, read_answer, scripted_answer
 from examples.demo.calls import CallLog
-from examples.demo.screen import Screen, has_terminal, open_screen
-from examples.demo.show import show_ledger, show_review
 from graph_retry import AttemptContext, PendingReview, pending_reviews, resume
+from graph_retry.cli.screen import Screen
+from graph_retry.cli.show import show_ledger, show_review
+from graph_retry.ledger import Ledger
 from nodes.extract import Extraction, ask_model, build
 from nodes.serving import NoModelError, chat_model
 
@@ -33,14 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--model", help="a real model as LangChain names it: provider:name")
     model: str | None = parser.parse_args(arguments).model
-    terminal = has_terminal()
-    screen = open_screen(terminal=terminal)
+    screen = Screen()
     if model is not None and ":" not in model:
         parser.error(f"--model is written provider:name, e.g. openai:gpt-4.1-mini, not {model!r}")
     try:
         if model is not None:
             chat_model(model)
-        _play(model, screen, _typed(screen) if terminal else _spoken(screen))
+        _play(model, screen, _typed(screen) if screen.has_person else _spoken(screen))
     except NoModelError as error:
         screen.say(str(error), "bad")
         return 2
@@ -133,7 +133,7 @@ def _spoken(screen: Screen) -> Answerer:
 
 
 def _tell_the_end(screen: Screen, state: dict[str, Any], count: tuple[int, int]) -> None:
-    show_ledger(screen, state["attempts"])
+    show_ledger(screen, Ledger(state["attempts"]))
     calls, distinct = count
     if state["status"] == "succeeded":
         screen.say(f"Extracted: {state['messages'][-1].text}", "good")

@@ -23,7 +23,7 @@ from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_l
 from graph_retry.engine.stored import store
 from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
-from graph_retry.ledger import check_version, digest, open_attempt
+from graph_retry.ledger import digest, open_attempt
 from graph_retry.options import Settings
 from graph_retry.outcome import read_result
 from graph_retry.params.codec import Encoded
@@ -85,8 +85,14 @@ def _position(
 ) -> tuple[Loop, list[Attempt], bool]:
     """Tell a continued loop from a new input on a thread that has run before."""
     loop = loop_of(state)
-    check_version(attempts)
-    if attempts and attempts[-1]["status"] != "failed":
+    if attempts and attempts[-1]["status"] == "running" and LOOP not in state:
+        asked = attempts[-1]  # given in the input: an attempt that is to be made
+        loop.update({"author": asked["author"], "reason": asked["reason"]})
+        loop["types"] = asked["params_types"]
+        return loop, attempts[:-1], False
+    decided = attempts[-1]["decision"] if attempts else None
+    over = decided is not None and decided["type"] in ("reject", "respond")
+    if attempts and (over or attempts[-1]["status"] != "failed"):
         return fresh_loop(), [], True
     if loop["next"] != "call":
         edited: Loop = {**fresh_loop(), "types": loop["types"], "author": "state edit"}

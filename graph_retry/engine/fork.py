@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 from graph_retry.deadline import now
-from graph_retry.engine.state import Loop, OpenReview, loop_of
+from graph_retry.engine.state import Loop, OpenReview, fresh_review, loop_of
 from graph_retry.ledger import params_at
 from graph_retry.params.codec import Encoded
 from graph_retry.params.jsonlike import is_object
@@ -67,15 +67,5 @@ def forked(loop: Loop) -> Loop:
 
 def reopened(state: Mapping[str, Any]) -> Loop:
     """Return the position of a call that waits for an answer which goes back."""
-    review: OpenReview = {
-        "review_id": str(uuid4()),
-        "round": 1,
-        "suggested": None,
-        "suggested_types": {},
-        "suggested_by": None,
-        "agent": None,
-        "note": None,
-        "problem": None,
-        "asked_at": now(),
-    }
+    review: OpenReview = {**fresh_review(str(uuid4())), "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}

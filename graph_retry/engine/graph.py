@@ -19,7 +19,7 @@ from graph_retry.engine.revise import revise_step
 from graph_retry.engine.state import ANSWER, loop_of, schemas
 from graph_retry.engine.transitions import FOLLOWERS
 from graph_retry.flow import Flow, Step
-from graph_retry.ledger import params_at
+from graph_retry.ledger import params_at, readable
 from graph_retry.validate.of_params import SchemaOfParams
 
 _MAKERS = {
@@ -42,10 +42,10 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
     )
     ends = {"end": END}
     if settings.on_cancel == "raise":
-        builder.add_node("give_up", Step(give_up_step(plan)))
+        builder.add_node("give_up", Step(_reading(plan, give_up_step(plan))))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
-        builder.add_node(name, Step(_fitted(plan, _MAKERS[name])))
+        builder.add_node(name, Step(_reading(plan, _fitted(plan, _MAKERS[name]))))
         targets: dict[Hashable, str] = {
             follower: follower for follower in followers if follower not in ("end", "give_up")
         }
@@ -77,6 +77,15 @@ def _fitted(
 
 _STEPS = 10
 """Graph steps one attempt may take at most, with room for a few questions asked again."""
+
+
+_StepFlow = Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]
+
+
+def _reading(plan: Plan[Any], step: _StepFlow) -> _StepFlow:
+    """Return a step that finds the ledger in state as this version of the library knows it."""
+    key = plan.settings.keys["attempts"]
+    return lambda state: step({**state, key: readable(state.get(key) or [])})
 
 
 def _router(plan: Plan[Any], name: str) -> Callable[[Mapping[str, Any]], str]:

@@ -11,7 +11,7 @@ from graph_retry.engine.finish import finished
 from graph_retry.engine.hooks import Proposal, propose
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.relaxed import settle_for_less
-from graph_retry.engine.state import LOOP, Loop, OpenReview, loop_of
+from graph_retry.engine.state import LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry.engine.transitions import after_failure, no_progress
 from graph_retry.failures import ROUTES
 from graph_retry.flow import Flow
@@ -97,15 +97,13 @@ def _open_review(
     settings: Settings, record: Attempt, proposal: Proposal | None, note: str | None
 ) -> OpenReview:
     asked_at = now()
-    return {
-        "review_id": digest(record["idempotency_key"], 1),
-        "round": 1,
-        "suggested": None if proposal is None else proposal.params.view,
-        "suggested_types": {} if proposal is None else proposal.params.types,
-        "suggested_by": None if proposal is None else proposal.author,
-        "agent": None,
+    review: OpenReview = {
+        **fresh_review(digest(record["idempotency_key"], 1)),
         "note": note,
-        "problem": None,
         "asked_at": asked_at,
         "expires_at": after(asked_at, settings.expires_after),
     }
+    if proposal is not None:
+        review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
+        review["suggested_types"] = proposal.params.types
+    return review

@@ -30,8 +30,8 @@ class OpenReview(TypedDict):
     agent: dict[str, Any] | None
     note: str | None
     problem: str | None
-    asked_at: NotRequired[str]
-    expires_at: NotRequired[str | None]
+    asked_at: str | None
+    expires_at: str | None
 
 
 class Loop(TypedDict):
@@ -66,9 +66,28 @@ def fresh_loop() -> Loop:
     }
 
 
+def fresh_review(review_id: str) -> OpenReview:
+    """Return a question with nothing suggested."""
+    return {
+        "review_id": review_id,
+        "round": 1,
+        "suggested": None,
+        "suggested_types": {},
+        "suggested_by": None,
+        "agent": None,
+        "note": None,
+        "problem": None,
+        "asked_at": None,
+        "expires_at": None,
+    }
+
+
 def loop_of(state: Mapping[str, Any]) -> Loop:
-    """Read the loop's position from state."""
-    return cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+    """Read the loop's position from state; what an older version did not keep is as at first."""
+    loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+    if loop["review"]:
+        loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
+    return loop
 
 
 def call_namespace() -> str:

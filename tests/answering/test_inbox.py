@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from graph_retry import edit, history, respond, resume
+from graph_retry import StaleDecision, edit, history, respond, resume, retry_llm_call
 from graph_retry import inbox as inbox_module
 from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
 
@@ -139,3 +139,30 @@ def test_an_unknown_saver_is_read_without_relying_on_its_order():
         graph.invoke({"params": {"n": 0}}, thread(str(number)))
     resume(graph, thread("1"), edit(n=1))
     assert names(inbox_module.list_reviews(graph)) == ["1", "2", "0"]
+
+
+def test_a_call_in_a_graph_without_a_checkpointer_is_refused(mode):
+    """Its answers would be lost with it, one model call each: said before any is given."""
+    inner = one_call("node", mode, Model(), False)
+    builder = StateGraph(State).add_node("outer", inner).add_edge(START, "outer")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    with pytest.raises(ValueError, match="`outer` is compiled with `checkpointer=False`"):
+        answer(mode, graph, thread(), edit(n=1))
+
+
+def test_a_pause_that_was_swallowed_is_named(mode, checkpointer):
+    """Who answers it is told why there is nothing to answer, and what to mend."""
+
+    def node(state):
+        try:
+            return {"output": retry_llm_call(Model(), state["params"], output=int, name="count")}
+        except Exception:
+            return {"output": None}
+
+    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
+    graph = builder.compile(checkpointer=checkpointer)
+    with pytest.warns(RuntimeWarning, match="pause of `count`"):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    with pytest.raises(StaleDecision, match="the pause of `ask`.* was caught by code around it"):
+        answer(mode, graph, thread(), edit(n=1))

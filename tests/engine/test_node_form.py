@@ -6,7 +6,15 @@ from langgraph.graph import START, StateGraph
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from graph_retry import CallCancelled, create_retry_node, edit, pending_reviews, reject, resume
+from graph_retry import (
+    CallCancelled,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    reject,
+    respond,
+    resume,
+)
 from tests.loops import Model, State, answer, one_call, reviews, thread
 
 
@@ -167,3 +175,22 @@ def test_a_rejection_is_a_status_or_an_error(mode):
     with pytest.raises(CallCancelled, match="not worth it"):
         mode.invoke(graph, None, thread())
     assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("ending", [edit(n=1), reject("no"), respond({"n": 7})])
+def test_a_new_input_on_a_finished_thread_starts_a_new_ledger(form, mode, checkpointer, ending):
+    """However the last call ended: in a chat, the next message is another call."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer, on_cancel=END_OF[form])
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    try:
+        answer(mode, graph, thread(), ending)
+    except CallCancelled:
+        assert form == "function"
+    mode.invoke(graph, {"params": {"n": -5}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert (review.attempt, len(review.history)) == (1, 1)
+    assert review.history[0]["author"] == "caller"
+
+
+END_OF = {"node": "end", "function": "raise"}

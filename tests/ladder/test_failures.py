@@ -3,13 +3,8 @@
 import httpx
 import openai
 import pytest
-from langchain_core.exceptions import (
-    ModelAuthenticationError,
-    ModelConnectionError,
-    ModelInvalidRequestError,
-    ModelRateLimitError,
-    OutputParserException,
-)
+from langchain_core import exceptions
+from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter, ValidationError
@@ -50,6 +45,12 @@ class AnthropicStatusError(Exception):
         self.status_code = status_code
 
 
+def of_langchain(name, *, is_retryable):
+    """Return LangChain's model error of this name; older versions have none, so its look-alike."""
+    known = getattr(exceptions, name, None)
+    return (known or type(name, (Exception,), {"is_retryable": is_retryable}))("no")
+
+
 class ReadTimeoutError(Exception):
     """A client library's own time-out."""
 
@@ -88,10 +89,10 @@ EXCEPTIONS = [
     (AnthropicStatusError(529), "transient"),
     (AnthropicStatusError(402), "permanent"),
     (ReadTimeoutError("slow"), "transient"),
-    (ModelRateLimitError("slow down"), "transient"),
-    (ModelConnectionError("gone"), "transient"),
-    (ModelAuthenticationError("who?"), "permanent"),
-    (ModelInvalidRequestError("what?"), "rejected_input"),
+    (of_langchain("ModelRateLimitError", is_retryable=True), "transient"),
+    (of_langchain("ModelConnectionError", is_retryable=True), "transient"),
+    (of_langchain("ModelAuthenticationError", is_retryable=False), "permanent"),
+    (of_langchain("ModelInvalidRequestError", is_retryable=False), "rejected_input"),
     (PermissionError("key file"), "permanent"),
     (CircuitOpenError("open"), "permanent"),
     (OutputParserException("no JSON"), "invalid_syntax"),

@@ -1,0 +1,178 @@
+"""Read a decision: from the command's options, from typed lines, from an editor."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from graph_retry.cli.exits import ExitCode, Stop
+from graph_retry.forms.strict_json import NotJsonError, read_json
+from graph_retry.params.jsonlike import is_object
+from graph_retry.review.decision import Decision, approve, edit, reject, respond
+
+_HELP = {
+    "approve": "approve             call again with the params as shown, suggestion included",
+    "edit": "edit                change the params in $EDITOR; or: edit field=value …",
+    "reject": "reject reason       stop here",
+    "respond": "output FILE         give the output yourself; or: output {…}",
+}
+
+
+class UnreadableError(ValueError):
+    """What was typed decides nothing; the text says why."""
+
+
+def from_options(
+    shown: dict[str, Any],
+    *,
+    changes: Sequence[str] = (),
+    reason: str | None = None,
+    output: str | None = None,
+) -> Decision:
+    """Return the decision that the options of `answer` make; with none it is an approval.
+
+    Raises:
+        Stop: If one cannot be read.
+
+    Example:
+        >>> from_options({"n": 1}, changes=["n=2"])
+        {'type': 'edit', 'params': {'n': 2}}
+    """
+    try:
+        if changes:
+            return edit(edited(shown, changes))
+        if output is not None:
+            return respond(_read_output(output))
+    except UnreadableError as error:
+        raise Stop(ExitCode.USAGE, str(error)) from None
+    if reason is not None:
+        return reject((_from_stdin() if reason == "-" else reason) or None)
+    return approve()
+
+
+def ways(offered: Sequence[str]) -> str:
+    """List what can be typed."""
+    return "\n".join(f"  {_HELP[kind]}" for kind in offered) + "\n  Ctrl-C              leave it"
+
+
+def from_line(line: str, shown: dict[str, Any]) -> Decision:
+    """Return the decision somebody typed; `edit` alone opens their editor.
+
+    Raises:
+        UnreadableError: If it is none.
+
+    Example:
+        >>> from_line("reject too dear", {})
+        {'type': 'reject', 'message': 'too dear'}
+    """
+    word, _, rest = line.strip().partition(" ")
+    if word == "approve":
+        return approve()
+    if word == "reject":
+        return reject(rest.strip() or None)
+    if word == "output" and rest:
+        return respond(rest if rest.lstrip().startswith("{") else _read_output(rest.strip()))
+    if word != "edit":
+        raise UnreadableError(f"{word!r} is none of approve, edit, reject, output.")
+    if not rest:
+        return edit(in_editor(shown))
+    try:
+        return edit(edited(shown, shlex.split(rest)))
+    except ValueError as error:
+        how = "An edit is written as: edit model=large prompt='Read the invoice.'"
+        raise UnreadableError(f"{how} ({error})") from None
+
+
+def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Read `field=value` changes; dots lead into nested fields.
+
+    A value is read as JSON if it is JSON, else as text. Over a field that shows text, all but
+    `null` stays as typed.
+
+    Raises:
+        UnreadableError: If one is not written like this.
+
+    Example:
+        >>> edited({"seed": 1, "zip": "07", "opt": {}}, ["seed=2", "zip=08", "opt.top=0.5"])
+        {'seed': 2, 'zip': '08', 'opt': {'top': 0.5}}
+    """
+    found: dict[str, Any] = {}
+    for change in changes:
+        path, sign, text = change.partition("=")
+        if not sign or not path:
+            raise UnreadableError(f"{change!r} is no change: write field=value.")
+        names = [path] if path in shown else path.split(".")
+        inner, before = found, cast("Any", shown)
+        for name in names[:-1]:
+            inner = inner.setdefault(name, {})
+            before = before.get(name) if is_object(before) else None
+            if not is_object(inner):
+                raise UnreadableError(f"{change!r} changes a part of what is replaced.")
+        before = before.get(names[-1]) if is_object(before) else None
+        inner[names[-1]] = _value(text, before)
+    return found
+
+
+def in_editor(shown: dict[str, Any]) -> dict[str, Any]:
+    """Let somebody change the params as JSON in their editor; return the fields they changed.
+
+    Raises:
+        UnreadableError: If what they saved is no such edit.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "params.json"
+        file.write_text(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - theirs
+            after = read_json(file.read_text(encoding="utf-8"))
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise UnreadableError(f"the editor {editor!r} failed ({error}): set EDITOR.") from None
+        except ValueError as error:
+            raise UnreadableError(f"what was saved is no JSON ({error}).") from None
+    if not is_object(after):
+        raise UnreadableError("what was saved is no JSON object of the params.")
+    if missing := next(_missing(shown, after), None):
+        raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
+    changed = {name: each for name, each in after.items() if shown.get(name, ...) != each}
+    if not changed:
+        raise UnreadableError("nothing was changed.")
+    return changed
+
+
+def _missing(before: dict[str, Any], after: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Yield what was removed: edits are merged onto what was shown, so it would stay."""
+    for name, each in before.items():
+        if name not in after:
+            yield path + name
+        elif is_object(each) and is_object(after[name]):
+            yield from _missing(each, after[name], f"{path}{name}.")
+
+
+def _value(text: str, before: Any) -> Any:
+    if isinstance(before, str):
+        return None if text == "null" else text
+    try:
+        return read_json(text)
+    except NotJsonError:
+        return text
+
+
+def _read_output(name: str) -> str:
+    """Read a file's text; the library reads it as JSON where the output is no text."""
+    try:
+        text = _from_stdin() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"the output cannot be read: {error}.") from None
+    return text.removesuffix("\n")
+
+
+def _from_stdin() -> str:
+    return sys.stdin.read().removesuffix("\n")

@@ -1,0 +1,149 @@
+"""Reviews and ledgers as a person sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from graph_retry.answering import PendingReview
+from graph_retry.cli.screen import Rows, Screen
+from graph_retry.forms.excerpt import excerpt
+from graph_retry.ledger import Ledger
+from graph_retry.records import Attempt, Failure, Issue
+
+INBOX = ("thread", "function", "attempt", "age", "expires", "error")
+_ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
+_IN_JSON = (
+    *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
+    *("failure", "issues", "raw_output", "params", "suggested_params", "problem"),
+)
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
+    """Write each review as a row of `INBOX`."""
+    return [
+        (
+            *(review.thread_id or "", review.function_name, str(review.attempt)),
+            *(_since(review.asked_at), _until(review.expires_at)),
+            _brief(review.failure, review.issues),
+        )
+        for review in reviews
+    ]
+
+
+def as_json(review: PendingReview) -> str:
+    """Write a review as one line of JSON, in ASCII, which no terminal takes for a command."""
+    return json.dumps({name: getattr(review, name) for name in _IN_JSON})
+
+
+def show_review(screen: Screen, review: PendingReview) -> None:
+    """Show what failed, what is known about it, and what would be tried next."""
+    kind = review.failure["type"]
+    screen.title(f"{review.function_name} failed (attempt {review.attempt}): {kind}")
+    asked = f"thread {review.thread_id}, review {review.review_id}, asked {_since(review.asked_at)}"
+    expires = f", expires {_until(review.expires_at)}" if review.expires_at else ""
+    screen.say(f"{asked} ago{expires}", "quiet")
+    if review.problem:
+        screen.say(f"The last answer was not applied: {review.problem}", "bad")
+    if review.value["note"]:
+        screen.say(review.value["note"], "quiet")
+    if review.issues and review.failure["kind"] == "invalid_schema":
+        screen.say("What is wrong with the output:", "bad")
+        issues = [
+            (issue["path"], issue["message"], issue["received"] or "") for issue in review.issues
+        ]
+        screen.table(("field", "problem", "received"), issues)
+    else:
+        screen.say(review.error, "bad")
+    if review.raw_output is not None:
+        screen.say("The model wrote:")
+        screen.say(f"  {review.raw_output}", "quiet")
+    screen.say("Its params:")
+    screen.table(("field", "value"), [(name, _text(each)) for name, each in review.params.items()])
+    if review.diff:
+        told = "Suggested for the next attempt:" if review.suggested_params else "Changed before:"
+        screen.say(told, "good" if review.suggested_params else "plain")
+        changes = [
+            (each["path"], _text(each["before"]), _text(each["after"])) for each in review.diff
+        ]
+        screen.table(("field", "before", "after"), changes)
+
+
+def show_ledger(screen: Screen, ledger: Ledger) -> None:
+    """Show every attempt of a call: who changed what for it, how it ended, what it cost."""
+    fork = "" if ledger.current else ", left behind by a fork"
+    screen.title(f"Attempts of {ledger.name or 'a call'}{fork}")
+    rows = [
+        (
+            str(attempt["number"]),
+            attempt["author"],
+            attempt["reason"] or "",
+            _changes(ledger, attempt["number"]),
+            _outcome(attempt),
+            _decision(attempt),
+            _tokens(attempt),
+            f"{attempt['duration_s']:.1f} s",
+        )
+        for attempt in ledger.attempts
+    ]
+    screen.table(_ATTEMPTS, rows)
+
+
+def _changes(ledger: Ledger, number: int) -> str:
+    if number == ledger.attempts[0]["number"]:
+        return "(first)"
+    return "\n".join(
+        f"{each['path']}: {_text(each['before'], 100)} → {_text(each['after'], 100)}"
+        for each in ledger.params_diff(number)
+    )
+
+
+def _outcome(attempt: Attempt) -> str:
+    failure = attempt["failure"]
+    ended = _brief(failure, attempt["issues"]) if failure else attempt["status"]
+    repairs = ", ".join(dict.fromkeys(repair["kind"] for repair in attempt["repairs"]))
+    return f"{ended} (repaired: {repairs})" if repairs else ended
+
+
+def _brief(failure: Failure, issues: Sequence[Issue]) -> str:
+    wrong = ", ".join(issue["path"] or "the whole output" for issue in issues)
+    told = wrong if failure["kind"] == "invalid_schema" else " ".join(failure["message"].split())
+    return f"{failure['type']}: {excerpt(told, 200)}"
+
+
+def _decision(attempt: Attempt) -> str:
+    decision = attempt["decision"] or {}
+    if not decision:
+        return ""
+    channel = f" ({decision['channel']})" if decision.get("channel") else ""
+    return f"{decision['type']} by {decision.get('by') or decision['author']}{channel}"
+
+
+def _tokens(attempt: Attempt) -> str:
+    total = (attempt["usage"] or {}).get("total_tokens")
+    return "" if total is None else f"{total:,}"
+
+
+def _since(moment: str | None) -> str:
+    return "" if moment is None else _span(datetime.now(UTC) - datetime.fromisoformat(moment))
+
+
+def _until(moment: str | None) -> str:
+    if moment is None:
+        return ""
+    left = datetime.fromisoformat(moment) - datetime.now(UTC)
+    return f"in {_span(left)}" if left.total_seconds() > 0 else "over"
+
+
+def _span(time: Any) -> str:
+    seconds = max(0, int(time.total_seconds()))
+    unit, size = next((each for each in _UNITS if seconds >= each[1]), _UNITS[-1])
+    return f"{seconds // size} {unit}"
+
+
+def _text(value: Any, limit: int = 2_000) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return excerpt(text, limit)

@@ -1,0 +1,66 @@
+"""Graphs that the console command's tests answer; every model call leaves a line in `CALLS`."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from langgraph.func import entrypoint
+from langgraph.graph import StateGraph
+from pydantic import BaseModel, Field
+
+from graph_retry import Completion, aretry_llm_call, create_retry_node, retry_llm_call
+from tests.loops import State
+
+HOSTILE = "[bold]no[/bold] \x1b[2J\x9b31m\u202e\r"
+
+
+class Params(BaseModel):
+    """What a person may change."""
+
+    n: int = 0
+    note: str | None = "keep"
+    options: dict[str, Any] = Field(default={"top": 1, "deep": {"a": 1}})
+
+
+def model(params):
+    """Succeed from `n = 2` on; before that, fail with text that would take over a terminal."""
+    with Path(os.environ["CALLS"]).open("a") as file:
+        file.write(f"{params.n}\n")
+    if params.n < 0:
+        raise ValueError(HOSTILE)
+    if params.n < 2:
+        return json.dumps({"n": f"few {HOSTILE}"}, ensure_ascii=False)
+    return Completion(f'{{"n": {params.n},}}', usage={"total_tokens": 1_200})
+
+
+async def slow_model(params):
+    """Do the same where nothing but `await` works."""
+    return model(params)
+
+
+def ask(state):
+    """Make the call in the function form."""
+    params = Params.model_validate(state["params"])
+    return {"output": retry_llm_call(model, params, output=dict[str, int], name="count")}
+
+
+def graph_of(step):
+    """Build a graph of one step."""
+    return StateGraph(State).add_node("ask", step).set_entry_point("ask")
+
+
+node = graph_of(create_retry_node(model, Params, output=dict[str, int], name="count"))
+asynchronous = graph_of(create_retry_node(slow_model, Params, output=dict[str, int], name="count"))
+function = graph_of(ask).compile()
+pair = graph_of(ask).add_node("beside", lambda state: ask(state) and {}).set_entry_point("beside")
+
+
+@entrypoint()
+async def entry(state):
+    """Make the call in an entrypoint, async only."""
+    params = Params.model_validate(state["params"])
+    return await aretry_llm_call(slow_model, params, output=dict[str, int], name="count")
+
+
+not_a_graph = "text"

@@ -1,0 +1,127 @@
+"""Reading decisions: changes on the command line, typed lines, what an editor saved."""
+
+import sys
+
+import pytest
+
+from graph_retry import approve, edit, reject, respond
+from graph_retry.cli.decide import UnreadableError, edited, from_line
+
+SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"top": 1, "deep": {"x": "1"}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "meant"),
+    [
+        ("n=2", {"n": 2}),
+        ("n=2.5", {"n": 2.5}),
+        ("n=two", {"n": "two"}),
+        ("n=", {"n": ""}),
+        ("n=NaN", {"n": "NaN"}),
+        ("zip=08", {"zip": "08"}),
+        ("zip=8", {"zip": "8"}),
+        ('zip="8"', {"zip": '"8"'}),
+        ("zip=null", {"zip": None}),
+        ("none=5", {"none": 5}),
+        ("none=x=y", {"none": "x=y"}),
+        ("new=[1, 2]", {"new": [1, 2]}),
+        ("a.b=2", {"a.b": 2}),
+        ("opt.top=2", {"opt": {"top": 2}}),
+        ("opt.deep.x=2", {"opt": {"deep": {"x": "2"}}}),
+        ("opt.new.er=2", {"opt": {"new": {"er": 2}}}),
+        ('opt={"top": 3}', {"opt": {"top": 3}}),
+    ],
+)
+def test_a_change_is_read(change, meant):
+    """JSON where it is JSON, text as typed where text is shown, dots into nested fields."""
+    assert edited(SHOWN, [change]) == meant
+
+
+@pytest.mark.parametrize("changes", [["n"], ["=1"], [""], ["opt=1", "opt.top=2"]])
+def test_a_change_that_cannot_be_read_is_refused(changes):
+    """Nothing is guessed."""
+    with pytest.raises(UnreadableError, match="change"):
+        edited(SHOWN, changes)
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("approve", approve()),
+        ("  edit n=2 zip='two words' ", edit(n=2, zip="two words")),
+        ("reject too dear", reject("too dear")),
+        ("reject", reject()),
+        ('output {"a": 1}', respond('{"a": 1}')),
+        ("output {file}", respond("from a file")),
+    ],
+)
+def test_a_typed_line_is_read(tmp_path, line, decision):
+    """One word says what to do, the rest of the line with what."""
+    file = tmp_path / "output.txt"
+    file.write_text("from a file\n")
+    assert from_line(line.replace("{file}", str(file)), SHOWN) == decision
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("yes", "none of approve, edit, reject, output"),
+        ("edit large", "An edit is written as: edit model=large"),
+        ("edit n='b", "An edit is written as: edit model=large"),
+        ("output", "none of approve"),
+        ("output /no/such/file", "cannot be read"),
+    ],
+)
+def test_a_typed_line_that_decides_nothing_is_explained(line, told):
+    """The reason shows how it is written."""
+    with pytest.raises(UnreadableError, match=told):
+        from_line(line, SHOWN)
+
+
+@pytest.fixture
+def editor(tmp_path, monkeypatch):
+    """Return a function that makes a Python snippet the editor; it edits `text`."""
+
+    def make(change):
+        script = tmp_path / "editor.py"
+        script.write_text(
+            "import pathlib, sys\n"
+            "file = pathlib.Path(sys.argv[1])\n"
+            "text = file.read_text()\n"
+            f"{change}\n"
+            "file.write_text(text)\n"
+        )
+        monkeypatch.delenv("VISUAL", raising=False)
+        monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
+
+    return make
+
+
+def test_an_editor_changes_the_params(editor):
+    """Only what was changed is sent, whatever else was written anew."""
+    editor("import json; text = json.dumps({**json.loads(text), 'n': 7, 'new': [1]})")
+    assert from_line("edit", SHOWN) == edit(n=7, new=[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("pass", "nothing was changed"),
+        ("text = text[:-3]", "no JSON"),
+        ("text = '[]'", "no JSON object"),
+        ("text = text.replace('\"x\": \"1\"', '')", "`opt.deep.x` is missing"),
+        ("sys.exit(1)", "the editor .* failed"),
+    ],
+)
+def test_an_edit_that_cannot_be_taken_is_explained(editor, change, told):
+    """A removed field is not silently kept, an empty edit not taken for an approval."""
+    editor(change)
+    with pytest.raises(UnreadableError, match=told):
+        from_line("edit", SHOWN)
+
+
+def test_an_editor_that_is_not_there_is_explained(monkeypatch):
+    """The way out is named."""
+    monkeypatch.setenv("VISUAL", "/no/such/editor")
+    with pytest.raises(UnreadableError, match="set EDITOR"):
+        from_line("edit", SHOWN)

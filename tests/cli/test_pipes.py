@@ -1,0 +1,236 @@
+"""The console command where no terminal is: plain lines, options for answers, exit codes."""
+
+import json
+
+import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+GRAPH = "tests.cli.served:"
+
+
+def answer(database, *options, graph="node", thread="1"):
+    """Write the words of an answer."""
+    return ("answer", thread, "--db", database.place, "--graph", GRAPH + graph, *options)
+
+
+@pytest.mark.parametrize("graph", ["node", "asynchronous", "function", "entry"])
+def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
+    """Refused, failed again, finished: each tells what happened, and no call is made twice."""
+    database.begin(graph)
+    assert calls() == 1
+
+    code, out, _ = run(*answer(database, "--set", "n=many", graph=graph))
+    assert (code, calls()) == (5, 1)
+    assert 'Not applied: `n` expects a number, not "many".' in out
+
+    code, out, _ = run(*answer(database, "--set", "n=1", graph=graph))
+    assert (code, calls()) == (0, 2)
+    assert "Attempt 2 failed, too: ValidationError" in out
+
+    code, out, _ = run(*answer(database, "--set", "n=3", "--by", "ada", graph=graph))
+    assert (code, calls()) == (0, 3)
+    assert out.startswith("Finished:")
+    assert json.loads(out.removeprefix("Finished:")) == {"n": 3}
+
+    code, out, err = run(*answer(database, "--approve", graph=graph))
+    assert (code, out, calls()) == (3, "", 3)
+    assert "nothing waits on thread '1'" in err
+
+    code, out, _ = run("history", "1", "--db", database.place)
+    assert code == 0
+    assert "params: /n: 1 → 3" in out
+    assert "answer: edit by ada (terminal)" in out
+    assert "outcome: succeeded (repaired: trailing_comma)" in out
+    assert "tokens: 1,200 | time: 0.0 s" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "stdin", "code", "told", "made"),
+    [
+        (["--approve"], None, 0, "Attempt 2 failed, too", 2),
+        (["--set", "n=2"], None, 0, '"n": 2', 2),
+        (["--set", "n=2", "--set", "options.deep.b=[1]"], None, 0, '"n": 2', 2),
+        (["--set", "note=null", "--set", "n=2"], None, 0, '"n": 2', 2),
+        (["--set", "m=2"], None, 5, 'There is no field "m"', 1),
+        (["--reject", "too dear"], None, 0, "Cancelled.", 1),
+        (["--reject", ""], None, 0, "Cancelled.", 1),
+        (["--reject", "-"], "too dear\n", 0, "Cancelled.", 1),
+        (["--respond", "-"], '{"n": 9}\n', 0, "Finished with the output you gave.", 1),
+        (["--respond", "-"], '{"n": "x"}\n', 5, "The output is not valid", 1),
+        (["--respond", "-"], "", 5, "The output is not valid", 1),
+    ],
+)
+@pytest.mark.parametrize("graph", ["node", "function"])
+def test_every_answer_can_be_given_by_options(
+    sqlite, run, calls, graph, options, stdin, code, told, made
+):
+    """What happened next is told on standard output; a refusal has an exit code of its own."""
+    sqlite.begin(graph)
+    found, out, err = run(*answer(sqlite, *options, graph=graph), stdin=stdin)
+    assert (found, err, calls()) == (code, "", made)
+    assert told in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["show", "9", "--db", "{db}"], 3, "no attempt of thread '9' is known"),
+        (["history", "9", "--db", "{db}"], 3, "no attempt of thread '9' is known"),
+        (["answer", "9", "--db", "{db}", "--graph", "{graph}", "--approve"], 3, "nothing waits"),
+        (["inbox"], 2, "say where to look"),
+        (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "say where to look"),
+        (["inbox", "--db", "{db}.not"], 2, "no SQLite file"),
+        (["inbox", "--db", __file__], 2, "no SQLite file"),
+        (["inbox", "--url", "http://127.0.0.1:1"], 1, "ConnectError"),
+        (["inbox", "--db", "postgresql://127.0.0.1:1/x"], 1, "OperationalError"),
+        (["inbox", "--db", "{db}", "--no-such-option"], 2, "No such option"),
+        (["answer", "1", "--db", "{db}", "--approve"], 2, "`--graph module:variable`"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "give one answer"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--approve", "--set", "n=1"], 2,
+            "give one answer"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--set", "n"], 2, "field=value"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--respond", "/none"], 2,
+            "cannot be read"),
+        (["answer", "1", "--db", "{db}", "--graph", "nowhere:graph", "--approve"], 2,
+            "no module 'nowhere'"),
+        (["answer", "1", "--db", "{db}", "--graph", "nowhere.py:graph", "--approve"], 2,
+            "no module 'nowhere'"),
+        (["answer", "1", "--db", "{db}", "--graph", "nowhere", "--approve"], 2,
+            "names no variable"),
+        (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:gone", "--approve"], 2,
+            "no 'gone'"),
+        (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:not_a_graph", "--approve"],
+            2, "'not_a_graph' is a str"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_told_in_a_line(sqlite, run, calls, words, code, told):
+    """Nothing goes to standard output, no traceback is shown, no model is called."""
+    sqlite.begin()
+    names = {"db": sqlite.place, "graph": f"{GRAPH}node"}
+    found, out, err = run(*(word.format(**names) for word in words))
+    assert (found, out, calls()) == (code, "", 1)
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_a_second_answer_is_told_who_was_first(sqlite, run, calls):
+    """An answer to a named review that somebody has answered is stale."""
+    (review,) = sqlite.begin()
+    run(*answer(sqlite, "--set", "n=1", "--by", "ada"))
+    code, out, err = run(*answer(sqlite, "--approve", "--review", review))
+    assert (code, out, calls()) == (4, "", 2)
+    assert "ada" in err
+
+
+def test_one_of_several_reviews_is_named(sqlite, run, calls):
+    """Where two wait, the error lists them; one is answered and the other waits on."""
+    first, second = sqlite.begin("pair")
+    code, _, err = run(*answer(sqlite, "--set", "n=2", graph="pair"))
+    assert (code, calls()) == (2, 2)
+    assert first in err
+    assert second in err
+    code, out, _ = run(*answer(sqlite, "--set", "n=2", "--review", second, graph="pair"))
+    assert (code, calls()) == (0, 3)
+    assert f"1 more on this thread: {first}" in out
+
+
+def test_a_graph_is_loaded_from_a_file(sqlite, run, tmp_path, monkeypatch):
+    """A file beside which its own modules lie is loaded as Python runs it."""
+    sqlite.begin()
+    (tmp_path / "neighbour.py").write_text("from tests.cli.served import node\n")
+    (tmp_path / "my_graph.py").write_text("from neighbour import node as graph\n")
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    code, out, _ = run(
+        "answer", "1", "--db", sqlite.place, "--graph", f"{tmp_path}/my_graph.py:graph",
+        "--set", "n=2",
+    )  # fmt: skip
+    assert (code, out.split("\n")[0]) == (0, "Finished:")
+
+
+def test_the_inbox_is_read_from_the_database_alone(database, run):
+    """Each thread is one line of JSON for programs, and one plain line for people."""
+    ids = database.begin("node", "a", "b")
+    code, out, _ = run("inbox", "--json", "--db", database.place)
+    found = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [each["thread_id"] for each in found] == ["b", "a"]
+    assert [each["review_id"] for each in found] == ids[::-1]
+    assert found[0]["params"]["n"] == 0
+    code, out, _ = run("inbox", "--db", database.place)
+    assert [line.split(" | ")[:3] for line in out.splitlines()] == [
+        ["  thread: b", "function: count", "attempt: 1"],
+        ["  thread: a", "function: count", "attempt: 1"],
+    ]
+
+
+def test_an_empty_inbox_is_no_error(sqlite, run):
+    """Nothing to do is good news, and no line of JSON."""
+    sqlite.begin()
+    run(*answer(sqlite, "--set", "n=2"))
+    assert run("inbox", "--db", sqlite.place)[:2] == (0, "Nothing waits.\n")
+    assert run("inbox", "--db", sqlite.place, "--json")[:2] == (0, "")
+
+
+@pytest.mark.parametrize(("n", "told"), [(0, "\\u202e"), (-1, "\\x1b[2J")])
+def test_what_a_model_wrote_cannot_steer_anything(sqlite, run, n, told):
+    """Escapes and overrides are spelled out, markup stays text."""
+    sqlite.begin(n=n)
+    for words in (["inbox"], ["inbox", "--json"], ["show", "1"], ["history", "1"]):
+        _, out, _ = run(*words, "--db", sqlite.place)
+        assert [char for char in out if not (char.isprintable() or char == "\n")] == []
+        assert "[bold]no[/bold]" in out or n == 0
+    assert told in run("show", "1", "--db", sqlite.place)[1]
+
+
+def test_show_tells_the_question_and_what_was_tried(sqlite, run):
+    """From the database alone: the issue, the params, the change, who made it, and the cost."""
+    sqlite.begin()
+    run(*answer(sqlite, "--set", "n=1", "--set", "options.deep.a=7", "--by", "ada"))
+    code, out, _ = run("show", "1", "--db", sqlite.place)
+    assert code == 0
+    for text in (
+        "== count failed (attempt 2): ValidationError",
+        "What is wrong with the output:",
+        "The model wrote:",
+        "field: n | value: 1",
+        "field: /options/deep/a | before: 1 | after: 7",
+        "attempt: 2 | author: human:ada | reason: edited",
+    ):
+        assert text in out
+
+
+def test_metrics_add_up_all_threads(database, run, tmp_path):
+    """Calls, attempts and tokens of every thread are counted, and drawn into a file."""
+    database.begin("node", "1", "2")
+    run(*answer(database, "--set", "n=2"))
+    code, out, _ = run("metrics", "--db", database.place, "--png", tmp_path / "figures.png")
+    assert code == 0
+    for text in (
+        "calls | value: 2",
+        "succeeded | value: 1 (50%)",
+        "attempts | value: 3 (1.5 a call)",
+        "total 1,200 (2 attempts did not tell)",
+        "failures: invalid_schema | count: 2",
+        "decisions: edit | count: 1",
+    ):
+        assert text in out
+    assert (tmp_path / "figures.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_metrics_of_nothing(run, tmp_path):
+    """Where no call was made, there are no figures to be misread."""
+    with SqliteSaver.from_conn_string(f"{tmp_path}/empty.sqlite") as saver:
+        saver.setup()
+    code, out, err = run("metrics", "--db", tmp_path / "empty.sqlite")
+    assert (code, out) == (3, "")
+    assert "no call" in err
+
+
+def test_the_environment_says_where(sqlite, run, monkeypatch):
+    """What is typed every time is set once."""
+    sqlite.begin()
+    monkeypatch.setenv("GRAPH_RETRY_DB", sqlite.place)
+    monkeypatch.setenv("GRAPH_RETRY_GRAPH", f"{GRAPH}node")
+    monkeypatch.setenv("GRAPH_RETRY_BY", "ada")
+    assert run("answer", "1", "--set", "n=2")[0] == 0
+    assert "edit by ada" in run("history", "1")[1]

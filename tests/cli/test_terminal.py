@@ -1,0 +1,216 @@
+"""The real command in a real pseudo-terminal, with somebody who types."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.terminal import Terminal
+
+ROOT = Path(__file__).parent.parent.parent
+COMMAND = [sys.executable, "-W", "error", "-c", "from graph_retry.cli import main; main()"]
+EDITOR = """
+import json, pathlib, sys
+file = pathlib.Path(sys.argv[1])
+params = json.loads(file.read_text())
+file.write_text(json.dumps({**params, "n": 1, "note": "from the editor"}))
+"""
+
+
+def environment(**more):
+    """Return the environment of a person's shell."""
+    mine = {"PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
+    return {**{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}, **mine}
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Start the command in a terminal on a database of the test's."""
+
+    def start(database, *words, graph="node", **more):
+        places = {
+            "GRAPH_RETRY_DB": database.place,
+            "GRAPH_RETRY_GRAPH": f"tests.cli.served:{graph}",
+        }
+        return Terminal([*COMMAND, *words], tmp_path, environment(**places, **more))
+
+    return start
+
+
+def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
+    """Mistyped, refused, edited in an editor, changed in the line: asked until it is finished."""
+    (tmp_path / "editor.py").write_text(EDITOR)
+    database.begin()
+    person = terminal(database, "answer", "1", EDITOR=f"{sys.executable} {tmp_path}/editor.py")
+    shown = person.wait_for("answer> ")
+    assert "count failed (attempt 1): ValidationError" in shown
+    assert "What is wrong with the output:" in shown
+    assert "change the params in $EDITOR" in shown
+
+    person.type("whatever\n")
+    person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, output.")
+    person.wait_for("answer> ")
+    person.type("edit n=many\n")
+    person.wait_for('Not applied: `n` expects a number, not "many".')
+    assert calls() == 1
+    assert "attempt 1" not in person.wait_for("answer> ")
+
+    person.type("edit\n")
+    person.wait_for("Attempt 2 failed, too")
+    shown = person.wait_for("answer> ")
+    assert re.search(r"/note +keep +from the editor", shown)
+    assert calls() == 2
+
+    person.type("edit n=5\n")
+    person.wait_for("Finished:")
+    person.wait_for('"n": 5')
+    assert (person.close(), calls()) == (0, 3)
+
+
+@pytest.mark.parametrize("graph", ["function", "asynchronous", "entry"])
+def test_every_kind_of_graph_is_answered(sqlite, terminal, calls, graph):
+    """The function form, async nodes and entrypoints run on from the terminal."""
+    sqlite.begin(graph)
+    person = terminal(sqlite, "answer", "1", graph=graph)
+    person.wait_for("answer> ")
+    person.type("edit n=3\n")
+    person.wait_for('"n": 3')
+    assert (person.close(), calls()) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("reject not today", "Cancelled."), ('output {"n": 4}', "Finished with the output you gave.")],
+)
+def test_a_person_ends_it_without_a_call(sqlite, terminal, calls, line, told):
+    """A rejection and a supplied output ask no model."""
+    sqlite.begin()
+    person = terminal(sqlite, "answer", "1")
+    person.wait_for("answer> ")
+    person.type(f"{line}\n")
+    person.wait_for(told)
+    assert (person.close(), calls()) == (0, 1)
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_leaving_is_no_answer(sqlite, terminal, calls, run, key):
+    """Who leaves at the question finds it there again."""
+    (review,) = sqlite.begin()
+    person = terminal(sqlite, "answer", "1")
+    person.wait_for("answer> ")
+    person.type(key)
+    person.wait_for("what waits goes on waiting")
+    assert (person.close(), calls()) == (130, 1)
+    assert json.loads(run("inbox", "--json", "--db", sqlite.place)[1])["review_id"] == review
+
+
+def test_somebody_else_was_faster(sqlite, terminal, calls, run):
+    """Who thinks too long is told who answered; nothing is called for them."""
+    sqlite.begin()
+    person = terminal(sqlite, "answer", "1")
+    person.wait_for("answer> ")
+    graph = ("--graph", "tests.cli.served:node")
+    assert run("answer", "1", "--db", sqlite.place, *graph, "--set", "n=2", "--by", "ada")[0] == 0
+    person.type("approve\n")
+    person.wait_for("ada")
+    assert (person.close(), calls()) == (4, 2)
+
+
+def test_several_reviews_are_asked_one_after_the_other(sqlite, terminal, calls):
+    """A thread that waits for two answers is worked off in one sitting."""
+    sqlite.begin("pair")
+    person = terminal(sqlite, "answer", "1", graph="pair")
+    for waiting in ("1 more on this thread", '"n": 2'):
+        person.wait_for("answer> ")
+        person.type("edit n=2\n")
+        person.wait_for(waiting)
+    assert (person.close(), calls()) == (0, 4)
+
+
+def test_watch_shows_what_comes_until_ctrl_c(sqlite, terminal):
+    """One table is kept up to date; leaving it is how it ends, so the exit code is 0."""
+    sqlite.begin("node", "first")
+    person = terminal(sqlite, "inbox", "--watch", "--every", "0.1")
+    person.wait_for("first")
+    sqlite.begin("node", "second")
+    person.wait_for("second")
+    person.type("\x03")
+    assert person.close() == 0
+
+
+def test_watch_writes_each_review_once_into_a_pipe(sqlite):
+    """A program that reads along gets a line for each review, when it comes."""
+    sqlite.begin("node", "first")
+    command = [*COMMAND, "inbox", "--watch", "--json", "--every", "0.1", "--db", sqlite.place]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as watching:
+        first = json.loads(watching.stdout.readline())
+        sqlite.begin("node", "second")
+        second = json.loads(watching.stdout.readline())
+        watching.send_signal(2)
+        rest = watching.stdout.read()
+    assert (first["thread_id"], second["thread_id"], rest) == ("first", "second", b"")
+    assert watching.returncode == 0
+
+
+def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
+    """`graph-retry inbox --watch | head -1` ends without a word."""
+    sqlite.begin("node", "first")
+    command = [*COMMAND, "inbox", "--watch", "--every", "0.1", "--db", sqlite.place]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment()}
+    with subprocess.Popen(command, **pipes) as watching:
+        assert watching.stdout.readline().startswith(b"  thread: first")
+        watching.stdout.close()
+        sqlite.begin("node", "second")
+        assert watching.stderr.read() == b""
+    assert watching.returncode == 1
+
+
+@pytest.mark.parametrize("words", [["inbox"], ["show", "1"], ["answer", "1"], ["metrics"]])
+def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, words):
+    """Nothing but colours reaches the terminal; markup and escapes appear as text."""
+    sqlite.begin(n=-1)
+    person = terminal(sqlite, *words)
+    if words[0] == "answer":
+        person.wait_for("answer> ")
+        person.type("\x03")
+    person.close()
+    assert re.search(r"\x1b\[(\d+;)*\d*m", person.seen), "colours are on"
+    plain = re.sub(r"\x1b\[(\d+;)*\d*m", "", person.seen).replace("\r\n", "\n")
+    assert [char for char in plain if not (char.isprintable() or char == "\n")] == []
+    assert words == ["metrics"] or "[bold]no[/bold] \\x1b[2J" in plain
+
+
+def test_no_color_is_heard(sqlite, terminal):
+    """With NO_COLOR set there are tables and no colours."""
+    sqlite.begin()
+    person = terminal(sqlite, "metrics", NO_COLOR="1")
+    person.wait_for("█")
+    assert person.close() == 0
+    assert not re.search(r"\x1b\[3\d", person.seen)
+
+
+def test_a_dumb_terminal_gets_plain_lines(sqlite, terminal):
+    """Where nothing can be drawn, nothing is."""
+    sqlite.begin()
+    person = terminal(sqlite, "inbox", TERM="dumb")
+    person.wait_for("thread: 1 | function: count")
+    assert person.close() == 0
+    assert "\x1b" not in person.seen
+
+
+def test_the_command_is_installed_and_says_what_it_needs():
+    """The entry point is there; without the extra one line tells how to get it."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"graph-retry": "graph_retry.cli:main"}
+    block = "import sys; sys.modules['typer'] = None; from graph_retry.cli import main; main()"
+    command = [sys.executable, "-c", block]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "graph-retry: the command needs the extra `cli`: graph-retry[cli]"
+    ]

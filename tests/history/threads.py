@@ -1,0 +1,47 @@
+"""What tests about threads that are taken up again share."""
+
+from typing import Any
+
+from langgraph.graph import START, StateGraph
+
+import graph_retry.history
+import graph_retry.rewind
+from graph_retry.flow import adrive, drive
+from tests.loops import State, answer, one_call, reviews, thread
+
+
+def go_back(mode, graph, **change):
+    return mode.call(graph_retry.rewind, "rewind", graph, thread(), **change)
+
+
+def current(mode, graph):
+    """Read the thread's ledgers, those forks left behind left out."""
+    ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    return [ledger for ledger in ledgers if ledger.current]
+
+
+def flow(mode, steps):
+    """Run a flow in the mode's way."""
+    return mode.run(lambda: adrive(steps)) if mode.is_async else drive(steps)
+
+
+def asked(mode, graph):
+    """Return the one open review."""
+    found = {review.review_id: review for review in reviews(mode, graph, thread())}
+    (review,) = found.values()
+    return review
+
+
+def decide(mode, graph, decision):
+    """Answer the one open review."""
+    return answer(mode, graph, thread(), answers={asked(mode, graph).review_id: decision})
+
+
+def nested(form, mode, model, saver):
+    """Compile a graph whose call is two subgraphs deep."""
+    inner: Any = one_call(form, mode, model, None)
+    for name in ("middle", "outer"):
+        builder = StateGraph(State).add_node("prepare", lambda state: {}).add_node(name, inner)
+        builder.add_edge(START, "prepare").add_edge("prepare", name)
+        inner = builder.compile(checkpointer=saver if name == "outer" else None)
+    return inner
