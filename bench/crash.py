@@ -3,12 +3,13 @@
 One line per configuration: SQLite and PostgreSQL, sync and async, LangGraph's three durabilities,
 node form, function form and a `Send` of three; then clients that answer with a plain
 `Command(resume=...)` and continue with `invoke(None)`, unmarked and marked.
-Run: `python -m bench.crash [--kills 200] [--only "sqlite sync"] [--json FILE]`
+Run: `python -m bench.crash [--kills 200] [--only "^sqlite sync"] [--json FILE]`
 """
 
 import argparse
 import itertools
 import json
+import re
 import subprocess
 import sys
 import time
@@ -72,10 +73,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kills", type=int, default=200, help="at random times, per configuration")
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
-    parser.add_argument("--only", default="", help="run the configurations that start like this")
+    parser.add_argument("--only", default="", help="a pattern: run the matching ones")
     parser.add_argument("--json", type=Path, help="also write the counts to this file")
     given = parser.parse_args()
-    chosen = [each for each in settings() if str(each).startswith(given.only)]
+    chosen = [each for each in settings() if re.search(given.only, str(each))]
     started, results = time.perf_counter(), []
     for name, meaning in {"stuck": "threads that could not be brought to an end", **COUNTS}.items():
         print(f"{name:11} {meaning}")
