@@ -116,6 +116,7 @@ def main() -> None:
     """Print a line for each scene, form, store and size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sizes", type=int, nargs="+", default=[250, 500, 1000])
+    parser.add_argument("--scenes", nargs="+", default=["threads", "send"])
     parser.add_argument("--stores", nargs="+", default=["sqlite", "postgres"])
     parser.add_argument("--forms", nargs="+", default=["node", "function"])
     parser.add_argument("--measure", nargs=5, help=argparse.SUPPRESS)
@@ -129,7 +130,7 @@ def main() -> None:
     heads = " ".join(f"{head:>15}" for head in ("ask", "list", "answer"))
     print(f"{'':28} {'size':>5} {heads} {'saved':>7} {'RSS':>6} calls")
     with running_server() as dsn:
-        for scene in ("threads", "send"):
+        for scene in given.scenes:
             for form in given.forms:
                 for store in given.stores:
                     for size in given.sizes:
