@@ -8,7 +8,7 @@ BIN := .venv/bin
 MODEL ?=
 PORT ?= 2024
 
-.PHONY: help install format lint types postgres test compat demo studio bench docs
+.PHONY: help install format lint types postgres test compat demo studio bench crash races load docs
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,15 @@ studio: install ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 
 bench: install ## print the measured figures
 	@for name in import_time overhead storage repair_score ladder; do \
 	  echo "== bench/$$name.py"; $(BIN)/python -m bench.$$name; done
+
+crash: install postgres ## kill workers at random, 200 times in each of 36 configurations and more
+	$(BIN)/python -m bench.crash
+
+races: install postgres ## let 8 processes answer the same reviews, on SQLite and PostgreSQL
+	$(BIN)/python -m bench.races
+
+load: install postgres ## 1,000 waiting threads, and one `Send` of 1,000 failing items
+	$(BIN)/python -m bench.load
 
 docs: install ## run every example of README, docs, docstrings, examples and notebooks
 	$(BIN)/python -m pytest tests/test_docs.py tests/test_examples.py tests/test_notebooks.py

@@ -76,12 +76,19 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 def require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
     """Refuse to ask where the pause could not be saved."""
+    if not (yield from has_checkpointer()):
+        _intervene(name, attempts)
+
+
+def has_checkpointer() -> Flow[bool]:
+    """Tell whether this run is saved anywhere."""
     try:
         yield Ask(_probe(), "get_state", (get_config(),))
     except ValueError as error:
         if "checkpointer" not in str(error):
             raise
-        _intervene(name, attempts)
+        return False
+    return True
 
 
 def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
@@ -92,7 +99,7 @@ def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
         "checkpointer to pause on: compile the graph with one, e.g. "
         "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`."
     )
-    raise InterventionRequired(msg, attempts) from None
+    raise InterventionRequired(msg, attempts)
 
 
 def possible(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:

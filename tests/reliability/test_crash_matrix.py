@@ -1,0 +1,116 @@
+"""Workers killed at random, with seeds of their own; `make crash` kills hundreds more of each."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graph_retry import pending_reviews
+from tests.loops import Model, one_call, thread
+from tests.reliability.crash_verdict import broken, expected, verdict
+from tests.reliability.crash_worker import STYLES, Setting
+
+ROOT = Path(__file__).parent.parent.parent
+DURABILITIES, SHAPES = "sync,async,exit", "node,function,send"
+
+
+def killed(*words):
+    """Kill some workers of some settings; return what was counted, setting by setting."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.reliability.crash_matrix", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("mode_name", ["sync", "async"])
+def test_a_killed_worker_breaks_no_promise(request, store, mode_name):
+    """Three kills of each form under each durability: right results, every answer where it goes."""
+    dsn = request.getfixturevalue("postgres_database") if store == "postgres" else ""
+    found = killed(store, mode_name, DURABILITIES, SHAPES, "library", dsn, "3", "7")
+
+    assert len(found) == 9
+    assert all(each["timed"] == 3 for each in found)
+    assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
+
+
+def test_a_marked_answer_that_langgraph_delivers_again_after_a_kill_is_refused():
+    """Clients that send `Command(resume=...)` are safe if an answer tells what it is for."""
+    found = killed("sqlite", "sync", "async", "node,function", "attempt,title", "", "3", "7")
+
+    assert len(found) == 4
+    assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
+
+
+class Crash(BaseException):
+    """What ends a process from inside, as Ctrl-C does."""
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_harm_of_an_answer_that_is_delivered_again_is_bounded(form, style):
+    """Without a mark it decides the next question as well, once; with any mark it is refused."""
+
+    def answer_or_die(params):
+        if params["n"] == 1 and len(model.calls) == 2:
+            raise Crash
+        raise ValueError(params["n"])
+
+    model = Model(answer_or_die)
+    graph = one_call(form, None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    answer = {"type": "edit", "params": {"n": 1}, **STYLES[style](review)}
+    with pytest.raises(Crash):
+        graph.invoke(Command(resume=answer), thread())
+
+    graph.invoke(None, thread())
+
+    (review,) = pending_reviews(graph, thread())
+    unmarked = style == "plain"
+    assert [params["n"] for params in model.calls] == [0, 1, 1] + [1] * unmarked
+    assert review.attempt == 2 + unmarked
+    assert bool(review.problem) is not unmarked
+
+
+TOLD = {
+    "misapplied": [("call", 3, {"n": 1, "answer": "hook"})],
+    "no_kill": [("call", 1, {}), ("call", 1, {})],
+    "in_flight": [("call", 1, {}), ("life",), ("call", 1, {})],
+    "other_key": [("call", 1, {}), ("life",), ("call", 1, {}, "other")],
+    "after_save": [("call", 1, {}), ("write saved", "call-0-1"), ("life",), ("call", 1, {})],
+    "unsaved_run": [("call", 1, {}), ("call", 2, {}), ("life",), ("call", 1, {})],
+    "new_run": [("call", 1, {}), ("life",), ("start",), ("call", 1, {}, "other")],
+    "again": [("sent", 2), ("life",), ("sent", 2)],
+    "lost": [("sent", 2), ("acknowledged", 2), ("life",), ("sent", 2)],
+    "wrong": [("end",)],
+}
+
+
+@pytest.mark.parametrize("count", TOLD)
+def test_the_judge_of_the_matrix_can_condemn(count):
+    """Each count rises when a journal tells of it."""
+
+    def event(kind, *told):
+        if kind == "call":
+            number, changed, *key = told
+            params = {**expected(0, number), **changed}
+            return {"event": kind, "attempt": number, "key": key or "same", "params": params}
+        if kind in ("sent", "acknowledged"):
+            return {"event": kind, "item": 0, "attempt": told[0], "refused": False}
+        if kind == "end":
+            return {"event": kind, "results": [], "ledgers": []}
+        return {"event": kind, "mark": told[0] if told else ""}
+
+    setting = Setting("sqlite", "sync", "sync", "node")
+    found, _ = verdict(setting, [event("life"), event("start"), *(event(*e) for e in TOLD[count])])
+    assert found[count] == 1

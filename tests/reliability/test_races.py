@@ -1,0 +1,53 @@
+"""Several processes answer at once: one answer wins, the others are told, no call is repeated."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def play(request):
+    """Run a scene on one kind of database and return what was counted."""
+    dsn = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
+
+    def played(scene, size):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.reliability.races", scene, request.param, dsn, str(size)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return played
+
+
+def test_of_eight_processes_one_answers_each_review(play):
+    """Every review has one winner, whose edit is used; seven losers and its double are told."""
+    found = play("same", 8)
+    assert found == {"reviews": 8, "won": 8, "stale": 64, "calls": 16, "applied": 8}
+
+
+def test_branches_answered_in_random_batches_by_several_processes_are_called_once(play):
+    """Two `Send`s of 20, two answers a branch, three processes: 120 calls, 80 answers."""
+    found = play("fan", 3)
+    assert found.pop("stale") >= 0
+    assert found == {"won": 80, "reviews": 80, "calls": 120, "different": 120, "complete": 6}
+
+
+def test_an_answer_during_a_running_retry_is_refused(play):
+    """Named or not, it is for the question that was open when it came, and that one is answered."""
+    assert play("running", 4) == {"won": 4, "stale": 4, "calls": 8}
+
+
+def test_another_process_takes_over_from_a_killed_one(play):
+    """Killed after asking it costs nothing, killed in a call that call, under the same key."""
+    assert play("takeover", 4) == {"threads": 4, "calls": 14, "different": 12, "complete": 4}
