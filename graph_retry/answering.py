@@ -98,8 +98,8 @@ def resume(
         decision: What `approve()`, `edit()`, `reject()` or `respond()` make, or any other accepted
             form. Needs exactly one open review, unless it names its `review_id`.
         answers: Decisions by `review_id` (or interrupt id) instead, for some or all open reviews.
-        durability: LangGraph's `durability` for the run; with `sync` not even a call finished in
-            the last milliseconds before a crash is repeated.
+        durability: LangGraph's `durability` for the run (default `sync`, on a server its own).
+            With any other a crash can repeat calls that finished just before.
         wait: Seconds to wait while somebody else runs the thread and the review is still open.
 
     Returns:
@@ -231,11 +231,11 @@ def _apply(
         else:
             place = (review.call_config, {ANSWER: note})
             yield Ask(graph, "update_state", place, {"as_node": "review"})
-    options: dict[str, Any] = {} if durability is None else {"durability": durability}
     if served is not None:
-        return (yield from served.answer(by_id, options))
+        given = {} if durability is None else {"durability": durability}
+        return (yield from served.answer(by_id, given))
     go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
-    return (yield Ask(graph, "invoke", (go_on, config), options))
+    return (yield Ask(graph, "invoke", (go_on, config), {"durability": durability or "sync"}))
 
 
 def _bound(graph: Any, config: RunnableConfig, decision: Any) -> Flow[dict[str, Any]]:
