@@ -52,8 +52,8 @@ postgres:
 	fi
 
 test: lint types postgres ## everything: lint, types, tests, tests again under strict msgpack
-	$(BIN)/python -m pytest
-	LANGGRAPH_STRICT_MSGPACK=true $(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4
+	LANGGRAPH_STRICT_MSGPACK=true $(BIN)/python -m pytest -n logical --maxprocesses 4
 
 compat: install postgres ## the tests on the lowest and the newest versions, oldest and newest Python
 	.ci/compat

@@ -25,7 +25,8 @@ file.write_text(json.dumps({**params, "n": 1, "note": "from the editor"}))
 def environment(**more):
     """Return the environment of a person's shell."""
     mine = {"PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
-    return {**{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}, **mine}
+    looks = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
+    return {**{name: value for name, value in os.environ.items() if name not in looks}, **mine}
 
 
 @pytest.fixture
