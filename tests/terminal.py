@@ -39,14 +39,13 @@ class Terminal:
         )
         os.close(inner)
         self.seen = ""
-        self._unread = ""
+        self._unread = self._typed = ""
 
     def wait_for(self, text):
         """Read until `text` appears and return everything before it."""
         deadline = time.monotonic() + DEADLINE_S
         while text not in self._unread:
-            ready, _, _ = select.select([self._end], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"{text!r} did not appear:\n{self._unread}"
+            assert self._ready(deadline), f"{text!r} did not appear:\n{self._unread}"
             piece = self._read()
             assert piece, f"the program ended without {text!r}:\n{self._unread}"
             self._unread += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", piece)
@@ -55,24 +54,37 @@ class Terminal:
 
     def type(self, text):
         """Type as a person does."""
+        self._typed = text
         os.write(self._end, text.encode())
 
     def close(self):
         """Wait for the end and return the exit code, negative for a signal."""
         deadline = time.monotonic() + DEADLINE_S
-        while select.select([self._end], [], [], max(0, deadline - time.monotonic()))[0]:
+        while self._ready(deadline):
             if not self._read():
-                break
-        else:
-            self._program.kill()
-            raise AssertionError(f"the program does not end:\n{self._unread}")
-        os.close(self._end)
-        return self._program.wait(DEADLINE_S)
+                os.close(self._end)
+                return self._program.wait(DEADLINE_S)
+        self._program.kill()
+        self._program.wait(DEADLINE_S)
+        raise AssertionError(f"the program does not end:\n{self._unread}")
 
     def kill(self):
         """End the process as a power cut would."""
         self._program.kill()
         return self.close()
+
+    def _ready(self, deadline):
+        """Wait for something to read.
+
+        A Ctrl-C in the moment between a prompt and its `read` is noticed after the `read` only:
+        like a person, press it again.
+        """
+        while time.monotonic() < deadline:
+            if select.select([self._end], [], [], 5)[0]:
+                return True
+            if self._typed == "\x03":
+                self.type(self._typed)
+        return False
 
     def _read(self):
         try:
