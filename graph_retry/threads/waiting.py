@@ -21,7 +21,7 @@ from graph_retry.pausing import swallowed_text
 from graph_retry.records import Attempt
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
-from graph_retry.threads.served_runs import ServedRuns
+from graph_retry.threads.served_runs import ServedRuns, http_status
 from graph_retry.threads.swallowed import swallowed_calls
 
 
@@ -144,7 +144,12 @@ def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> Flow
         return False
     namespace = question.value["checkpoint_ns"]
     place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}
-    newest: StateSnapshot = yield Ask(graph, "get_state", ({"configurable": place},))
+    try:
+        newest: StateSnapshot = yield Ask(graph, "get_state", ({"configurable": place},))
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+        return False  # an older server does not show the state of such a call
     return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
 
 
