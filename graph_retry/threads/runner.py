@@ -29,7 +29,10 @@ class Runner:
 
     def __init__(self, saver: Any, thread_id: str) -> None:
         self._saver, self._thread_id = saver, thread_id
-        self._mutex: Any = _mutexes.setdefault((id(saver), thread_id), threading.Lock())
+        # Under strict msgpack each graph has a clone of its saver, over the same storage.
+        shared = (getattr(saver, name, None) for name in ("conn", "storage"))
+        storage = next((each for each in shared if each is not None), saver)
+        self._mutex: Any = _mutexes.setdefault((id(storage), thread_id), threading.Lock())
         self._outside: Any = None
         self._held = ExitStack()
 

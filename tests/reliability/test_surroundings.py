@@ -66,6 +66,9 @@ class SkewedSaver(InMemorySaver):
 
     skew = None
 
+    def with_allowlist(self, _):
+        return self  # a clone, as strict msgpack makes one, would not be skewed later
+
     def get_tuple(self, config):
         saved = super().get_tuple(config)
         if saved and self.skew and "retry_loop" in saved.checkpoint["channel_values"]:
