@@ -129,7 +129,7 @@ def main() -> None:
         "seconds (of processor time) to fail and ask, to list, to answer all; MB saved; MB of RSS"
     )
     heads = " ".join(f"{head:>15}" for head in ("ask", "list", "answer"))
-    print(f"{'':28} {'size':>5} {heads} {'saved':>7} {'RSS':>6} calls")
+    print(f"{'':28} {'size':>5} {heads} {'saved':>7} {'RSS':>6} calls  ms each")
     with running_server() as dsn:
         for scene in given.scenes:
             for form in given.forms:
@@ -153,7 +153,8 @@ def line(scene: str, form: str, store: str, size: int, dsn: str) -> None:
     times = " ".join(f"{clock:7.2f} ({cpu:5.2f})" for clock, cpu in steps)
     name = f"{scene:8} {form:9} {store:9} {size:>5}"
     megabytes = f"{found['bytes'] / 1e6:7.1f} {found['rss'] / 1e3:6.0f}"
-    print(name, times, megabytes, found["calls"], flush=True)
+    each = " ".join(f"{1000 * cpu / int(size):.1f}" for _, cpu in steps)
+    print(name, times, megabytes, found["calls"], "", each, flush=True)
 
 
 if __name__ == "__main__":
