@@ -9,13 +9,12 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 
 from graph_retry.callables import LLMCall, OnRetry, ParamsT, name_of
-from graph_retry.engine.asking import has_checkpointer
 from graph_retry.engine.ending import ended_error
 from graph_retry.engine.graph import build_graph
 from graph_retry.engine.plan import Plan, make_plan
 from graph_retry.engine.state import LOOP, fresh_loop
 from graph_retry.engine.stored import restore
-from graph_retry.flow import Flow, adrive, as_task, drive
+from graph_retry.flow import as_task
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.pausing import watched_pause
@@ -92,9 +91,8 @@ def retry_llm_call(
         {'n': 1}
     """
     call = _Call(llm_call, params, on_retry, output, options)
-    saving = drive(_saving())
     with watched_pause(call.plan.settings.name):
-        state = call.graph.invoke(call.inputs, **saving)
+        state = call.graph.invoke(call.inputs)
     return call.result(state)
 
 
@@ -156,8 +154,7 @@ async def aretry_llm_call(
     call = _Call(llm_call, params, on_retry, output, options)
 
     async def run() -> dict[str, Any]:
-        saving = await adrive(_saving())
-        return cast("dict[str, Any]", await call.graph.ainvoke(call.inputs, **saving))
+        return cast("dict[str, Any]", await call.graph.ainvoke(call.inputs))
 
     # Under `gather` the siblings of a paused call are cancelled and run again: as a task of its
     # own a finished call keeps its result. Outside a graph there is no task to be had.
@@ -174,16 +171,6 @@ def _inside_graph() -> bool:
         return cast("Any", get_runtime()) is not None
     except (RuntimeError, KeyError):
         return False
-
-
-def _saving() -> Flow[dict[str, Any]]:
-    """Return the options that make the call's graph save each step before the next one.
-
-    With the caller's `durability="exit"` nothing of a finished subgraph would be saved, and its
-    calls would be made again whenever a later call of the same node is answered.
-    """
-    saved = _inside_graph() and (yield from has_checkpointer())
-    return {"durability": "sync"} if saved else {}
 
 
 class _Call:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NoReturn
 
-from langgraph.config import get_config
-from langgraph.graph import StateGraph
-from typing_extensions import TypedDict
-
 from graph_retry.engine.plan import Plan
+from graph_retry.engine.saving import is_saved
 from graph_retry.engine.state import Loop, OpenReview
 from graph_retry.errors import InterventionRequired
-from graph_retry.flow import Ask, Flow
+from graph_retry.flow import Flow
 from graph_retry.ledger import params_at
 from graph_retry.params.codec import Encoded
 from graph_retry.params.patch import readable_diff
@@ -76,19 +72,8 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 def require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
     """Refuse to ask where the pause could not be saved."""
-    if not (yield from has_checkpointer()):
+    if not (yield from is_saved()):
         _intervene(name, attempts)
-
-
-def has_checkpointer() -> Flow[bool]:
-    """Tell whether this run is saved anywhere."""
-    try:
-        yield Ask(_probe(), "get_state", (get_config(),))
-    except ValueError as error:
-        if "checkpointer" not in str(error):
-            raise
-        return False
-    return True
 
 
 def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
@@ -133,14 +118,3 @@ def _output_issues(plan: Plan[Any], value: Any) -> list[Issue]:
 
 def _as_text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-class _Nothing(TypedDict):
-    pass
-
-
-@cache
-def _probe() -> Any:
-    """Return a graph whose only use is to ask whether this run has a checkpointer."""
-    builder = StateGraph(_Nothing).add_node("probe", lambda state: state)
-    return builder.set_entry_point("probe").compile()

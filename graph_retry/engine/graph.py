@@ -16,6 +16,7 @@ from graph_retry.engine.plan import Plan
 from graph_retry.engine.recall import recall_step
 from graph_retry.engine.review import review_step
 from graph_retry.engine.revise import revise_step
+from graph_retry.engine.saving import SavingGraph
 from graph_retry.engine.state import ANSWER, loop_of, schemas
 from graph_retry.engine.transitions import FOLLOWERS
 from graph_retry.flow import Flow, Step
@@ -56,7 +57,7 @@ def build_graph(plan: Plan[Any], params_type: Any) -> CompiledStateGraph[Any, An
         builder.add_node("recall", Step(recall_step(plan, settings.lessons)))
         builder.add_edge(first := "recall", "call")
     builder.add_edge(START, first)
-    graph = builder.compile(name=settings.name)
+    graph = SavingGraph(**vars(builder.compile(name=settings.name)))
     return graph.with_config(recursion_limit=_STEPS * (settings.max_attempts + 1))
 
 

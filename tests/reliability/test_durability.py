@@ -1,10 +1,13 @@
 """What LangGraph's `durability` changes, and what it must not."""
 
+from typing import Any
+
 import pytest
 
 import graph_retry
 from graph_retry import aretry_llm_call, edit, retry_llm_call
-from tests.loops import Model, State, StateGraph, answer, fan_out, thread
+from graph_retry.history import aattempts_of, attempts_of
+from tests.loops import Model, State, StateGraph, answer, fan_out, one_call, thread
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
@@ -44,3 +47,31 @@ def test_branches_that_wait_are_not_called_again(form, mode, checkpointer, durab
 
     assert state["results"] == [{"n": 2}] * 5
     assert len(model.calls) == 15
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_each_attempt_is_saved_before_the_next_call(form, mode, checkpointer, durability):
+    """Whatever the run's durability: three calls in one run, each looks at what storage holds."""
+    saved: list[list[str]] = []
+    answers = Model(goal=2)
+
+    def told(ledgers: list[Any]) -> None:
+        saved.append([each["status"] for ledger in ledgers for each in ledger.attempts])
+
+    def model(params: dict[str, int]) -> str:
+        told(attempts_of(checkpointer, thread()))
+        return answers(params)
+
+    async def amodel(params: dict[str, int]) -> str:
+        told(await aattempts_of(checkpointer, thread()))
+        return answers(params)
+
+    def more(error: Exception, attempt: int, params: dict[str, int]) -> dict[str, int]:
+        return {"n": params["n"] + 1}
+
+    llm_call = amodel if mode.is_async else model
+    graph = one_call(form, mode, llm_call, checkpointer, more, auto_retries=2)
+    state = mode.invoke(graph, {"params": {"n": 0}}, thread(), durability=durability)
+
+    assert state["output"] == {"n": 2}
+    assert saved == [[], ["failed"], ["failed", "failed"]]
