@@ -10,7 +10,6 @@ import argparse
 import itertools
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -24,8 +23,8 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from tests.postgres_server import running_server
 from tests.reliability.crash_verdict import COUNTS, broken
 from tests.reliability.crash_worker import STYLES, Setting
+from tests.reliability.forking import counted
 
-ROOT = Path(__file__).parent.parent
 WORKERS = 2
 
 
@@ -42,19 +41,7 @@ def settings() -> Iterator[Setting]:
 def run(setting: Setting, location: str, kills: int, seed: int) -> dict[str, Any]:
     """Run one configuration in a process of its own, whose forks are the workers."""
     words = (setting.store, setting.mode, setting.durability, setting.shape, setting.answers)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "tests.reliability.crash_matrix"),
-            *(*words, location, str(kills), str(seed)),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{setting}: {done.stderr[-3000:]}")
-    (found,) = json.loads(done.stdout)
+    (found,) = counted("crash_matrix", *words, location, str(kills), str(seed))
     return dict(found)
 
 

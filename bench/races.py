@@ -7,15 +7,12 @@ and is killed, and another one goes on.
 Run: `python -m bench.races`
 """
 
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 from bench.crash import database
 from tests.postgres_server import running_server
+from tests.reliability.forking import counted
 
-ROOT = Path(__file__).parent.parent
 SCENES = {"same": 50, "fan": 4, "running": 16, "takeover": 16}
 
 
@@ -26,16 +23,9 @@ def main() -> None:
             for store in ("sqlite", "postgres"):
                 location = database(dsn, number) if store == "postgres" else ""
                 started = time.perf_counter()
-                words = (scene, store, location, str(size))
-                done = subprocess.run(
-                    [sys.executable, "-m", "tests.reliability.races", *words],
-                    cwd=ROOT,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    check=True,
-                )
+                found = counted("races", scene, store, location, str(size))
                 took = time.perf_counter() - started
-                print(f"{scene:9} {size:>3} {store:9} {took:5.1f} s {done.stdout}", flush=True)
+                print(f"{scene:9} {size:>3} {store:9} {took:5.1f} s {found}", flush=True)
 
 
 if __name__ == "__main__":

@@ -112,27 +112,30 @@ class _Search:
         ordered = storage_of(self._saver) in ("sqlite", "postgres")  # by id, over all threads
         pages = _Pages(self._saver, _PAGE if ordered else None)
         before: RunnableConfig | None = None
+        found: list[PendingReview] = []
         while True:
             page: list[CheckpointTuple] = yield Ask(pages, "read", (before,))
             page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
             for saved in page:
                 self._sort_in(saved)
-            self._found = _newest((yield from self._looked_at()), self._limit)
+            found += yield from self._looked_at()
+            found = _newest(found, self._limit)
             if not ordered or len(page) < _PAGE:
-                return self._found
+                return found
             # Copied checkpoints share an id: the last one is read again, lest its twin be missed.
             last = page[-1].checkpoint["id"]
             before = {"configurable": {"checkpoint_id": f"{last}~"}}
 
     def _looked_at(self) -> Flow[list[PendingReview]]:
-        """Ask the graph about hidden reviews: an update may have been meant to start anew."""
-        sure = [review for review in self._found if not review.hidden]
+        """Take what a page gave, if it waits: an update may have been meant to start anew."""
+        sure: list[PendingReview] = []
         for review in self._found:
-            if review.hidden and self._graph is None:
-                sure.append(review)
-            elif review.hidden:
+            if review.hidden and self._graph is not None:
                 open_ = yield from find_reviews(self._graph, review.config, PendingReview)
                 sure += [each for each in open_ if each.review_id == review.review_id]
+            else:
+                sure.append(review)
+        self._found = []
         return sure
 
     def _sort_in(self, saved: CheckpointTuple) -> None:

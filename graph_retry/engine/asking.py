@@ -12,7 +12,7 @@ from graph_retry.flow import Flow
 from graph_retry.ledger import params_at
 from graph_retry.params.codec import Encoded
 from graph_retry.params.patch import readable_diff
-from graph_retry.records import Attempt, Issue
+from graph_retry.records import Attempt
 from graph_retry.review.decision import DECISION_TYPES, DecisionType
 from graph_retry.review.question import Question
 
@@ -53,7 +53,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         locked=plan.settings.locked,
         redact=plan.settings.redact,
         output_schema=plan.validator.schema if plan.validator else None,
-        check_output=lambda value: _output_issues(plan, value),
+        **({"check_output": plan.validator.check} if plan.validator else {}),
         seen_decisions=tuple(
             str(attempt["decision"]["decision_id"])
             for attempt in attempts
@@ -110,10 +110,6 @@ def _note(review: OpenReview) -> str | None:
         proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"
         notes.append(f"{agent['by']}{proposed}: {agent['problem']}")
     return "; ".join(note for note in notes if note) or None
-
-
-def _output_issues(plan: Plan[Any], value: Any) -> list[Issue]:
-    return [] if plan.validator is None else plan.validator.check(value).issues
 
 
 def _as_text(value: Any) -> str | None:

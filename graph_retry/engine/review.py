@@ -7,25 +7,19 @@ from dataclasses import replace
 from typing import Any, cast
 
 from langgraph.runtime import get_runtime
-from langgraph.types import Overwrite, interrupt
+from langgraph.types import Overwrite
 
 from graph_retry.deadline import is_over, now
-from graph_retry.engine.asking import possible, question_of, require_checkpointer
+from graph_retry.engine.asking import possible
 from graph_retry.engine.events import emit
-from graph_retry.engine.fork import fork_of, forked
-from graph_retry.engine.notice import notify
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.reviewers import ask_reviewers
-from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, call_namespace, loop_of
+from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
+from graph_retry.engine.taking import Taken, take_answer
 from graph_retry.flow import Flow
 from graph_retry.ledger import digest
-from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt
-from graph_retry.review.answer_schema import response_schema
-from graph_retry.review.channels import channel_of
 from graph_retry.review.decision import Decision, reject
 from graph_retry.review.judge import judge
-from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Accepted, Question, Refused
 
 
@@ -36,45 +30,21 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
         attempts: list[Attempt] = state[keys["attempts"]]
         loop, number = loop_of(state), attempts[-1]["number"]
-        params = Encoded(state[keys["params"]], loop["types"])
-        recorded, author = state.get(ANSWER), "human"
-        fork = None if recorded is None else fork_of(recorded["value"], attempts)
-        question = None if fork else question_of(plan, loop, attempts, params)
-        if question is None or recorded is not None:
-            answer = cast("Any", recorded)["value"]
-        elif settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
-            author, answer, problem = yield from ask_reviewers(plan, question, attempts)
-            if answer is None:
-                return _escalate(plan, loop, author, None, problem)
-        else:
-            yield from require_checkpointer(settings.name, attempts)
-            here = get_runtime().execution_info
-            place = {
-                "checkpoint_ns": call_namespace(),
-                "checkpoint_id": here and here.checkpoint_id,
-            }
-            payload = {**build_payload(question), **place}
-            yield from notify(plan, payload, attempts)
-            answer = interrupt(payload, response_schema=response_schema(question))
-            fork = fork_of(answer, attempts)
-        at, channel = loop, channel_of(answer) if author == "human" else "agent"
-        if fork is not None:
-            at, author, answer = forked(loop), "rewind", fork.answer
-            question = question_of(plan, at, fork.attempts, fork.params)
-            if fork.again:  # the attempt is taken back, so it does not count as used
-                question = replace(question, allowed=settings.allowed_decisions)
-        question = cast("Question", question)
-        came_at: str | None = recorded and recorded.get("at")
-        if author == "human" and is_over(question.expires_at, came_at):
+        taken = yield from take_answer(plan, state)
+        if taken.by_agent and taken.value is None:
+            return _escalate(plan, loop, taken, taken.problem)
+        question, author, channel, fork = taken.question, taken.author, taken.channel, taken.fork
+        verdict: Accepted | Refused
+        if author == "human" and is_over(question.expires_at, taken.came_at):
             author, channel = "system", "system"
-            verdict: Accepted | Refused = _default(plan, question, attempts)
-        elif recorded and recorded.get("refused"):
-            verdict = Refused(recorded["refused"])
+            verdict = _default(plan, question, attempts)
+        elif taken.problem is not None:
+            verdict = Refused(taken.problem)
         else:
-            verdict = judge(answer, question)
+            verdict = judge(taken.value, question)
         if isinstance(verdict, Refused):
-            if author.startswith("agent"):
-                return _escalate(plan, loop, author, answer, verdict.problem)
+            if taken.by_agent:
+                return _escalate(plan, loop, taken, verdict.problem)
             if attempts[-1]["failure"] is None:
                 raise ValueError(f"this rewind is refused: {verdict.problem}")
             again = _ask_again(loop, attempts[-1], verdict.problem)
@@ -86,7 +56,7 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         ledger: Any = [{"number": number, "decision": note}]
         if fork is not None:
             ledger = Overwrite(fork.kept(note))
-        update = _apply(plan, at, verdict, note["author"], fork and fork.reason)
+        update = _apply(plan, taken.loop, verdict, note["author"], fork and fork.reason)
         return {ANSWER: None, keys["attempts"]: ledger, **update}
 
     return flow
@@ -122,11 +92,9 @@ def _user() -> str | None:
     return getattr(getattr(server, "user", None), "identity", None)
 
 
-def _escalate(
-    plan: Plan[Any], loop: Loop, author: str, decision: Any, problem: str | None
-) -> dict[str, Any]:
+def _escalate(plan: Plan[Any], loop: Loop, taken: Taken, problem: str | None) -> dict[str, Any]:
     """Keep what the automatic reviewers said, and go on to the person, if one may be asked."""
-    agent = {"by": author, "decision": decision, "problem": problem}
+    agent = {"by": taken.author, "decision": taken.value, "problem": problem}
     noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agent": agent}}
     if plan.settings.review:
         return {LOOP: noted}
@@ -150,12 +118,9 @@ def _apply(
     if decision["type"] == "reject":
         return {LOOP: {**closed, "next": "end"}, keys["status"]: "cancelled"}
     if decision["type"] == "respond":
-        output = decision.get("output")
-        if plan.validator is not None:
-            output = plan.validator.check(output).jsonable
         return {
             LOOP: {**closed, "next": "end", "output_types": {}},
-            keys["output"]: output,
+            keys["output"]: decision.get("output"),
             keys["status"]: "succeeded",
         }
     suggested_by = loop["review"] and loop["review"]["suggested_by"]

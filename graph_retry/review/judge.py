@@ -103,14 +103,14 @@ def _decided(said: Answer, question: Question) -> Accepted:
 
 
 def _checked_output(output: Any, question: Question) -> Any:
-    """Return the output, or what it says as JSON where it is text and only that is valid."""
-    issues = question.check_output(output)
-    if issues and isinstance(output, str):
+    """Return the output as state keeps it, or what it says as JSON where only that is valid."""
+    checked = question.check_output(output)
+    if not checked.ok and isinstance(output, str):
         with suppress(NotJsonError):
-            value = read_json(output)
-            output, issues = (output, issues) if question.check_output(value) else (value, [])
-    if issues:
-        raise UnusableAnswerError(f"The output is not valid:\n{format_issues(issues)}")
-    if problem := json_problem(output):
+            read = question.check_output(read_json(output))
+            checked = read if read.ok else checked
+    if not checked.ok:
+        raise UnusableAnswerError(f"The output is not valid:\n{format_issues(checked.issues)}")
+    if problem := json_problem(checked.jsonable):
         raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
-    return output
+    return checked.jsonable

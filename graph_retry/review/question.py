@@ -9,6 +9,7 @@ from typing import Any
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.records import Failure, Issue, Repair
 from graph_retry.review.decision import DECISION_TYPES, Decision, DecisionType
+from graph_retry.validate.validator import Checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +18,7 @@ class Question:
 
     `params` and `suggested` are JSON views as `ParamsCodec.encode` makes them, each with its own
     types map. `diff` tells what `suggested` changes, or else what this attempt changed, as
-    `readable_diff` writes it. `check_output` validates what a person supplies and returns the
-    issues found.
+    `readable_diff` writes it. `check_output` validates what a person supplies.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Question:
     allowed: tuple[DecisionType, ...] = DECISION_TYPES
     locked: tuple[str, ...] = ()
     output_schema: dict[str, Any] | None = None
-    check_output: Callable[[Any], list[Issue]] = lambda _: []
+    check_output: Callable[[Any], Checked] = lambda output: Checked(value=output, jsonable=output)
     seen_decisions: tuple[str, ...] = ()
     redact: Callable[[str], str] | None = None
 

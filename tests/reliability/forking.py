@@ -1,13 +1,36 @@
 """Workers as forks of a process that has imported everything and opened nothing."""
 
+import json
 import os
 import select
 import signal
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 PATIENCE_S = 120.0
+ROOT = Path(__file__).parent.parent.parent
+
+
+def counted(program: str, *words: str) -> Any:
+    """Run a program of this folder, whose forks are the workers; return the JSON it prints.
+
+    Raises:
+        RuntimeError: If it fails, with what it wrote to stderr.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.reliability.{program}", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{program} {' '.join(words)}: {done.stderr[-3000:]}")
+    return json.loads(done.stdout)
 
 
 def fork(work: Callable[[], None], log: Path) -> int:

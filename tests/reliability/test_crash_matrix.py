@@ -1,10 +1,5 @@
 """Workers killed at random, with seeds of their own; `make crash` kills hundreds more of each."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -13,23 +8,9 @@ from graph_retry import pending_reviews
 from tests.loops import Model, one_call, thread
 from tests.reliability.crash_verdict import broken, expected, verdict
 from tests.reliability.crash_worker import STYLES, Setting
+from tests.reliability.forking import counted
 
-ROOT = Path(__file__).parent.parent.parent
 DURABILITIES, SHAPES = "sync,async,exit", "node,function,send"
-
-
-def killed(*words):
-    """Kill some workers of some settings; return what was counted, setting by setting."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.reliability.crash_matrix", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
@@ -37,7 +18,17 @@ def killed(*words):
 def test_a_killed_worker_breaks_no_promise(request, store, mode_name):
     """Three kills of each form under each durability: right results, every answer where it goes."""
     dsn = request.getfixturevalue("postgres_database") if store == "postgres" else ""
-    found = killed(store, mode_name, DURABILITIES, SHAPES, "library", dsn, "3", "7")
+    found = counted(
+        "crash_matrix",
+        store,
+        mode_name,
+        DURABILITIES,
+        SHAPES,
+        "library",
+        dsn,
+        "3",
+        "7",
+    )
 
     assert len(found) == 9
     assert all(each["timed"] == 3 for each in found)
@@ -46,7 +37,17 @@ def test_a_killed_worker_breaks_no_promise(request, store, mode_name):
 
 def test_a_marked_answer_that_langgraph_delivers_again_after_a_kill_is_refused():
     """Clients that send `Command(resume=...)` are safe if an answer tells what it is for."""
-    found = killed("sqlite", "sync", "async", "node,function", "attempt,title", "", "3", "7")
+    found = counted(
+        "crash_matrix",
+        "sqlite",
+        "sync",
+        "async",
+        "node,function",
+        "attempt,title",
+        "",
+        "3",
+        "7",
+    )
 
     assert len(found) == 4
     assert {each["setting"]: broken(each) for each in found if broken(each)} == {}

@@ -1,13 +1,8 @@
 """Several processes answer at once: one answer wins, the others are told, no call is repeated."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.reliability.forking import counted
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -16,16 +11,7 @@ def play(request):
     dsn = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
 
     def played(scene, size):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.reliability.races", scene, request.param, dsn, str(size)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return counted("races", scene, request.param, dsn, str(size))
 
     return played
 

@@ -71,9 +71,7 @@ def question(
             "suggested": proposal[0],
             "suggested_types": proposal[1],
             "output_schema": validator.schema if validator else None,
-            "check_output": (lambda value: validator.check(value).issues)
-            if validator
-            else (lambda value: []),
+            **({"check_output": validator.check} if validator else {}),
             **more,
         }
     )

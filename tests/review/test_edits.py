@@ -10,9 +10,9 @@ from pydantic import BaseModel, field_validator
 from typing_extensions import TypedDict
 
 from graph_retry.params.codec import ParamsCodec
-from graph_retry.records import Issue
 from graph_retry.review.judge import judge
 from graph_retry.review.question import Accepted, Question, Refused
+from graph_retry.validate.validator import Checked
 from tests.review.questions import TITLE, Params, Style, question
 
 HOT = Params(temperature=1.5, seed=7)
@@ -198,10 +198,10 @@ def test_a_broken_params_validator_asks_again() -> None:
 def test_a_broken_output_check_asks_again() -> None:
     """So is one of the output's check, while LangGraph's control flow passes through."""
 
-    def broken(value: Any) -> list[Issue]:
+    def broken(value: Any) -> Checked:
         raise RuntimeError("the check is broken")
 
-    def interrupting(value: Any) -> list[Issue]:
+    def interrupting(value: Any) -> Checked:
         raise GraphInterrupt
 
     answer = {"type": "respond", "output": 1}

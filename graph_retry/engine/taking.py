@@ -1,0 +1,92 @@
+"""Take one answer to the open question, from wherever it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langgraph.runtime import get_runtime
+from langgraph.types import interrupt
+
+from graph_retry.engine.asking import question_of, require_checkpointer
+from graph_retry.engine.fork import Fork, fork_of, forked
+from graph_retry.engine.notice import notify
+from graph_retry.engine.plan import Plan
+from graph_retry.engine.reviewers import ask_reviewers
+from graph_retry.engine.state import ANSWER, Loop, call_namespace, loop_of
+from graph_retry.flow import Flow
+from graph_retry.params.codec import Encoded
+from graph_retry.records import Attempt
+from graph_retry.review.answer_schema import response_schema
+from graph_retry.review.channels import channel_of
+from graph_retry.review.payload import build_payload
+from graph_retry.review.question import Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """An answer, what it answers, and where it came from.
+
+    `loop` is the position that a decision goes on from. `problem` tells why there is no good
+    answer, if that is known already: where `resume` refused it, or an automatic reviewer failed.
+    `came_at` is when `resume` wrote it down.
+    """
+
+    question: Question
+    value: Any
+    author: str
+    channel: str
+    loop: Loop
+    fork: Fork | None = None
+    problem: str | None = None
+    came_at: str | None = None
+
+    @property
+    def by_agent(self) -> bool:
+        """Tell whether an automatic reviewer was asked, which a person comes after."""
+        return self.author.startswith("agent")
+
+
+def take_answer(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[Taken]:
+    """Read the answer that `resume` wrote, or ask the automatic reviewers, or else a person."""
+    keys, loop = plan.settings.keys, loop_of(state)
+    attempts: list[Attempt] = state[keys["attempts"]]
+    recorded: Any = state.get(ANSWER)
+    if recorded is not None and (fork := fork_of(recorded["value"], attempts)):
+        return _back(plan, loop, fork, recorded.get("refused"))
+    question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
+    if recorded is not None:
+        told = {"problem": recorded.get("refused"), "came_at": recorded.get("at")}
+        return _of_person(question, loop, recorded["value"], **told)
+    if plan.settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
+        author, value, problem = yield from ask_reviewers(plan, question, attempts)
+        said: dict[str, Any] = {"author": author, "value": value, "problem": problem}
+        return Taken(question=question, channel="agent", loop=loop, **said)
+    value = yield from _ask_person(plan, question, attempts)
+    fork = fork_of(value, attempts)
+    return _back(plan, loop, fork) if fork else _of_person(question, loop, value)
+
+
+def _of_person(question: Question, loop: Loop, value: Any, **told: Any) -> Taken:
+    who: dict[str, Any] = {"author": "human", "channel": channel_of(value)}
+    return Taken(question=question, value=value, loop=loop, **who, **told)
+
+
+def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
+    """Return an answer to an earlier attempt than the one under review."""
+    at = forked(loop)
+    question = question_of(plan, at, fork.attempts, fork.params)
+    if fork.again:  # the attempt is taken back, so it does not count as used
+        question = replace(question, allowed=plan.settings.allowed_decisions)
+    who: dict[str, Any] = {"author": "rewind", "channel": channel_of(fork.answer)}
+    return Taken(question=question, value=fork.answer, loop=at, fork=fork, problem=problem, **who)
+
+
+def _ask_person(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Flow[Any]:
+    yield from require_checkpointer(plan.settings.name, attempts)
+    here = get_runtime().execution_info
+    place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
+    payload = {**build_payload(question), **place}
+    yield from notify(plan, payload, attempts)
+    return interrupt(payload, response_schema=response_schema(question))
