@@ -1,6 +1,7 @@
 """The options all three forms share, and their validation."""
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
@@ -162,6 +163,9 @@ class Settings(BaseModel):
         return names
 
 
+_building = Lock()
+
+
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
     """Validate options and fill in the defaults of one form.
 
@@ -183,6 +187,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     if "redact" in options:
         _check_redact(options)
     ending = "raise" if form == "function" else "end"
+    with _building:  # pydantic 2.11 fails where several threads build a deferred model at once
+        Settings.model_rebuild()
     try:
         return Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
     except ValidationError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-READY_WITHIN_S = 90
+READY_WITHIN_S = 180
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 import termios
 import time
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 # Ctrl-C reaches a program only through its controlling terminal.
 TAKE_TERMINAL = """

@@ -23,7 +23,7 @@ def work(form, folder, step, moment=""):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def studio(tmp_path_factory):
     for name in NEEDED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
-    (folder / ".venv").symlink_to(ROOT / ".venv")
+    (folder / ".venv").symlink_to(sys.prefix)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -55,7 +56,7 @@ def studio(tmp_path_factory):
         _wait_until_ready(url, server, log)
         yield url, log.read_text()
         os.killpg(server.pid, signal.SIGINT)
-        server.wait(30)
+        server.wait(60)
         with pytest.raises(ProcessLookupError):
             os.killpg(server.pid, 0)
     finally:
@@ -93,7 +94,7 @@ def test_nothing_is_sent_anywhere(tmp_path):
         env={**environment, "LANGSMITH_TRACING": "true"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     seen = done.stdout.splitlines()

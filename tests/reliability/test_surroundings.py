@@ -1,5 +1,8 @@
 """Odd surroundings: no checkpointer, a small recursion limit, state of other versions."""
 
+import subprocess
+import sys
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
@@ -150,3 +153,27 @@ def test_state_that_cannot_be_read_is_refused_in_so_many_words(form, mode, skew,
     """A newer ledger and broken state are named; no model is called."""
     with pytest.raises(error, match=message):
         answered(form, mode, skew)
+
+
+FIRST_CALLS = """
+import sys, threading
+from graph_retry import retry_llm_call
+
+def call():
+    together.wait()
+    outputs.append(retry_llm_call(lambda params: "1", "one", output=int))
+
+sys.setswitchinterval(1e-6)
+together, outputs = threading.Barrier(8), []
+threads = [threading.Thread(target=call) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert outputs == [1] * 8
+"""
+
+
+def test_the_first_calls_of_a_program_may_be_made_in_several_threads_at_once():
+    """What is built at the first use is built by one of them: pydantic 2.11 does not see to it."""
+    subprocess.run([sys.executable, "-c", FIRST_CALLS], check=True, timeout=120)

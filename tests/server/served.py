@@ -51,7 +51,7 @@ def count_model(params: P) -> str:
     """Fail below 2, scaled; a note `gate-…` names a file that is waited for."""
     log_call(params.model_dump())
     if params.note.startswith("gate-"):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not (HERE / params.note).exists() and time.monotonic() < deadline:
             time.sleep(0.005)
     if params.n * params.scale < 2:

@@ -7,6 +7,7 @@ import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from langgraph.pregel.remote import RemoteGraph
 
@@ -69,6 +70,26 @@ def test_the_inbox_of_a_server(served, mode, client, monkeypatch):
     assert left & set(mine) == set(mine) - {nodes[0], functions[0]}
 
 
+class Older(RemoteGraph):
+    """A remote graph on a server with LangGraph 1.2.20, which shows no function-form calls."""
+
+    def get_state(self, config, **options):
+        """Refuse a place inside the thread."""
+        return super().get_state(misplaced(config), **options)
+
+    async def aget_state(self, config, **options):
+        """Refuse a place inside the thread, from async code."""
+        return await super().aget_state(misplaced(config), **options)
+
+
+def misplaced(config):
+    """Refuse a config that names a place inside a thread, as such a server does."""
+    if "checkpoint_ns" in config["configurable"]:
+        request = httpx.Request("POST", "http://server/threads/1/state/checkpoint")
+        raise httpx.HTTPStatusError("no", request=request, response=httpx.Response(400))
+    return config
+
+
 def test_reviews_beside_a_broken_branch_are_found_and_answered(served, mode, client):
     """A thread in `error` still asks what it asked; what was answered there is not shown again."""
     (thread_id,) = asyncio.run(started(served, "fan", [{"items": [0, 1, -1]}]))
@@ -86,6 +107,9 @@ def test_reviews_beside_a_broken_branch_are_found_and_answered(served, mode, cli
     asked = [r for r in mode.call(inbox, "list_reviews", client) if r.thread_id == thread_id]
     assert sorted(review.params["n"] for review in asked) == [0, 1]
     found = mode.call(graph_retry, "pending_reviews", graph, config)
+    assert sorted(review.params["n"] for review in found) == [0, 1]
+    older = Older("fan", client=graph.client, sync_client=graph.sync_client)
+    found = mode.call(graph_retry, "pending_reviews", older, config)
     assert sorted(review.params["n"] for review in found) == [0, 1]
     with pytest.raises(StaleDecision, match="human answered it at 20"):
         answer(mode, third, edit(n=113))
@@ -176,7 +200,7 @@ def test_of_two_processes_one_answers(served, config):
     for each in processes:
         each.stdin.write("go\n")
         each.stdin.flush()
-    outcomes = [each.communicate(timeout=60)[0] for each in processes]
+    outcomes = [each.communicate(timeout=120)[0] for each in processes]
     (n,) = (each.split()[1] for each in outcomes if each.startswith("applied"))
     (stale,) = (each for each in outcomes if each.startswith("stale"))
     (winner,) = (name for name in people if people[name] == n)
