@@ -93,7 +93,7 @@ def has_checkpointer() -> Flow[bool]:
 
 def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
     failure = attempts[-1]["failure"]
-    why = failure["message"] if failure else "no reason recorded"
+    why = f"{failure['type']}: {failure['message']}" if failure else "no reason recorded"
     msg = (
         f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
         "checkpointer to pause on: compile the graph with one, e.g. "
