@@ -11,6 +11,7 @@ from langgraph.graph import StateGraph
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+import graph_retry
 from graph_retry import (
     InterventionRequired,
     create_retry_node,
@@ -146,3 +147,8 @@ def test_a_bug_in_the_call_can_be_found(caplog):
         retry_llm_call(buggy, Params(prompt="Hi."), redact=lambda text: "…")
     assert "attempt 1 of" in caplog.text
     assert "promt" not in caplog.text
+
+
+def test_completion_shows_every_public_name():
+    """What is loaded late, such as `resume`, is offered at the prompt, too."""
+    assert set(dir(graph_retry)) == set(graph_retry.__all__)
