@@ -62,17 +62,19 @@ demo: install ## review a failing model call in the terminal; MODEL=openai:... a
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')
 
 # Nothing is sent anywhere: no analytics, no version check, no traces. Studio is a page that comes
-# from the web and talks to the server on this machine.
+# from the web and talks to the server on this machine. The server's own log would scroll the
+# addresses away: LOG_LEVEL=INFO shows it.
 studio: export LANGGRAPH_CLI_NO_ANALYTICS := 1
 studio: export LANGGRAPH_NO_VERSION_CHECK := 1
 studio: export LANGSMITH_TRACING := false
+studio: export LOG_LEVEL ?= WARNING
 studio: install ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 elsewhere
 	@url=http://127.0.0.1:$(PORT); \
 	echo "Studio:         https://smith.langchain.com/studio/?baseUrl=$$url"; \
 	echo "Agent Chat UI:  deployment URL $$url, graph id extract, chat, image or review_agent"; \
 	echo "Agent Inbox:    deployment URL $$url, graph id as above"; \
 	echo "API docs:       $$url/docs"; \
-	echo 'Example input:  {"messages": [{"role": "user", "content": "hello"}]}'; \
+	echo 'Example input:  {"messages": [{"role": "user", "content": "Vendor: Ada\nTotal: EUR 7.25\nDue: 1 May 2030"}]}'; \
 	echo "What to try:    docs/studio.md. Ctrl-C stops the server and keeps the threads."
 	@exec $(BIN)/python -m langgraph_cli dev --no-browser --no-reload \
 	  --host 127.0.0.1 --port $(PORT)

@@ -1,4 +1,10 @@
-"""Human-in-the-loop retry for LangGraph model calls."""
+"""Human-in-the-loop retry for LangGraph model calls.
+
+Call a model with `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`; find what
+waits for a person with `pending_reviews` and answer it with `resume`. The rest is imported by name:
+`inbox` and `expiry` (all threads), `history`, `replay` and `rewind` (the ledger), `escalation`,
+`feedback`, `budget` and `lessons` (automation), `exporting`, `metrics`, `plot` and `testing`.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -68,3 +74,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(answering, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Show completion what is public, loaded or not."""
+    return __all__

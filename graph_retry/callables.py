@@ -102,3 +102,28 @@ def bind_call(llm_call: Callable[..., Any]) -> Callable[[Any, AttemptContext], t
     if positional or takes_any:
         return lambda params, _context: (params,)
     return lambda _params, _context: ()
+
+
+def check_hook(hook: Any) -> None:
+    """Refuse what cannot be called as `hook(error, attempt, params)`, before a model is paid for.
+
+    Raises:
+        TypeError: If it is no function, or takes other arguments.
+    """
+    if isinstance(hook, type):
+        wrong = f"the class `{hook.__name__}` (meant as `output={hook.__name__}`?)"
+    elif not callable(hook):
+        wrong = f"{hook!r:.200}"
+    else:
+        try:
+            inspect.signature(hook).bind(None, 1, None)
+        except ValueError:  # a builtin that does not tell
+            return
+        except TypeError as error:
+            wrong = f"`{name_of(hook, 'on_retry')}`, which does not take these three ({error})"
+        else:
+            return
+    raise TypeError(
+        "`on_retry` must be a function `(error, attempt, params) -> new params | None`, or a list "
+        f"of them, not {wrong}."
+    )

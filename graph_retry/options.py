@@ -22,6 +22,7 @@ from graph_retry.lessons import Lessons
 from graph_retry.params.jsonlike import is_array
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 from graph_retry.review.decision import DECISION_TYPES, Decision, DecisionType, reject
+from graph_retry.review.dialects import did_you_mean
 from graph_retry.review.shown import Review, Reviewer
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
@@ -175,8 +176,9 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     """
     unknown = sorted(set(options) - set(RetryOptions.__annotations__))
     if unknown:
-        known = ", ".join(RetryOptions.__annotations__)
-        raise TypeError(f"unknown option `{unknown[0]}`; the options are {known}.")
+        known = tuple(RetryOptions.__annotations__)
+        meant = did_you_mean(unknown[0], known) or f" The options are {', '.join(known)}."
+        raise TypeError(f"unknown option `{unknown[0]}`.{meant}")
     if form == "function" and ("keys" in options or options.get("on_cancel") == "end"):
         option = "keys" if "keys" in options else "on_cancel='end'"
         raise ValueError(

@@ -83,14 +83,16 @@ def ask_script(params: Extraction, context: AttemptContext) -> str:
         msg = "quota of model 'small' is used up (1 request per call): use 'large'"
         raise QuotaExceededError(msg)
     read: dict[str, Any] = {}
-    for name, wanted in params.output_schema.get("properties", {}).items():
+    properties: dict[str, Any] = params.output_schema.get("properties", {})
+    for name, wanted in properties.items():
         label = re.escape(name.partition("_")[0])
         line = rf"(?im)^{label}\b[^:\n]*:[ \t]*(.+)$"
         found = re.search(line, params.document)
         if found:
             read[name] = _formatted(found[1], wanted) if FORMATS in params.prompt else found[1]
     if not read:
-        return "I see nothing of this in the text."
+        lines = ", ".join(f"`{name.partition('_')[0].capitalize()}: …`" for name in properties)
+        return f"I see nothing of this in the text. I can read lines such as {lines}."
     text = json.dumps(read)
     return text if params.model == "small" else f"Here it is:\n```json\n{text}\n```"
 

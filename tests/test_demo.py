@@ -142,10 +142,16 @@ def test_killed_at_the_pause_it_repeats_nothing(tmp_path):
 def test_ctrl_c_leaves_the_thread_for_the_next_run(tmp_path):
     """Leaving at the question is no answer to it."""
     terminal = Demo(tmp_path)
+    terminal.answer("help")
+    assert "respond {" in terminal.answer("edit temperature=9")
     terminal.answer("\x03")
     terminal.wait_for("continues this thread")
     assert terminal.close() == 130
-    assert "Model calls: 3" in run(tmp_path).stdout
+    done = run(tmp_path).stdout
+    # Whoever comes next has not seen the question that the refused answer was for.
+    for text in ("the answers are scripted", "What is wrong", "less than or equal to 2"):
+        assert text in done
+    assert "Model calls: 3" in done
 
 
 def test_a_person_edits_mistypes_and_approves(tmp_path):
@@ -166,9 +172,9 @@ def test_a_person_edits_mistypes_and_approves(tmp_path):
 def test_a_person_supplies_the_output(tmp_path):
     """A wrong output is refused by field, a right one ends the call."""
     terminal = Demo(tmp_path)
-    terminal.answer('output {"vendor": "V", "total": "much", "due_date": "2027-03-03"}')
+    terminal.answer('respond {"vendor": "V", "total": "much", "due_date": "2027-03-03"}')
     terminal.wait_for("Not applied")
-    terminal.answer('output {"vendor": "V", "total": 1, "due_date": "2027-03-03"}')
+    terminal.answer('respond {"vendor": "V", "total": 1, "due_date": "2027-03-03"}')
     terminal.wait_for("Model calls: 1 (attempts: 1).")
     assert terminal.close() == 0
 
@@ -215,7 +221,7 @@ def test_a_model_that_cannot_be_had_is_refused_before_anything_starts(tmp_path, 
         ("edit prompt=x=y", edit(prompt="x=y")),
         ("reject too dear", reject("too dear")),
         ("reject", "reject"),
-        ('output {"a": 1}', respond('{"a": 1}')),
+        ('respond {"a": 1}', respond('{"a": 1}')),
         ('{"type": "approve"}', '{"type": "approve"}'),
     ],
 )

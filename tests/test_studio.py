@@ -72,14 +72,19 @@ def client(studio):
         yield client
 
 
+def example_of(printed):
+    """Read the example input that is printed."""
+    return json.loads(printed.partition("Example input:")[2].splitlines()[0])
+
+
 def test_it_tells_what_to_open(studio):
     """Each client's settings are printed with the port that was asked for."""
     url, printed = studio
     assert f"https://smith.langchain.com/studio/?baseUrl={url}\n" in printed
     assert f"deployment URL {url}, graph id extract, chat, image or review_agent\n" in printed
     assert f"{url}/docs\n" in printed
-    example = printed.partition("Example input:")[2].splitlines()[0]
-    assert json.loads(example)["messages"]
+    assert example_of(printed)["messages"]
+    assert "[info" not in printed
 
 
 def test_nothing_is_sent_anywhere(tmp_path):
@@ -165,3 +170,21 @@ def test_a_message_opens_a_thread_that_pauses_and_ends(client, name, text, answe
     assert [message["type"] for message in values["messages"]] == ["human", "ai"]
     assert told in json.dumps(values["messages"][-1]["content"]).replace('\\"', '"')
     assert values["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("name", ["extract", "chat", "image"])
+def test_the_printed_example_ends_well_with_two_approvals(studio, client, name):
+    """Whoever copies it reaches a result, on the graph that reads its lines as well."""
+    thread_id = client.threads.create()["thread_id"]
+    client.runs.wait(thread_id, name, input=example_of(studio[1]))
+    for _ in range(2):
+        values = client.runs.wait(thread_id, name, command={"resume": "approve"})
+    assert values["status"] == "succeeded"
+
+
+def test_a_text_without_a_line_to_read_says_what_lines_are_read(client):
+    """A greeting is the first thing people send; the review tells what would help."""
+    thread_id = client.threads.create()["thread_id"]
+    values = client.runs.wait(thread_id, "extract", input=given("hello"))
+    (question,) = values["__interrupt__"]
+    assert "`Vendor: …`, `Total: …`, `Due: …`" in question["value"]["raw_output"]

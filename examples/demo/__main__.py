@@ -74,8 +74,13 @@ def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
             params = Extraction(model=model) if model else Extraction()
             start: Any = {"messages": [], "params": params.model_dump(mode="json")}
             graph.invoke(start, config, durability="sync")
+        shown = 0
         while reviews := pending_reviews(graph, config):
-            _review(screen, answer, reviews[0])
+            if shown != (shown := reviews[0].attempt):
+                show_review(screen, reviews[0])
+                if screen.has_person:
+                    screen.say(HELP, "quiet")
+            _answer(screen, answer, reviews[0])
         _tell_the_end(screen, graph.get_state(config).values, log.count(_thread_of(config)))
 
 
@@ -92,18 +97,18 @@ def _thread_of(config: RunnableConfig) -> str:
     return str(config.get("configurable", {})["thread_id"])
 
 
-def _review(screen: Screen, answer: Answerer, review: PendingReview) -> None:
-    """Show one question and hand on one answer; the next review tells if it was not taken."""
-    if review.problem is None:
-        show_review(screen, review)
-    else:
+def _answer(screen: Screen, answer: Answerer, review: PendingReview) -> None:
+    """Hand on one answer; the next review tells if it was not taken."""
+    if review.problem is not None:
         screen.say(f"Not applied: {review.problem}", "bad")
-    try:
-        decision = read_answer(answer(review))
-    except ValueError as error:
-        screen.say(f"Not understood: {error}", "bad")
-    else:
-        review.answer(decision)
+    while True:
+        try:
+            decision = read_answer(answer(review))
+        except ValueError as error:
+            screen.say(f"Not understood: {error}", "bad")
+        else:
+            review.answer(decision)
+            return
 
 
 def _typed(screen: Screen) -> Answerer:
@@ -112,10 +117,9 @@ def _typed(screen: Screen) -> Answerer:
         importlib.import_module("readline")
 
     def ask(review: PendingReview) -> str:
-        if review.problem is None:
+        del review
+        while (line := input("answer> ").strip()) in ("", "?", "help"):
             screen.say(HELP, "quiet")
-        while not (line := input("answer> ").strip()):
-            pass
         return line
 
     return ask
@@ -123,6 +127,7 @@ def _typed(screen: Screen) -> Answerer:
 
 def _spoken(screen: Screen) -> Answerer:
     """Give the scripted answers, aloud."""
+    screen.say("No terminal, so nobody can be asked: the answers are scripted.", "quiet")
 
     def ask(review: PendingReview) -> str:
         line = scripted_answer(review)

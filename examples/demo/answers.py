@@ -9,7 +9,7 @@ HELP = """\
   approve                   call again with the params as shown, suggestion included
   edit field=value …        change some of them (quote what has spaces)
   reject reason             stop here
-  output {"…": …}           give the output yourself
+  respond {"…": …}          give the output yourself
   Ctrl-C                    leave; the next run continues here"""
 
 
@@ -24,7 +24,7 @@ def read_answer(line: str) -> Any:
         return edit(_fields(rest))
     if word == "reject" and rest:
         return reject(rest)
-    if word == "output":
+    if word == "respond" and rest:
         return respond(rest)
     return line
 

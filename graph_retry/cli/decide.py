@@ -21,7 +21,7 @@ _HELP = {
     "approve": "approve             call again with the params as shown, suggestion included",
     "edit": "edit                change the params in $EDITOR; or: edit field=value …",
     "reject": "reject reason       stop here",
-    "respond": "output FILE         give the output yourself; or: output {…}",
+    "respond": "respond FILE        give the output yourself; or: respond {…}",
 }
 
 
@@ -77,10 +77,12 @@ def from_line(line: str, shown: dict[str, Any]) -> Decision:
         return approve()
     if word == "reject":
         return reject(rest.strip() or None)
-    if word == "output" and rest:
+    if word == "respond":
+        if not rest:
+            raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
         return respond(rest if rest.lstrip().startswith("{") else _read_output(rest.strip()))
     if word != "edit":
-        raise UnreadableError(f"{word!r} is none of approve, edit, reject, output.")
+        raise UnreadableError(f"{word!r} is none of approve, edit, reject, respond.")
     if not rest:
         return edit(in_editor(shown))
     try:

@@ -78,7 +78,7 @@ def require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
 
 def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
     failure = attempts[-1]["failure"]
-    why = failure["message"] if failure else "no reason recorded"
+    why = f"{failure['type']}: {failure['message']}" if failure else "no reason recorded"
     msg = (
         f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
         "checkpointer to pause on: compile the graph with one, e.g. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -30,6 +31,8 @@ from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt, Failure, FailureKind
 from graph_retry.redacting import told
 from graph_retry.validate import wrap_error
+
+_LOG = logging.getLogger("graph_retry")
 
 
 class _Outcome(TypedDict):
@@ -129,6 +132,9 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise
     except Exception as error:  # whatever the user's function raises is a failure
+        # The ledger keeps the message alone; a bug in the function is found by its traceback.
+        traced = settings.redact is None
+        _LOG.debug("attempt %s of `%s` failed", record["number"], settings.name, exc_info=traced)
         failure = _failure_of(error, settings)
         more = settings.transient is not None and tries < settings.transient.max_attempts
         if failure["kind"] == "transient" and more:

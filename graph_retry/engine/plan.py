@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
-from graph_retry.callables import AttemptContext, LLMCall, OnRetry, ParamsT, bind_call
+from graph_retry.callables import AttemptContext, LLMCall, OnRetry, ParamsT, bind_call, check_hook
 from graph_retry.options import Settings
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.validate import Validator, build_validator
@@ -71,12 +71,8 @@ def _check_default(settings: Settings, validator: Validator | None) -> None:
 
 
 def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
-    hooks = () if on_retry is None else (on_retry,) if callable(on_retry) else tuple(on_retry)
-    for hook in cast("tuple[object, ...]", hooks):
-        if not callable(hook):
-            msg = (
-                "`on_retry` must be a function `(error, attempt, params) -> new params | None`, "
-                f"or a list of them, not {hook!r}."
-            )
-            raise TypeError(msg)
-    return hooks
+    listed = isinstance(on_retry, Sequence) and not isinstance(on_retry, str)
+    hooks = cast("Sequence[Any]", () if on_retry is None else on_retry if listed else (on_retry,))
+    for hook in hooks:
+        check_hook(hook)
+    return tuple(hooks)

@@ -68,6 +68,8 @@ class ParamsCodec(Generic[ParamsT]):
             ('value',)
         """
         known: Any = value
+        if isinstance(known, type):
+            raise TypeError(f"`params` is the class `{known.__name__}`: pass an object of it")
         typed = isinstance(known, BaseModel) or dataclasses.is_dataclass(known)
         if typed or known is None or type(known) is dict:
             return cls(value.__class__)
@@ -170,8 +172,21 @@ class ParamsCodec(Generic[ParamsT]):
         elif is_object(value):  # a form may be filled in by alias
             value = {kind.aliases.get(name, name): item for name, item in value.items()}
         view, foreign = _written(value, "params")
-        # Python values may stand among the JSON: then it cannot be judged by JSON's rules.
-        params, problems = self._built(value, types, plain=not foreign)
+        if kind.form == "object" and not is_object(view):
+            found = f"is a `{typed_json.class_label(value.__class__)}`"
+            if value is None:
+                found = "is not in the state (under this name or its own in `keys`)"
+            want = typed_json.class_label(kind.instance)
+            raise ParamsInvalid([issue("", f"{found}: give a `{want}` or its JSON", "type")])
+        try:
+            # Python values may stand among the JSON: then it cannot be judged by JSON's rules.
+            params, problems = self._built(value, types, plain=not foreign)
+        except ParamsInvalid as error:
+            if not is_object(view) or kind.fields is None:
+                raise
+            known = {name: view[name] for name in kind.fields if name in view}
+            more = _unknown_fields(view, known, kind.fields)
+            raise ParamsInvalid([*error.issues, *more]) from error.__cause__
         kept = _written(self._laid_out(params), "params", deep=True)[0]
         lost = [*_unknown_fields(view, kept, kind.fields)]
         if lost:

@@ -42,8 +42,9 @@ def kind_of(params_type: Any) -> Kind:
         TypeError: Pydantic cannot build the type from JSON.
         ValueError: The type declares a secret field.
     """
-    if isinstance(params_type, FunctionType | BuiltinFunctionType | MethodType | ModuleType):
-        raise TypeError(f"`params_type` is {params_type!r}: pass the class of the params")
+    callables = FunctionType | BuiltinFunctionType | MethodType | ModuleType
+    if isinstance(params_type, callables | BaseModel | dict | list):
+        raise TypeError(f"`params_type` is {params_type!r:.200}: pass the class of the params")
     params_type = type(None) if params_type is None else params_type
     # A class cannot change what it is; working it out takes a millisecond.
     described = _cached if isinstance(params_type, type) else _described
@@ -57,8 +58,8 @@ def _described(params_type: Any) -> Kind:
         schema = adapter.json_schema(by_alias=False, schema_generator=_LenientSchema)
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         raise TypeError(
-            f"`params_type` {params_type!r} cannot be built from JSON: declare plain fields and "
-            f"capture the rest in the function ({error.message})"
+            f"`params_type` {params_type!r:.200} cannot be built from JSON: declare plain fields "
+            f"and capture the rest in the function ({error.message.partition(chr(10))[0]})"
         ) from error
     if "$ref" in schema:  # a model that contains itself
         schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}

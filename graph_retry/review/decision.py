@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -47,6 +48,10 @@ def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
         >>> edit(temperature=0.0)
         {'type': 'edit', 'params': {'temperature': 0.0}}
     """
+    given = cast("object", params)
+    if given is not None and not isinstance(given, Mapping):
+        came = type(given).__name__
+        raise TypeError(f"`edit` takes a dict of what changes, or keywords, not a `{came}`.")
     return {"type": "edit", "params": {**(params or {}), **changes}}
 
 

@@ -46,6 +46,10 @@ WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
     """Read a thread's state and return its open reviews."""
+    thread_id = thread_of(config)
+    if not hasattr(graph, "get_state"):
+        came = type(graph).__name__
+        raise TypeError(f"`graph` is a `{came}`: pass what `compile(checkpointer=…)` gives.")
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     calls, local = dict(_calls(snapshot)), is_local(graph)
     where: dict[str, Any] = {"graph": graph, "config": config}
@@ -63,12 +67,12 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
         # is applied, too, and after a crash on the way.
         if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
             _check_place(graph, value["checkpoint_ns"])
-            parts = parts_of(value, records_in(values), thread_of(config))
+            parts = parts_of(value, records_in(values), thread_id)
             place = call.config if call and local else None
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
     if (snapshot.metadata or {}).get("source") == "update" and snapshot.next:
         for lost in (yield from hidden_calls(graph, config)):
-            parts = parts_of(lost.question.value, records_in(lost.values), thread_of(config))
+            parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
             reviews.append(kind(interrupt_id=lost.question.id, hidden=True, **where, **parts))
     return reviews
 
@@ -104,7 +108,14 @@ def is_open(values: Mapping[str, Any], review_id: str) -> bool:
 
 
 def thread_of(config: RunnableConfig) -> str | None:
-    """Return the thread id in a config."""
+    """Return the thread id in a config.
+
+    Raises:
+        TypeError: If it is no config.
+    """
+    if not isinstance(cast("object", config), Mapping):
+        how = '{"configurable": {"thread_id": …}}'
+        raise TypeError(f"`config` is {config!r:.80}: pass {how}.")
     found = config.get("configurable", {}).get("thread_id")
     return None if found is None else str(found)
 

@@ -51,8 +51,8 @@ def test_a_change_that_cannot_be_read_is_refused(changes):
         ("  edit n=2 zip='two words' ", edit(n=2, zip="two words")),
         ("reject too dear", reject("too dear")),
         ("reject", reject()),
-        ('output {"a": 1}', respond('{"a": 1}')),
-        ("output {file}", respond("from a file")),
+        ('respond {"a": 1}', respond('{"a": 1}')),
+        ("respond {file}", respond("from a file")),
     ],
 )
 def test_a_typed_line_is_read(tmp_path, line, decision):
@@ -65,11 +65,12 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("yes", "none of approve, edit, reject, output"),
+        ("yes", "none of approve, edit, reject, respond"),
         ("edit large", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
-        ("output", "none of approve"),
-        ("output /no/such/file", "cannot be read"),
+        ("output x", "none of approve"),
+        ("respond", "respond FILE"),
+        ("respond /no/such/file", "cannot be read"),
     ],
 )
 def test_a_typed_line_that_decides_nothing_is_explained(line, told):

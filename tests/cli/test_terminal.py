@@ -54,7 +54,7 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     assert "change the params in $EDITOR" in shown
 
     person.type("whatever\n")
-    person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, output.")
+    person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, respond.")
     person.wait_for("answer> ")
     person.type("edit n=many\n")
     person.wait_for('Not applied: `n` expects a number, not "many".')
@@ -86,7 +86,10 @@ def test_every_kind_of_graph_is_answered(sqlite, terminal, calls, graph):
 
 @pytest.mark.parametrize(
     ("line", "told"),
-    [("reject not today", "Cancelled."), ('output {"n": 4}', "Finished with the output you gave.")],
+    [
+        ("reject not today", "Cancelled."),
+        ('respond {"n": 4}', "Finished with the output you gave."),
+    ],
 )
 def test_a_person_ends_it_without_a_call(sqlite, terminal, calls, line, told):
     """A rejection and a supplied output ask no model."""

@@ -217,7 +217,7 @@ class Unbuildable:
         (Unbuildable, TypeError, "cannot be built from JSON"),
         (dict[str, Unbuildable], TypeError, "cannot be built from JSON"),
         ("Nope", TypeError, "cannot be built from JSON"),
-        (Tool(name="t"), TypeError, "cannot be built from JSON"),
+        (Tool(name="t"), TypeError, "pass the class of the params"),
         (lambda params: params, TypeError, "pass the class of the params"),
     ],
 )

@@ -1,0 +1,154 @@
+"""What people get wrong on their first day: each is told by name, before a model is paid for."""
+
+import functools
+import logging
+import re
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+import graph_retry
+from graph_retry import (
+    InterventionRequired,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    resume,
+    retry_llm_call,
+)
+
+CONFIG: Any = {"configurable": {"thread_id": "1"}}
+
+
+class Params(BaseModel):
+    """What a person may change."""
+
+    prompt: str
+    model: str = "small"
+
+
+class Letter(BaseModel):
+    """What the model must give."""
+
+    body: str
+
+
+class State(TypedDict, total=False):
+    """A graph's state."""
+
+    params: Any
+    output: Any
+
+
+def write(params):
+    """Stand in for a model; the tests count on its not being asked."""
+    pytest.fail("the model was asked")
+
+
+def waiting(call, **options):
+    """Build a graph of one retry node."""
+    builder = StateGraph(State)
+    builder.add_node("write", create_retry_node(call, Params, output=Letter, **options))
+    return builder.set_entry_point("write").compile(checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        (Letter, "not the class `Letter` (meant as `output=Letter`?)"),
+        (lambda error, params: None, "does not take these three (too many positional arguments)"),
+        (lambda error, attempt, params, extra: None, "(missing a required argument: 'extra')"),
+        ("large", "not 'large'"),
+        ([print, None], "not None"),
+    ],
+)
+def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
+    """Both forms look at a hook's arguments when they are given it."""
+    for form in (
+        lambda: create_retry_node(write, Params, hook, output=Letter),
+        lambda: retry_llm_call(write, Params(prompt="Hi."), hook, output=Letter),
+    ):
+        with pytest.raises(TypeError, match=re.escape(words)) as caught:
+            form()
+        assert "`(error, attempt, params) -> new params | None`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        lambda *given: None,
+        lambda error, attempt, params, extra=1: None,
+        functools.partial(lambda extra, error, attempt, params: None, 1),
+        max,
+        type("Hook", (), {"__call__": lambda self, error, attempt, params: None})(),
+    ],
+)
+def test_whatever_takes_three_arguments_is_a_hook(hook):
+    """The check refuses nothing that would have worked; what does not tell is let through."""
+    create_retry_node(write, Params, hook)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "`params` is not in the state (under this name or its own in `keys`): give a"),
+        ({"params": "Hi."}, "`params` is a `str`: give a `tests.test_first_mistakes.Params`"),
+        (
+            {"params": {"promt": "Hi."}},
+            "`params.promt` is not a known field; the known ones are `prompt`, `model`",
+        ),
+    ],
+)
+def test_params_that_do_not_fit_say_what_came(given, words):
+    """A missing key, another type and a misspelt field are different mistakes."""
+    with pytest.raises(ValueError, match=re.escape(words)):
+        waiting(write).invoke(given, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: retry_llm_call(write, Params), "`params` is the class `Params`: pass an object"),
+        (lambda: create_retry_node(write, Params(prompt="x")), "pass the class of the params"),
+        (lambda: create_retry_node(write, {"prompt": "x"}), "pass the class of the params"),
+        (lambda: edit(Params(prompt="Hi.")), "`edit` takes a dict of what changes"),
+        (lambda: resume(waiting(write), "1", "approve"), "`config` is '1': pass {\"configurable\""),
+        (lambda: pending_reviews(waiting(write), None), "`config` is None: pass"),
+        (lambda: pending_reviews(waiting(write).builder, CONFIG), "`graph` is a `StateGraph`"),
+        (lambda: create_retry_node(write, dict, max_attempt=3), "Did you mean `max_attempts`?"),
+        (lambda: create_retry_node(write, dict, zzz=3), "The options are repair, relaxed, strict"),
+    ],
+)
+def test_what_is_taken_for_something_else_is_named(make, words):
+    """A class for an object, an object for a class, a builder for a graph, a text for a config."""
+    with pytest.raises(TypeError, match=re.escape(words)):
+        make()
+
+
+def test_a_bug_in_the_call_can_be_found(caplog):
+    """The error names the exception's type, and the log has its traceback at level DEBUG."""
+
+    def buggy(params):
+        return params.promt
+
+    with (
+        caplog.at_level(logging.DEBUG, "graph_retry"),
+        pytest.raises(InterventionRequired, match=r"AttributeError: .*no attribute 'promt'"),
+    ):
+        retry_llm_call(buggy, Params(prompt="Hi."), output=Letter)
+    assert "return params.promt" in caplog.text
+
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, "graph_retry"), pytest.raises(InterventionRequired):
+        retry_llm_call(buggy, Params(prompt="Hi."), redact=lambda text: "…")
+    assert "attempt 1 of" in caplog.text
+    assert "promt" not in caplog.text
+
+
+def test_completion_shows_every_public_name():
+    """What is loaded late, such as `resume`, is offered at the prompt, too."""
+    assert set(dir(graph_retry)) == set(graph_retry.__all__)
