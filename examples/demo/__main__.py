@@ -80,6 +80,8 @@ def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
                 show_review(screen, reviews[0])
                 if screen.has_person:
                     screen.say(HELP, "quiet")
+            else:
+                screen.say(f"Not applied: {reviews[0].problem}", "bad")
             _answer(screen, answer, reviews[0])
         _tell_the_end(screen, graph.get_state(config).values, log.count(_thread_of(config)))
 
@@ -99,8 +101,6 @@ def _thread_of(config: RunnableConfig) -> str:
 
 def _answer(screen: Screen, answer: Answerer, review: PendingReview) -> None:
     """Hand on one answer; the next review tells if it was not taken."""
-    if review.problem is not None:
-        screen.say(f"Not applied: {review.problem}", "bad")
     while True:
         try:
             decision = read_answer(answer(review))
