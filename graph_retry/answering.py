@@ -288,13 +288,13 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
     `refused` tells what the storage would garble.
     """
     if isinstance(answer, Mapping) and "type" in answer:
-        own = {"review_id": review.review_id, "channel": "python"}
-        answer = {**own, **cast("Mapping[str, Any]", answer)}
+        answer = {"review_id": review.review_id, "channel": "python", **cast("Any", answer)}
     note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
     try:
         to_json(note, inf_nan_mode="constants")
     except ValueError as error:
         if "surrogates" not in str(error):
-            raise TypeError(f"a decision cannot be saved as JSON: {error!s:.200}.") from None
+            how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
+            raise TypeError(f"the decision is {answer!r:.80}: {how} ({error!s:.80}).") from None
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 import graph_retry
 from graph_retry import (
     InterventionRequired,
+    approve,
     create_retry_node,
     edit,
     pending_reviews,
@@ -147,6 +148,15 @@ def test_a_bug_in_the_call_can_be_found(caplog):
         retry_llm_call(buggy, Params(prompt="Hi."), redact=lambda text: "…")
     assert "attempt 1 of" in caplog.text
     assert "promt" not in caplog.text
+
+
+def test_a_decision_that_was_not_called_is_named():
+    """And what to give; the review goes on waiting."""
+    graph = waiting(lambda params: "no")
+    graph.invoke({"params": {"prompt": "Hi."}}, CONFIG)
+    with pytest.raises(TypeError, match=r"the decision is <function approve.*: give what `approve"):
+        resume(graph, CONFIG, approve)
+    assert len(pending_reviews(graph, CONFIG)) == 1
 
 
 def test_completion_shows_every_public_name():

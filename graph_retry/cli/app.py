@@ -184,7 +184,8 @@ def _session(url: str | None, db: str | None, graph: str | None) -> Generator[tu
     except (GraphBubbleUp, BrokenPipeError):  # who read along has left: typer ends quietly
         raise
     except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
-        code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}"
+        where = f" (server: {url})" if url else ""
+        code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}{where}"
     if why:
         typer.echo(f"graph-retry: {printable(why)}", err=True)
     if code:

@@ -81,7 +81,7 @@ def test_every_answer_can_be_given_by_options(
         (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "say where to look"),
         (["inbox", "--db", "{db}.not"], 2, "no SQLite file"),
         (["inbox", "--db", __file__], 2, "no SQLite file"),
-        (["inbox", "--url", "http://127.0.0.1:1"], 1, "ConnectError"),
+        (["inbox", "--url", "http://127.0.0.1:1"], 1, "(server: http://127.0.0.1:1)"),
         (["inbox", "--db", "postgresql://127.0.0.1:1/x"], 1, "OperationalError"),
         (["inbox", "--db", "{db}", "--no-such-option"], 2, "No such option"),
         (["answer", "1", "--db", "{db}", "--approve"], 2, "`--graph module:variable`"),
