@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from graph_retry.budget import breaker
 from graph_retry.callables import AttemptContext, name_of
+from graph_retry.engine.adopt import adopted
 from graph_retry.engine.events import emit
 from graph_retry.engine.finish import finished
 from graph_retry.engine.plan import Plan
@@ -43,6 +44,8 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
     keys, name = plan.settings.keys, plan.settings.name
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        if (earlier := (yield from adopted(plan, state))) is not None:
+            return earlier
         loop, attempts, ledger_is_old = _position(state, state.get(keys["attempts"]) or [])
         params = plan.codec.load(state.get(keys["params"]), loop["types"])
         record = open_attempt(

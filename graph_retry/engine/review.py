@@ -12,7 +12,7 @@ from langgraph.types import Overwrite, interrupt
 from graph_retry.deadline import is_over, now
 from graph_retry.engine.asking import possible, question_of, require_checkpointer
 from graph_retry.engine.events import emit
-from graph_retry.engine.fork import fork_of, forked
+from graph_retry.engine.fork import REFUSED, fork_of, forked
 from graph_retry.engine.notice import notify
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.reviewers import ask_reviewers
@@ -76,7 +76,7 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             if author.startswith("agent"):
                 return _escalate(plan, loop, author, answer, verdict.problem)
             if attempts[-1]["failure"] is None:
-                raise ValueError(f"this rewind is refused: {verdict.problem}")
+                raise ValueError(f"{REFUSED}{verdict.problem}")
             again = _ask_again(loop, attempts[-1], verdict.problem)
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}

@@ -53,6 +53,14 @@ class ServedRuns:
         create = self._client("client").runs.create
         return await create(self._thread_id, self._graph.assistant_id, command=resume, **options)
 
+    def join(self) -> None:
+        """Wait until our run is over."""
+        self._client("sync_client").runs.join(self._thread_id, self._mine)
+
+    async def ajoin(self) -> None:
+        """Wait until our run is over, from async code."""
+        await self._client("client").runs.join(self._thread_id, self._mine)
+
     def _client(self, kind: Literal["client", "sync_client"]) -> Any:
         client = getattr(self._graph, kind)
         if client is None:
@@ -81,6 +89,8 @@ class ServedRuns:
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
+                if self._mine is not None:  # a run tells its error before it is over
+                    yield Ask(self, "join")
                 raise
             told = yield from self._first(by_id)
             raise StaleDecision(
