@@ -13,7 +13,6 @@ from graph_retry.answering import PendingReview
 from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.forks.reopen import reopen
-from graph_retry.forks.restart import restart
 from graph_retry.forks.served_fork import refork
 from graph_retry.history import STATE, is_local, read_calls, read_ledgers
 from graph_retry.ledger import Ledger
@@ -92,11 +91,16 @@ def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: C
             f"meant, or answer one with `{REWIND}` in it."
         )
     if ledger is None:
-        ledger = _only((yield from read_calls(graph, config)))
+        calls = yield from read_calls(graph, config)
+        ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
         if ledger.attempts:
             ledger.at(change["attempt"])
     if ledger.namespace.startswith(STATE):
-        return (yield from restart(graph, config, ledger, answer))
+        key = ledger.namespace.removeprefix(STATE)
+        raise ValueError(
+            f"of the call behind `{key}` only the attempts are kept, not its checkpoints: give the "
+            "node `attempts` in its input, or call it again."
+        )
     go_back = reopen if is_local(graph) else refork
     return (yield from go_back(graph, config, ledger, answer))
 
@@ -111,11 +115,11 @@ def _answer(change: Change) -> dict[str, Any]:
     return {**(edit if decision is None else decision), **why, REWIND: back}
 
 
-def _only(ledgers: list[Ledger]) -> Ledger:
+def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     current = [ledger for ledger in ledgers if ledger.current]
     if len(current) == 1:
         return current[0]
     found = ", ".join(f"{ledger.name} ({ledger.namespace})" for ledger in current) or "none"
     raise ValueError(
-        f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns."
+        f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns{hint}."
     )
