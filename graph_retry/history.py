@@ -25,9 +25,9 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
 
     Both forms, subgraphs and `Send` branches are read from the graph's checkpointer, and so are
-    the calls of earlier runs and forks. A `RemoteGraph` tells what its thread's state shows:
-    node-form calls that are paused or whose `attempts` the graph keeps. A checkpointer alone will
-    do in place of a graph.
+    the calls of earlier runs and forks. A server (`RemoteGraph`) shows function-form calls if the
+    outermost graph's state has the key `attempts`, and async ones only beside one that asked. A
+    checkpointer alone will do in place of a graph.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call

@@ -14,7 +14,7 @@ from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.forks.reopen import reopen
 from graph_retry.forks.served_fork import refork
-from graph_retry.history import STATE, is_local, read_calls, read_ledgers
+from graph_retry.history import is_local, read_calls, read_ledgers
 from graph_retry.ledger import Ledger
 
 
@@ -72,9 +72,8 @@ async def arewind(
 
 def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: Change) -> Flow[Any]:
     answer = _answer(change)
-    here = {**config.get("configurable", {})}
-    here.pop("checkpoint_id", None)
-    config = {**config, "configurable": here}
+    here = config.get("configurable", {})
+    config = {**config, "configurable": {key: here[key] for key in here if key != "checkpoint_id"}}
     if ledger is None and is_local(graph):
         ledger = _only((yield from read_ledgers(graph, config)))
     if ledger is not None:
@@ -95,13 +94,7 @@ def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: C
         ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
         if ledger.attempts:
             ledger.at(change["attempt"])
-    if ledger.namespace.startswith(STATE):
-        key = ledger.namespace.removeprefix(STATE)
-        raise ValueError(
-            f"of the call behind `{key}` only the attempts are kept, not its checkpoints: give the "
-            "node `attempts` in its input, or call it again."
-        )
-    go_back = reopen if is_local(graph) else refork
+    go_back = refork if ledger.root and not is_local(graph) else reopen
     return (yield from go_back(graph, config, ledger, answer))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from langgraph.config import get_config
@@ -22,6 +23,7 @@ from graph_retry.engine.transitions import FOLLOWERS
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.task_ids import Moved, Path, Place, moved_task
 from graph_retry.ledger import records_in
+from graph_retry.records import Attempt
 
 FORKED = "graph_retry_fork"
 """Where a run's `configurable` tells of the fork, as JSON: in a list, or it would be copied to the
@@ -31,13 +33,13 @@ metadata of each checkpoint."""
 class Forked(TypedDict):
     """What a call is told: its task's old id and path by the new one, and what to do differently.
 
-    `old` and `new` are the checkpoint that was forked and the fork, each with its next step; `call`
-    is the namespace of the call to take up again, and `answer` what decides it.
+    `old` and `new` are where the tasks of the checkpoint that was forked ran, and those of the fork
+    run; `call` is the namespace of the call to take up again, and `answer` what decides it.
     """
 
     tasks: dict[str, tuple[str, Path]]
-    old: tuple[str, int]
-    new: tuple[str, int]
+    old: Place
+    new: Place
     call: str
     answer: dict[str, Any]
 
@@ -51,32 +53,26 @@ def adopted(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[dict[str, Any] | 
     namespace = _before(fork, call_namespace())
     if namespace is None:
         return None
-    was = yield from _read(plan, namespace)
-    if namespace != fork["call"]:
-        values: dict[str, Any] = was.values
-        taken = loop_of(values)["next"] in FOLLOWERS["call"] and ANSWER in values
-        if taken and _task(namespace) == _task(fork["call"]):
-            retaken = yield from _read(plan, fork["call"])
-            first: str = values[plan.settings.keys["attempts"]][0]["started_at"]
-            taken = first < str(retaken.created_at)
-        return _moved(plan, values) if taken else None
-    number = fork["answer"]["rewind"]["attempt"]
-    attempts = records_in(was.values)
-    if not 1 <= number <= len(attempts):
-        raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {len(attempts)}.")
-    return _moved(plan, was.values) | {
-        LOOP: reopened(was.values),
-        ANSWER: {"value": fork["answer"]},
-    }
+    key, values = plan.settings.keys["attempts"], (yield from _read(plan, namespace)).values
+    taken = {**values, key: Overwrite(values.get(key))}
+    if namespace == fork["call"]:
+        number, made = fork["answer"]["rewind"]["attempt"], len(records_in(values))
+        if not 1 <= number <= made:
+            raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
+        return {**taken, LOOP: reopened(values), ANSWER: {"value": fork["answer"]}}
+    if ANSWER not in values or loop_of(values)["next"] not in FOLLOWERS["call"]:
+        return None
+    if namespace.partition("|")[0] == fork["call"].partition("|")[0]:  # both of one node
+        retaken = yield from _read(plan, fork["call"])
+        if values[key][0]["started_at"] > _end(records_in(retaken.values)[-1]):
+            return None
+    return taken
 
 
-def _moved(plan: Plan[Any], values: dict[str, Any]) -> dict[str, Any]:
-    key = plan.settings.keys["attempts"]
-    return {**values, key: Overwrite(values[key])}
-
-
-def _task(namespace: str) -> str:
-    return namespace.partition("|")[0]
+def _end(attempt: Attempt) -> str:
+    """Return when an attempt was over; carried over or not, a call keeps its times."""
+    made = datetime.fromisoformat(attempt["started_at"]) + timedelta(seconds=attempt["duration_s"])
+    return str(attempt["decision"]["at"]) if attempt["decision"] else made.isoformat()
 
 
 def _before(fork: Forked, namespace: str) -> str | None:
@@ -92,9 +88,9 @@ def _before(fork: Forked, namespace: str) -> str | None:
         name, _, task_id = part.rpartition(":")
         old = part  # the number of a further graph that one function ran
         if name:
-            places = Place(*fork["new"], here), Place(*fork["old"], was)
+            now, then = Place(*fork["new"][:2], here), Place(*fork["old"][:2], was)
             try:
-                caller = moved_task(name, task_id, *places, (), caller)
+                caller = moved_task(name, task_id, now, then, (), caller)
             except ValueError:  # a graph in between made checkpoints of its own
                 return None
             old = f"{name}:{caller.task_id}"
@@ -104,12 +100,11 @@ def _before(fork: Forked, namespace: str) -> str | None:
 
 def _read(plan: Plan[Any], namespace: str) -> Flow[StateSnapshot]:
     """Read the state of a call of this thread."""
-    settings, here = plan.settings, dict(get_config().get("configurable", {}))
-    for key in ("checkpoint_id", "checkpoint_map"):
-        here.pop(key, None)
+    settings, here = plan.settings, get_config().get("configurable", {})
     keeps, _, _ = schemas(settings.keys, None, lessons=settings.lessons is not None)
     builder = StateGraph[Any, Any, Any, Any](keeps).add_node("reader", lambda state: state)
+    other = {key: here[key] for key in here if key not in ("checkpoint_id", "checkpoint_map")}
+    place = {"configurable": {**other, "checkpoint_ns": namespace}}
     reader = builder.set_entry_point("reader").compile()
-    place = {"configurable": {**here, "checkpoint_ns": namespace}}
     snapshot: StateSnapshot = yield Ask(reader, "get_state", (place,))
     return snapshot

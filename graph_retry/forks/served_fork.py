@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteException
@@ -12,12 +12,13 @@ from langgraph.types import StateSnapshot
 
 from graph_retry.engine.adopt import FORKED, Forked
 from graph_retry.engine.fork import REFUSED
-from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow
-from graph_retry.forks.task_ids import Place, path_of
+from graph_retry.forks.task_ids import path_of
 from graph_retry.history import read_calls
 from graph_retry.ledger import Ledger
-from graph_retry.threads.served_runs import ServedRuns, http_status
+from graph_retry.threads.served_calls import place_after
+from graph_retry.threads.served_runs import ServedRuns
+from graph_retry.threads.waiting import thread_of
 
 
 def refork(graph: Any, config: RunnableConfig, ledger: Ledger, answer: dict[str, Any]) -> Flow[Any]:
@@ -26,7 +27,7 @@ def refork(graph: Any, config: RunnableConfig, ledger: Ledger, answer: dict[str,
     The calls of that run find by themselves what they did before; the one meant is told the answer.
     """
     head: StateSnapshot = yield Ask(graph, "get_state", (config,))
-    place = {"thread_id": _id(config), "checkpoint_ns": "", "checkpoint_id": ledger.root}
+    place = {"thread_id": thread_of(config), "checkpoint_ns": "", "checkpoint_id": ledger.root}
     old: StateSnapshot = yield Ask(graph, "get_state", ({"configurable": place},))
     within = tuple(f"{task.name}:{task.id}|" for task in old.tasks if task.state is not None)
     calls = (yield from read_calls(graph, config)) if within else []
@@ -48,45 +49,23 @@ def refork(graph: Any, config: RunnableConfig, ledger: Ledger, answer: dict[str,
 
 
 def _run_from(
-    graph: Any,
-    config: RunnableConfig,
-    old: StateSnapshot,
-    call: str = "",
-    answer: dict[str, Any] | None = None,
+    graph: Any, config: RunnableConfig, old: StateSnapshot, call: str = "", answer: Any = None
 ) -> Flow[Any]:
     """Make a copy of a checkpoint the newest one; if something is to be done there, do it."""
-    try:
-        args = (old.config, None)
-        copied: RunnableConfig = yield Ask(graph, "update_state", args, {"as_node": "__copy__"})
-    except Exception as error:
-        if http_status(error) != 409:
-            raise
-        raise StaleDecision(
-            "the thread is being run on the server: nothing was written."
-        ) from error
+    copied = yield Ask(graph, "update_state", (old.config, None), {"as_node": "__copy__"})
     new: StateSnapshot = yield Ask(graph, "get_state", (copied,))
     if not new.next:
         return None
-    was = _step(old)
+    was = place_after(old)
     told: Forked = {
         "tasks": {
-            after.id: (before.id, path_of(before.name, before.id, Place(*was, "")))
+            after.id: (before.id, path_of(before.name, before.id, was))
             for before, after in zip(old.tasks, new.tasks, strict=True)
         },
         "old": was,
-        "new": _step(new),
+        "new": place_after(new),
         "call": call,
-        "answer": answer or {},
+        "answer": answer,
     }
     there: Any = {**config.get("configurable", {}), FORKED: [json.dumps(told)]}
     return (yield from ServedRuns(graph, {**config, "configurable": there}).answer({}, {}))
-
-
-def _id(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {}).get("thread_id", ""))
-
-
-def _step(snapshot: StateSnapshot) -> tuple[str, int]:
-    """Return a checkpoint's id and the step that follows it."""
-    config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata)
-    return config["configurable"]["checkpoint_id"], metadata["step"] + 1

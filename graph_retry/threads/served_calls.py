@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, count
+from itertools import count
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -14,7 +13,7 @@ from langgraph.types import PregelTask, StateSnapshot
 
 from graph_retry.engine.state import LOOP
 from graph_retry.flow import Ask, Flow
-from graph_retry.forks.task_ids import MOST, Path, Place, called_task, path_of
+from graph_retry.forks.task_ids import Place, called_task, path_of
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
 from graph_retry.review.payload import INTERVENTION
@@ -24,9 +23,12 @@ from graph_retry.threads.served_runs import http_status
 _LIMIT = 1_000
 """Checkpoints of a graph that are looked at: as many as a server gives at once."""
 
+_GAP = 4
+"""Tasks of other names that an async function may call before or between its calls."""
+
 
 class ServedThread(SavedThread):
-    """What a server shows of a thread; of calls only the first and the newest checkpoint.
+    """What a server shows of a thread; of calls only the newest checkpoint.
 
     The state of a function-form call is shown as far as the outermost graph's state has the same
     keys, and by older servers not at all.
@@ -53,8 +55,7 @@ class ServedThread(SavedThread):
         values = snapshot.values if is_object(snapshot.values) else {}
         checkpoint: Any = {"id": here["checkpoint_id"], "channel_values": values}
         writes = [(task.id, "", None) for task in snapshot.tasks]
-        kept = (snapshot.config, checkpoint, metadata, snapshot.parent_config, writes)
-        self._sort_in(CheckpointTuple(*kept))
+        self._sort_in(CheckpointTuple(config, checkpoint, metadata, snapshot.parent_config, writes))
 
     def values(self, namespace: str) -> dict[str, Any]:
         """Return what is shown of a namespace's newest state."""
@@ -63,10 +64,8 @@ class ServedThread(SavedThread):
     def note_call(self, namespace: str, root: str) -> None:
         """Note that a namespace is a function's call, whether or not its state is shown."""
         if namespace not in self.newest:
-            checkpoint: Any = {"id": "", "channel_values": {}}
-            metadata: Any = {"parents": {"": root}}
-            place = self.place(checkpoint_ns=namespace)
-            self._sort_in(CheckpointTuple(place, checkpoint, metadata))
+            unknown: Any = {"id": "", "channel_values": {}}, {"parents": {"": root}}
+            self._sort_in(CheckpointTuple(self.place(checkpoint_ns=namespace), *unknown))
         self.values(namespace).setdefault(LOOP, None)
 
 
@@ -77,38 +76,18 @@ def read_served(graph: Any, config: RunnableConfig) -> Flow[ServedThread]:
     return thread
 
 
-def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
-    """Read a graph's history, and the calls and graphs in it."""
-    yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": _LIMIT})
-    tasks = [
-        _Task(task, place, root or place.checkpoint_id)
-        for snapshot in thread.snapshots.get(namespace, [])
-        for place in [_next(snapshot, namespace)]
-        for task in snapshot.tasks
-        if not task.name.startswith("__")
-    ]
-    callers: dict[str, dict[str, int]] = {}
-    for each in tasks:
-        if any(each.asking()):
-            known = callers.setdefault(each.task.name, {})
-            known |= {name: max(index, known.get(name, 0)) for name, index in each.asked()}
-    for each in tasks:
-        if each.task.state is None:
-            yield from _read_function(thread, each, callers.get(each.task.name))
-        elif (yield from _read_ends(thread, each.namespace)) and LOOP not in thread.values(
-            each.namespace
-        ):
-            del thread.snapshots[each.namespace]
-            yield from _read_graph(thread, each.namespace, each.root)
+def place_after(snapshot: StateSnapshot, namespace: str = "") -> Place:
+    """Return where the tasks of a checkpoint run."""
+    config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata)
+    return Place(config["configurable"]["checkpoint_id"], metadata["step"] + 1, namespace)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A task of a graph: where it ran, and the outermost checkpoint it ran after."""
+    """A task of a graph, and where it ran."""
 
     task: PregelTask
     place: Place
-    root: str
 
     @property
     def namespace(self) -> str:
@@ -122,59 +101,64 @@ class _Task:
             if value.get("type") == INTERVENTION and namespace.startswith(self.namespace):
                 yield namespace
 
-    def asked(self) -> Iterator[tuple[str, int]]:
-        """Yield what async ones are called as tasks of this one, and the how-manieth they are."""
-        for namespace in self.asking():
-            name, _, _ = namespace.removeprefix(self.namespace).removeprefix("|").rpartition(":")
-            if name and "|" not in name:
-                spaces = (self.called(name, index) for index in range(MOST))
-                yield name, next((at for at, each in enumerate(spaces) if each == namespace), 0)
-
-    @cached_property
-    def _path(self) -> Path:
-        return path_of(self.task.name, self.task.id, self.place)
-
-    def called(self, name: str, index: int) -> str:
-        """Return the namespace of an async call."""
+    def called(self, name: str) -> Iterator[str]:
+        """Yield the namespaces of async calls of a name, whether or not they were made."""
+        path = path_of(self.task.name, self.task.id, self.place)
         here = self.place._replace(namespace=self.namespace)
-        return f"{self.namespace}|{name}:{called_task(name, here, self._path, index)}"
+        for index in count():
+            yield f"{self.namespace}|{name}:{called_task(name, here, path, index)}"
+
+
+def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
+    """Read a graph's history, and the calls and graphs in it."""
+    yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": _LIMIT})
+    tasks = [
+        _Task(task, place_after(snapshot, namespace))
+        for snapshot in thread.snapshots.get(namespace, [])
+        for task in snapshot.tasks
+        if not task.name.startswith("__")
+    ]
+    callers: dict[str, set[str]] = {}
+    for each in tasks:
+        for asking in each.asking():  # an async call is a task with a name, a sync one a number
+            name = asking.removeprefix(each.namespace).removeprefix("|").rpartition(":")[0]
+            callers.setdefault(each.task.name, set()).add(name)
+    for each in tasks:
+        began = root or each.place.checkpoint_id
+        if each.task.state is None:
+            yield from _read_function(thread, each, callers.get(each.task.name), began)
+        elif (yield from _is_shown(thread, each.namespace)):
+            del thread.snapshots[each.namespace]
+            if LOOP not in thread.values(each.namespace):
+                yield from _read_graph(thread, each.namespace, began)
 
 
 def _read_function(
-    thread: ServedThread, function: _Task, called: dict[str, int] | None
+    thread: ServedThread, function: _Task, names: set[str] | None, root: str
 ) -> Flow[None]:
-    """Read the calls a function made; `called` are the names and places of those known to ask."""
-    numbered = (f"{function.namespace}|{number}" for number in count(1))
-    for namespace in chain([function.namespace], numbered):
-        if not (yield from _read_ends(thread, namespace)):
+    """Read the calls a function made; `names` are those of calls that asked in that node."""
+    for number in count():  # of the graphs the function ran
+        namespace = f"{function.namespace}|{number}" if number else function.namespace
+        if not (yield from _is_shown(thread, namespace)):
             break
-        if called is not None or records_in(thread.values(namespace)):
-            thread.note_call(namespace, function.root)
-    for name, highest in (called or {}).items():
-        for index in count():
-            namespace = function.called(name, index)
-            if (yield from _read_ends(thread, namespace)):
-                thread.note_call(namespace, function.root)
-            elif index >= highest:
+        if names is not None or records_in(thread.values(namespace)):
+            thread.note_call(namespace, root)
+    for name in (names or set()) - {""}:
+        missing = 0
+        for namespace in function.called(name):
+            if (yield from _is_shown(thread, namespace)):
+                thread.note_call(namespace, root)
+            elif (missing := missing + 1) > _GAP:
                 break
     for namespace in function.asking():
-        thread.note_call(namespace, function.root)
+        thread.note_call(namespace, root)
 
 
-def _read_ends(thread: ServedThread, namespace: str) -> Flow[bool]:
-    """Read the newest and the first checkpoint of a namespace; tell whether it is shown."""
-    for options in {"limit": 1}, {"limit": _LIMIT, "filter": {"source": "input"}}:
-        try:
-            yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), options)
-        except Exception as error:
-            if http_status(error) not in (400, 404):
-                raise
-        if namespace not in thread.newest:
-            return False
-    return True
-
-
-def _next(snapshot: StateSnapshot, namespace: str) -> Place:
-    """Return where the tasks of a checkpoint ran."""
-    config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata)
-    return Place(config["configurable"]["checkpoint_id"], metadata["step"] + 1, namespace)
+def _is_shown(thread: ServedThread, namespace: str) -> Flow[bool]:
+    """Read the newest checkpoint of a namespace, if there is one and the server shows it."""
+    try:
+        yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": 1})
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+    return namespace in thread.newest

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from graph_retry.deadline import EXPIRE
 from graph_retry.errors import StaleDecision
-from graph_retry.flow import Ask, Flow
+from graph_retry.flow import Ask, Flow, Run
 from graph_retry.params.jsonlike import is_object
 
 _NEWEST = 20
@@ -53,14 +53,6 @@ class ServedRuns:
         create = self._client("client").runs.create
         return await create(self._thread_id, self._graph.assistant_id, command=resume, **options)
 
-    def join(self) -> None:
-        """Wait until our run is over."""
-        self._client("sync_client").runs.join(self._thread_id, self._mine)
-
-    async def ajoin(self) -> None:
-        """Wait until our run is over, from async code."""
-        await self._client("client").runs.join(self._thread_id, self._mine)
-
     def _client(self, kind: Literal["client", "sync_client"]) -> Any:
         client = getattr(self._graph, kind)
         if client is None:
@@ -90,7 +82,8 @@ class ServedRuns:
         except Exception as error:
             if http_status(error) != 409:
                 if self._mine is not None:  # a run tells its error before it is over
-                    yield Ask(self, "join")
+                    client = self._graph.sync_client or self._graph.client
+                    yield Run(client.runs.join, (self._thread_id, self._mine))
                 raise
             told = yield from self._first(by_id)
             raise StaleDecision(

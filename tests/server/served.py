@@ -105,20 +105,22 @@ def function_form(state: Any) -> dict[str, Any]:
     return {"output": retry_llm_call(count_model, params, output=Result, name="count").model_dump()}
 
 
-def two_calls(state: Any) -> dict[str, Any]:
-    """Call the model twice, the second time with what the first one gave."""
+def several_calls(state: Any) -> dict[str, Any]:
+    """Call the model three times, each time with what the one before gave."""
     params = P.model_validate(state["params"])
     first = retry_llm_call(count_model, params, output=Result, name="count").n
     second = retry_llm_call(count_model, P(n=first + 10), output=Result, name="count").n
-    return {"output": [first, second]}
+    third = retry_llm_call(count_model, P(n=second + 10), output=Result, name="count").n
+    return {"output": [first, second, third]}
 
 
-async def two_async_calls(state: Any) -> dict[str, Any]:
-    """Do what `two_calls` does, in tasks."""
+async def several_async_calls(state: Any) -> dict[str, Any]:
+    """Do what `several_calls` does, in tasks."""
     params = P.model_validate(state["params"])
     first = await aretry_llm_call(count_model, params, output=Result, name="count")
     second = await aretry_llm_call(count_model, P(n=first.n + 10), output=Result, name="count")
-    return {"output": [first.n, second.n]}
+    third = await aretry_llm_call(count_model, P(n=second.n + 10), output=Result, name="count")
+    return {"output": [first.n, second.n, third.n]}
 
 
 @entrypoint()
@@ -168,8 +170,8 @@ extract = (
     .add_edge("extract", "report")
     .compile()
 )
-two = build(State, two_calls)
-two_async = build(State, two_async_calls)
+several = build(State, several_calls)
+several_async = build(State, several_async_calls)
 nested = build(State, node)
 fan = (
     StateGraph(FanState)
