@@ -48,7 +48,7 @@ def test_every_branch_has_its_ledger(mode, form):
 
 
 def test_a_copy_of_a_checkpoint_replaces_only_that_checkpoint():
-    """A fork made with LangGraph's `__copy__`, as on a server, keeps the calls before it current."""
+    """A fork made with LangGraph's `__copy__`, as on a server, keeps earlier calls current."""
 
     def ask(state):
         return {"output": retry_llm_call(lambda params: "1", {"n": 1}, output=int)}
