@@ -10,7 +10,7 @@ import graph_retry
 import graph_retry.history
 import graph_retry.rewind
 from graph_retry import edit, reject, respond
-from graph_retry.threads.served_runs import http_status
+from tests.dev_server import shows_functions
 
 
 class Remote:
@@ -69,16 +69,8 @@ def remote(served, mode, config):
 
 @pytest.fixture
 def shown(served):
-    """Tell whether this server shows the state of function-form calls; older ones do not."""
-    with served.sync_client() as client:
-        thread = client.threads.create(graph_id="function")["thread_id"]
-        try:
-            client.threads.get_history(thread, checkpoint={"checkpoint_ns": "ask:0"})
-        except Exception as error:
-            if http_status(error) != 400:
-                raise
-            return False
-    return True
+    """Tell whether this server shows the state of function-form calls."""
+    return shows_functions(served.url, "function")
 
 
 def finish(thread):
@@ -107,6 +99,14 @@ def test_a_finished_call_is_read_and_made_again(remote, form, shown):
     assert thread.resume(edit(n=5))["output"] == {"n": 5}
     assert thread.told() == [[("rewind", 1), ("human", 5)]]
     assert thread.calls() == [0, 2, 3, 1, 5]
+
+
+def test_a_thread_that_never_ran_has_no_ledgers(remote):
+    """It is there, and was not run: no calls."""
+    thread = remote("node")
+    with thread.served.sync_client() as client:
+        thread.config = {"configurable": {"thread_id": client.threads.create()["thread_id"]}}
+    assert thread.ledgers() == []
 
 
 def test_a_call_that_never_asked_is_made_again(remote, form, shown):
