@@ -13,8 +13,8 @@ from graph_retry.answering import PendingReview
 from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.forks.reopen import reopen
-from graph_retry.forks.restart import restart
-from graph_retry.history import STATE, is_local, read_ledgers
+from graph_retry.forks.served_fork import refork
+from graph_retry.history import is_local, read_calls, read_ledgers
 from graph_retry.ledger import Ledger
 
 
@@ -40,8 +40,8 @@ def rewind(
 
     The attempts before it are kept and not paid for again; those after it leave the ledger (their
     checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound wherever they
-    are, paused or finished; on a server a finished one if the graph's state keeps its `attempts`.
-    Where a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
+    are, paused or over, also on a server; there a call in a subgraph only while it is paused. Where
+    a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
 
     Raises:
         ValueError: If there is no such attempt or call, it is out of reach, or the params do not
@@ -72,9 +72,8 @@ async def arewind(
 
 def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: Change) -> Flow[Any]:
     answer = _answer(change)
-    here = {**config.get("configurable", {})}
-    here.pop("checkpoint_id", None)
-    config = {**config, "configurable": here}
+    here = config.get("configurable", {})
+    config = {**config, "configurable": {key: here[key] for key in here if key != "checkpoint_id"}}
     if ledger is None and is_local(graph):
         ledger = _only((yield from read_ledgers(graph, config)))
     if ledger is not None:
@@ -83,20 +82,24 @@ def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: C
     if ledger is not None:
         reviews = [each for each in reviews if each.value["checkpoint_ns"] == ledger.namespace]
     if len(reviews) == 1:
+        if not 1 <= change["attempt"] <= reviews[0].attempt:  # a server may not tell the ledger
+            raise ValueError(
+                f"`attempt` is {change['attempt']!r}, and the call has {reviews[0].attempt}."
+            )
         options = {"answers": {reviews[0].review_id: answer}}
         return (yield Ask(answering, "resume", (graph, config), options))
-    if ledger is None and not reviews:
-        ledger = _only((yield from read_ledgers(graph, config)))
-        ledger.at(change["attempt"])
-    if ledger is not None and ledger.namespace.startswith(STATE):
-        return (yield from restart(graph, config, ledger, answer))
-    if ledger is None or not is_local(graph):
+    if reviews:
         raise ValueError(
-            f"`graph` is remote and has {len(reviews)} open reviews of that call: on a server a "
-            "call can be rewound while it waits for a review (name it with `ledger`), or if the "
-            "graph's state keeps its `attempts`."
+            f"the thread has {len(reviews)} open reviews: pass the `ledger` of the call that is "
+            f"meant, or answer one with `{REWIND}` in it."
         )
-    return (yield from reopen(graph, config, ledger, answer))
+    if ledger is None:
+        calls = yield from read_calls(graph, config)
+        ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
+        if ledger.attempts:
+            ledger.at(change["attempt"])
+    go_back = refork if ledger.root and not is_local(graph) else reopen
+    return (yield from go_back(graph, config, ledger, answer))
 
 
 def _answer(change: Change) -> dict[str, Any]:
@@ -109,11 +112,11 @@ def _answer(change: Change) -> dict[str, Any]:
     return {**(edit if decision is None else decision), **why, REWIND: back}
 
 
-def _only(ledgers: list[Ledger]) -> Ledger:
+def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     current = [ledger for ledger in ledgers if ledger.current]
     if len(current) == 1:
         return current[0]
     found = ", ".join(f"{ledger.name} ({ledger.namespace})" for ledger in current) or "none"
     raise ValueError(
-        f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns."
+        f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns{hint}."
     )

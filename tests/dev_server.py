@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.errors import BadRequestError
+
 ROOT = Path(__file__).parent.parent
 READY_WITHIN_S = 180
 
@@ -61,6 +64,17 @@ def dev_server(
             except subprocess.TimeoutExpired:
                 os.killpg(server.pid, signal.SIGKILL)
                 server.wait()
+
+
+def shows_functions(url: str, graph: str) -> bool:
+    """Tell whether a server shows the state of function-form calls; older ones do not."""
+    with get_sync_client(url=url) as client:
+        thread = client.threads.create(graph_id=graph)["thread_id"]
+        try:
+            client.threads.get_history(thread, checkpoint={"checkpoint_ns": "ask:0"})
+        except BadRequestError:
+            return False
+    return True
 
 
 def _wait_until_ready(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -24,6 +24,7 @@ from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_l
 from graph_retry.engine.stored import store
 from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
+from graph_retry.forks.adopt import adopted
 from graph_retry.ledger import digest, open_attempt
 from graph_retry.options import Settings
 from graph_retry.outcome import read_result
@@ -46,6 +47,8 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
     keys, name = plan.settings.keys, plan.settings.name
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        if (earlier := (yield from adopted(plan, state))) is not None:
+            return earlier
         loop, attempts, ledger_is_old = _position(state, state.get(keys["attempts"]) or [])
         params = plan.codec.load(state.get(keys["params"]), loop["types"])
         record = open_attempt(

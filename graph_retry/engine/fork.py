@@ -14,6 +14,7 @@ from graph_retry.params.jsonlike import is_object
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"
+REFUSED = "this rewind is refused: "
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
 
 

@@ -12,6 +12,7 @@ from langgraph.types import Overwrite
 from graph_retry.deadline import is_over, now
 from graph_retry.engine.asking import possible
 from graph_retry.engine.events import emit
+from graph_retry.engine.fork import REFUSED
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
 from graph_retry.engine.taking import Taken, take_answer
@@ -46,7 +47,7 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
             if taken.by_agent:
                 return _escalate(plan, loop, taken, verdict.problem)
             if attempts[-1]["failure"] is None:
-                raise ValueError(f"this rewind is refused: {verdict.problem}")
+                raise ValueError(f"{REFUSED}{verdict.problem}")
             again = _ask_again(loop, attempts[-1], verdict.problem)
             emit("review_asked", settings.name, number, review_id=again["review_id"])
             return {LOOP: {**loop, "review": again}, ANSWER: None}

@@ -18,7 +18,7 @@ from langgraph.types import PregelTask
 
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.task_ids import Moved, Path, Place, moved_task, spelled
-from graph_retry.history import SavedThread
+from graph_retry.threads.saved import SavedThread
 
 
 @dataclass(frozen=True)

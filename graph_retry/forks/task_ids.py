@@ -14,7 +14,8 @@ from uuid import UUID
 from xxhash import xxh3_128_hexdigest
 
 _PULL, _PUSH = "__pregel_pull", "__pregel_push"
-_SIBLINGS = 4096
+MOST = 4096
+"""Tasks of one origin that are told apart."""
 
 
 Path = tuple[Any, ...]
@@ -62,6 +63,19 @@ def moved_task(
     )
 
 
+def called_task(name: str, place: Place, path: Path, index: int) -> str:
+    """Return the id of the task that a node or function at `path` called as its `index`-th."""
+    return _id_of(name, place, (_PUSH, spelled(path), str(index)))
+
+
+def path_of(name: str, task_id: str, place: Place) -> Path:
+    """Return the path of a task that nobody called: its node, unless it was sent there."""
+    for index in range(MOST):
+        if _id_of(name, place, (_PUSH, str(index))) == task_id:
+            return _PUSH, index
+    return _PULL, name
+
+
 _Origin = tuple[tuple[str, ...], Path]
 
 
@@ -74,7 +88,7 @@ def _origins(
     for triggers in (edges, ["__start__"]):
         edge: _Origin = (_PULL, *triggers), (_PULL, name)
         yield edge, edge
-    for place in range(_SIBLINGS):
+    for place in range(MOST):
         sent: _Origin = (_PUSH, str(place)), (_PUSH, place)
         yield sent, sent
         old, new = (

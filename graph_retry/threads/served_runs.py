@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from graph_retry.deadline import EXPIRE
 from graph_retry.errors import StaleDecision
-from graph_retry.flow import Ask, Flow
+from graph_retry.flow import Ask, Flow, Run
 from graph_retry.params.jsonlike import is_object
 
 _NEWEST = 20
@@ -81,6 +81,9 @@ class ServedRuns:
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
+                if self._mine is not None:  # a run tells its error before it is over
+                    client = self._graph.sync_client or self._graph.client
+                    yield Run(client.runs.join, (self._thread_id, self._mine))
                 raise
             told = yield from self._first(by_id)
             raise StaleDecision(

@@ -2,13 +2,14 @@
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
 import graph_retry.history
 from graph_retry import InterventionRequired, edit, reject, respond, retry_llm_call
 from graph_retry.errors import ReplayMismatch
 from graph_retry.history import attempts_of
 from graph_retry.ledger import Ledger
-from tests.loops import Model, answer, fan_out, one_call, thread
+from tests.loops import Model, State, answer, fan_out, one_call, thread
 
 
 def ledgers(mode, graph):
@@ -44,6 +45,23 @@ def test_every_branch_has_its_ledger(mode, form):
     found = ledgers(mode, graph)
     assert len({ledger.namespace for ledger in found}) == 3
     assert {ledger.params_at(1)["item"] for ledger in found} == {0, 1, 2}
+
+
+def test_a_copy_of_a_checkpoint_replaces_only_that_checkpoint():
+    """A fork made with LangGraph's `__copy__`, as on a server, keeps earlier calls current."""
+
+    def ask(state):
+        return {"output": retry_llm_call(lambda params: "1", {"n": 1}, output=int)}
+
+    builder = StateGraph(State).add_node("first", ask).add_node("second", ask)
+    builder.add_edge(START, "first").add_edge("first", "second")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    before = next(each for each in graph.get_state_history(thread()) if each.next == ("second",))
+    graph.update_state(before.config, None, as_node="__copy__")
+    graph.invoke(None, thread())
+    found = [(each.name, each.current) for each in attempts_of(graph, thread())]
+    assert found == [("first", True), ("second", False), ("second", True)]
 
 
 def test_a_run_that_kept_only_its_end_still_shows_it():

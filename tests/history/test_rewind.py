@@ -193,3 +193,28 @@ def test_several_calls_need_to_be_told_apart():
 class Sync:
     is_async = False
     colour = staticmethod(lambda function: function)
+
+
+def test_an_attempt_is_asked_for_by_hand(mode):
+    """A record left `running` at the end of `attempts`, at a fork before the node, is made."""
+    model, saver = Model(goal=2), InMemorySaver()
+    graph = one_call("node", mode, model, saver)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=2))
+    first, second = mode.call(graph, "get_state", thread()).values["attempts"]
+    history = mode.call(graph, "get_state_history", thread())
+    before = next(each for each in history if each.next and "params" in each.values)
+    asked = {**second, "status": "running", "author": "ada", "reason": "again"}
+    update = {"params": {"n": 2}, "attempts": [first, asked]}
+    mode.call(graph, "update_state", before.config, update)
+    attempts = mode.invoke(graph, None, thread())["attempts"]
+    assert [each["author"] for each in attempts] == ["caller", "ada"]
+    assert [call["n"] for call in model.calls] == [0, 2, 2]
+
+
+def test_a_call_whose_checkpoints_were_not_kept_is_refused(mode):
+    """With `durability="exit"` a finished call has left its attempts in state, and no more."""
+    graph = one_call("node", mode, Model(goal=0), InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread(), durability="exit")
+    with pytest.raises(ValueError, match="its checkpoints are gone"):
+        go_back(mode, graph, attempt=1, params={"n": 1})

@@ -13,7 +13,17 @@ from langgraph_sdk import get_client, get_sync_client
 
 from tests.dev_server import ROOT, dev_server
 
-GRAPHS = ("node", "function", "expiring", "extract", "fan")
+GRAPHS = (
+    "node",
+    "function",
+    "expiring",
+    "extract",
+    "fan",
+    "bare",
+    "several",
+    "several_async",
+    "nested",
+)
 
 
 @dataclass

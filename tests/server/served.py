@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
+from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from graph_retry import AttemptContext, create_retry_node, respond, retry_llm_call
+from graph_retry import AttemptContext, aretry_llm_call, create_retry_node, respond, retry_llm_call
 from tests.review.questions import Params, Person
 
 HERE = Path(__file__).parent
@@ -86,10 +87,11 @@ class ChatState(MessagesState):
 
 
 class FanState(TypedDict, total=False):
-    """What `fan` keeps."""
+    """What `fan` keeps; no node writes `attempts`, which lets a server show those of functions."""
 
     items: list[int]
     outputs: Annotated[list[int], add]
+    attempts: list[Any]
 
 
 def build(state: Any, node: Any) -> Any:
@@ -100,6 +102,31 @@ def build(state: Any, node: Any) -> Any:
 def function_form(state: Any) -> dict[str, Any]:
     """Call the model in the function form."""
     params = P.model_validate(state["params"])
+    return {"output": retry_llm_call(count_model, params, output=Result, name="count").model_dump()}
+
+
+def several_calls(state: Any) -> dict[str, Any]:
+    """Call the model three times, each time with what the one before gave."""
+    params = P.model_validate(state["params"])
+    first = retry_llm_call(count_model, params, output=Result, name="count").n
+    second = retry_llm_call(count_model, P(n=first + 10), output=Result, name="count").n
+    third = retry_llm_call(count_model, P(n=second + 10), output=Result, name="count").n
+    return {"output": [first, second, third]}
+
+
+async def several_async_calls(state: Any) -> dict[str, Any]:
+    """Do what `several_calls` does, in tasks."""
+    params = P.model_validate(state["params"])
+    first = await aretry_llm_call(count_model, params, output=Result, name="count")
+    second = await aretry_llm_call(count_model, P(n=first.n + 10), output=Result, name="count")
+    third = await aretry_llm_call(count_model, P(n=second.n + 10), output=Result, name="count")
+    return {"output": [first.n, second.n, third.n]}
+
+
+@entrypoint()
+def bare(given: Any) -> Any:
+    """Call the model where there is no state that a server could show attempts of."""
+    params = P.model_validate(given["params"])
     return {"output": retry_llm_call(count_model, params, output=Result, name="count").model_dump()}
 
 
@@ -143,6 +170,9 @@ extract = (
     .add_edge("extract", "report")
     .compile()
 )
+several = build(State, several_calls)
+several_async = build(State, several_async_calls)
+nested = build(State, node)
 fan = (
     StateGraph(FanState)
     .add_node("branch", branch)

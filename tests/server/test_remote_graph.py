@@ -13,12 +13,9 @@ from graph_retry import (
     aresume,
     edit,
     pending_reviews,
-    reject,
     respond,
     resume,
 )
-from graph_retry.history import attempts_of
-from graph_retry.rewind import rewind
 
 
 @pytest.fixture
@@ -56,39 +53,6 @@ def converse(graph, config):
     assert state["output"] == {"n": 2}
     with pytest.raises(StaleDecision):
         resume(graph, config, edit(n=3))
-
-
-def test_a_remote_call_is_rewound(server, form):
-    """While it waits going back is an answer; when it is over, its ledger in state is used."""
-    with get_sync_client(url=server) as client:
-        graph, config = RemoteGraph(form, sync_client=client), new_thread()
-        graph.invoke({"params": {"n": 0}}, config)
-        resume(graph, config, edit(n=1))
-        if form == "node":
-            (ledger,) = attempts_of(graph, config)
-            assert [ledger.params_at(number)["n"] for number in (1, 2)] == [0, 1]
-        state = rewind(graph, config, attempt=2, params={"n": 2})
-        assert state["output"] == {"n": 2}
-        if form == "function":
-            with pytest.raises(ValueError, match="made 0 calls"):
-                rewind(graph, config, attempt=1, params={"n": 3})
-            return
-        for change, made in (
-            ({"attempt": 2, "params": {"n": 3}, "reason": "three"}, [0, 3]),
-            ({"attempt": 1, "params": {"n": 4}}, [4]),
-            ({"attempt": 1, "params": {"n": 1}}, [1]),
-        ):
-            state = rewind(graph, config, **change)
-            (ledger,) = attempts_of(graph, config)
-            assert [ledger.params_at(each["number"])["n"] for each in ledger.attempts] == made
-            assert ledger.attempts[-1]["author"] == "rewind"
-        assert [each["failure"] is None for each in ledger.attempts] == [False]
-        assert resume(graph, config, edit(n=5))["output"] == {"n": 5}
-        with pytest.raises(ValueError, match="not ended at an earlier review"):
-            rewind(graph, config, attempt=1, decision=reject())
-        state = rewind(graph, config, attempt=1, decision=edit(n=6))
-        assert [each["author"] for each in state["attempts"]] == ["rewind", "rewind"]
-        assert state["output"] == {"n": 6}
 
 
 def test_a_remote_review_is_answered_from_async_code(server, form):

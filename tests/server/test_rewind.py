@@ -1,0 +1,240 @@
+"""Calls on a real server that are over: read, made again and decided differently."""
+
+from contextlib import ExitStack
+
+import pytest
+from langgraph.pregel.remote import RemoteException, RemoteGraph
+from langgraph_sdk import get_client, get_sync_client
+
+import graph_retry
+import graph_retry.history
+import graph_retry.rewind
+from graph_retry import edit, reject, respond
+from tests.dev_server import shows_functions
+
+
+class Remote:
+    """A thread of a served graph, spoken to with sync or async verbs."""
+
+    def __init__(self, served, mode, config, client, name):
+        self.served, self.mode, self.config = served, mode, config
+        self.graph = RemoteGraph(name, **{"client" if mode.is_async else "sync_client": client})
+
+    def invoke(self, given):
+        return self.mode.invoke(self.graph, given, self.config)
+
+    def resume(self, decision=None, **options):
+        call = (graph_retry, "resume", self.graph, self.config, decision)
+        return self.mode.call(*call, **options)
+
+    def reviews(self):
+        return self.mode.call(graph_retry, "pending_reviews", self.graph, self.config)
+
+    def rewind(self, ledger=None, **change):
+        call = (graph_retry.rewind, "rewind", self.graph, self.config, ledger)
+        return self.mode.call(*call, **change)
+
+    def ledgers(self):
+        """Read the ledgers, those forks left behind left out."""
+        call = (graph_retry.history, "attempts_of", self.graph, self.config)
+        return [ledger for ledger in self.mode.call(*call) if ledger.current]
+
+    def told(self):
+        """Return who made the attempts of each call with what."""
+        return [
+            [(each["author"], ledger.params_at(each["number"])["n"]) for each in ledger.attempts]
+            for ledger in self.ledgers()
+        ]
+
+    def calls(self):
+        made = self.served.calls(self.config["configurable"]["thread_id"])
+        return [each["n"] for each in made]
+
+    def status(self):
+        with self.served.sync_client() as client:
+            return client.threads.get(self.config["configurable"]["thread_id"])["status"]
+
+
+@pytest.fixture
+def remote(served, mode, config):
+    """Return a function that opens a thread of a served graph."""
+    with ExitStack() as closing:
+        if mode.is_async:
+            client = get_client(url=served.url)
+            closing.callback(lambda: mode.run(client.aclose))
+        else:
+            client = closing.enter_context(get_sync_client(url=served.url))
+        yield lambda name: Remote(served, mode, config, client, name)
+
+
+@pytest.fixture
+def shown(served):
+    """Tell whether this server shows the state of function-form calls."""
+    return shows_functions(served.url, "function")
+
+
+def finish(thread):
+    """Fail with 0, be edited to 2."""
+    thread.invoke({"params": {"n": 0}})
+    assert thread.resume(edit(n=2))["output"] == {"n": 2}
+
+
+def test_a_finished_call_is_read_and_made_again(remote, form, shown):
+    """Exactly the new calls, earlier attempts kept; one that fails again is reviewed as ever."""
+    thread = remote(form)
+    finish(thread)
+    seen = shown or form == "node"
+    assert thread.told() == ([[("caller", 0), ("human", 2)]] if seen else [])
+    assert thread.rewind(attempt=2, params={"n": 3}, reason="three")["output"] == {"n": 3}
+    assert thread.calls() == [0, 2, 3]
+    if not seen:  # what never asked is not found there
+        with pytest.raises(ValueError, match=r"made 0 calls.*a newer server"):
+            thread.rewind(attempt=1, params={"n": 4})
+        return
+    assert thread.told() == [[("caller", 0), ("rewind", 3)]]
+    assert thread.ledgers()[0].at(2)["reason"] == "three"
+    thread.rewind(attempt=1, params={"n": 1})
+    (review,) = thread.reviews()
+    assert (review.attempt, review.params["n"]) == (1, 1)
+    assert thread.resume(edit(n=5))["output"] == {"n": 5}
+    assert thread.told() == [[("rewind", 1), ("human", 5)]]
+    assert thread.calls() == [0, 2, 3, 1, 5]
+
+
+def test_a_thread_that_never_ran_has_no_ledgers(remote):
+    """It is there, and was not run: no calls."""
+    thread = remote("node")
+    with thread.served.sync_client() as client:
+        thread.config = {"configurable": {"thread_id": client.threads.create()["thread_id"]}}
+    assert thread.ledgers() == []
+
+
+def test_a_call_that_never_asked_is_made_again(remote, form, shown):
+    """It succeeded at once: nobody was asked, and it is found by its place."""
+    thread = remote(form)
+    thread.invoke({"params": {"n": 2}})
+    if not (shown or form == "node"):
+        with pytest.raises(ValueError, match="made 0 calls"):
+            thread.rewind(attempt=1, params={"n": 3})
+        return
+    assert thread.rewind(attempt=1, params={"n": 3})["output"] == {"n": 3}
+    assert thread.told() == [[("rewind", 3)]]
+    assert thread.calls() == [2, 3]
+
+
+def test_a_review_is_answered_differently(remote, form, shown):
+    """While it or a later one is open and when all is over: no model is called for it."""
+    thread = remote(form)
+    thread.invoke({"params": {"n": 0}})
+    thread.resume(edit(n=1))
+    for output in ({"n": 9}, {"n": 8}):  # another review waits, then none
+        assert thread.rewind(attempt=1, decision=respond(output))["output"] == output
+        assert thread.calls() == [0, 1]
+    if form == "function" and not shown:
+        return
+    (ledger,) = thread.ledgers()
+    assert [each["decision"]["author"] for each in ledger.attempts] == ["rewind"]
+    thread.rewind(attempt=1, params={"n": 1})
+    for made in (7, 6):
+        calls = thread.calls()
+        cancel(thread, form)  # its review waits, then it is over
+        assert thread.calls() == calls
+        assert thread.rewind(attempt=1, params={"n": made})["output"] == {"n": made}
+        assert (thread.calls(), thread.status()) == ([*calls, made], "idle")
+
+
+def cancel(thread, form):
+    """Reject attempt 1; the function form's thread ends in `error`, as with any rejection."""
+    change = {"attempt": 1, "decision": reject("no need")}
+    if form == "node":
+        assert (thread.rewind(**change)["status"], thread.status()) == ("cancelled", "idle")
+        return
+    with pytest.raises(RemoteException, match="CallCancelled"):
+        thread.rewind(**change)
+    assert thread.status() == "error"
+
+
+def test_a_refused_rewind_changes_nothing(remote, form, shown):
+    """Params that do not fit and an attempt that is not there leave the thread as it was."""
+    thread = remote(form)
+    finish(thread)
+    ledgers = thread.told()
+    for change, problem in (
+        ({"attempt": 1, "params": {"n": "x"}}, "refused: `n` expects a number"),
+        ({"attempt": 3, "params": {"n": 4}}, "`attempt` is 3"),
+    ):
+        with pytest.raises(
+            ValueError, match=problem if shown or form == "node" else "refused|made"
+        ):
+            thread.rewind(**change)
+        assert thread.told() == ledgers
+        assert thread.status() == "idle"
+    assert thread.calls() == [0, 2]
+
+
+def test_a_review_is_not_answered_by_a_rewind_that_is_refused(remote, form):
+    """An attempt that was never made is no answer to the open question."""
+    thread = remote(form)
+    thread.invoke({"params": {"n": 0}})
+    with pytest.raises(ValueError, match="`attempt` is 2, and the call has 1"):
+        thread.rewind(attempt=2, params={"n": 4})
+    assert (len(thread.reviews()), thread.calls()) == (1, [0])
+
+
+def test_what_ran_beside_it_is_not_paid_again(remote, shown):
+    """Other branches keep their calls, and a review that waits there keeps its id."""
+    thread = remote("fan")
+    thread.invoke({"items": [0, 5, 1]})
+    first, waiting = sorted(thread.reviews(), key=lambda review: review.params["n"])
+    thread.resume(answers={first.review_id: edit(n=2)})
+    if not shown:
+        return
+    branch = next(each for each in thread.ledgers() if each.params_at(1)["n"] == 0)
+    before = thread.calls()
+    thread.rewind(branch, attempt=2, params={"n": 3})
+    assert thread.calls() == [*before, 3]
+    (still,) = thread.reviews()
+    assert still.review_id == waiting.review_id
+    branch = next(each for each in thread.ledgers() if each.params_at(1)["n"] == 0)
+    with pytest.raises(ValueError, match="refused"):
+        thread.rewind(branch, attempt=1, params={"n": "x"})
+    (still,) = thread.reviews()
+    assert still.review_id == waiting.review_id
+    assert thread.resume(edit(n=4))["outputs"] == [3, 5, 4]
+    assert thread.calls() == [*before, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["several", "several_async"])
+def test_of_several_calls_in_a_node_the_later_ones_follow(remote, name, shown):
+    """The last one leaves those before it alone; the first one has the others made again."""
+    thread = remote(name)
+    thread.invoke({"params": {"n": 0}})
+    assert thread.resume(edit(n=2))["output"] == [2, 12, 22]
+    if not shown:
+        return
+    assert thread.rewind(thread.ledgers()[2], attempt=1, params={"n": 30})["output"] == [2, 12, 30]
+    assert thread.calls() == [0, 2, 12, 22, 30]
+    assert thread.rewind(thread.ledgers()[0], attempt=2, params={"n": 3})["output"] == [3, 13, 23]
+    assert thread.calls() == [0, 2, 12, 22, 30, 3, 13, 23]
+    assert thread.told() == [[("caller", 0), ("rewind", 3)], [("caller", 13)], [("caller", 23)]]
+
+
+def test_a_call_whose_attempts_no_state_shows_is_made_again(remote):
+    """An entrypoint has no state to show them in; its only call is found by what it asked."""
+    thread = remote("bare")
+    finish(thread)
+    assert thread.ledgers() == []
+    assert thread.rewind(attempt=2, params={"n": 3})["output"] == {"n": 3}
+    assert thread.calls() == [0, 2, 3]
+
+
+def test_a_call_in_a_subgraph_is_refused_before_anything_happens(remote):
+    """A fork on a server would make the subgraph's calls again."""
+    thread = remote("nested")
+    finish(thread)
+    (ledger,) = (each for each in thread.ledgers() if "|" in each.namespace)
+    assert len(ledger.attempts) == 2
+    with pytest.raises(ValueError, match="in a subgraph"):
+        thread.rewind(ledger, attempt=1, params={"n": 3})
+    assert thread.calls() == [0, 2]
+    assert thread.status() == "idle"
