@@ -66,7 +66,7 @@ def read_calls(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     if isinstance(graph, BaseCheckpointSaver) or (saved and not saved.roots):  # never run
         return list(found.values())
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
-    # What is only in the state: on a server, or where a run with `durability="exit"` kept no more.
+    # What is only in the state: where the checkpoints of a call were deleted.
     known = [[each["idempotency_key"] for each in ledger.attempts] for ledger in found.values()]
     for namespace, records in _shown(snapshot, ""):
         if [each["idempotency_key"] for each in records] not in known:

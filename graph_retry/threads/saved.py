@@ -68,7 +68,9 @@ class SavedThread:
             if LOOP in values:
                 task = namespace.partition("|")[0].partition(":")[2]
                 root = starts.get(task) or _root(saved)
-                yield Ledger(records_in(values), namespace, root, not root or root in line)
+                # One that is not kept, as under `durability="exit"`, was not forked from.
+                current = root in line or root not in self.roots
+                yield Ledger(records_in(values), namespace, root, current)
 
     def _age(self, namespace: str) -> tuple[str, str]:
         """Return what sorts namespaces by their beginning; a carried one began like the other."""

@@ -64,12 +64,23 @@ def test_a_copy_of_a_checkpoint_replaces_only_that_checkpoint():
     assert found == [("first", True), ("second", False), ("second", True)]
 
 
-def test_a_run_that_kept_only_its_end_still_shows_it():
-    """With `durability="exit"` the ledger of a finished node is read from the graph's state."""
-    graph = one_call("node", None, Model(goal=0), InMemorySaver())
-    graph.invoke({"params": {"n": 0}}, thread(), durability="exit")
+def test_a_run_that_kept_only_its_end_still_shows_it(mode, form):
+    """With `durability="exit"` the graph keeps its end alone, and a call all of its own steps."""
+    graph = one_call(form, mode, Model(goal=0), InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread(), durability="exit")
+    (ledger,) = ledgers(mode, graph)
+    assert (ledger.params_at(1), ledger.current) == ({"n": 0}, True)
+
+
+def test_a_call_that_only_the_state_tells_of_is_shown():
+    """Where its checkpoints were deleted, the attempts in the graph's state are what is left."""
+    saver = InMemorySaver()
+    graph = one_call("node", None, Model(goal=0), saver)
+    graph.invoke({"params": {"n": 0}}, thread())
+    for namespace in [each for each in saver.storage["1"] if each]:
+        del saver.storage["1"][namespace]
     (ledger,) = attempts_of(graph, thread())
-    assert ledger.params_at(1) == {"n": 0}
+    assert (ledger.params_at(1), ledger.current) == ({"n": 0}, True)
 
 
 def test_an_error_has_a_ledger():

@@ -213,7 +213,7 @@ def test_an_attempt_is_asked_for_by_hand(mode):
 
 
 def test_a_call_whose_checkpoints_were_not_kept_is_refused(mode):
-    """With `durability="exit"` a finished call has left its attempts in state, and no more."""
+    """With `durability="exit"` the checkpoint that a finished call started from is not saved."""
     graph = one_call("node", mode, Model(goal=0), InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread(), durability="exit")
     with pytest.raises(ValueError, match="its checkpoints are gone"):
