@@ -232,3 +232,20 @@ validate.build_validator({})
 assert "jsonschema" in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_a_schema_may_first_be_used_in_the_event_loop_of_a_server():
+    """`langgraph dev` refuses what blocks there; on Python 3.13 reading a folder is noticed."""
+    program = """
+import asyncio
+from blockbuster import BlockBuster
+from graph_retry.validate import build_validator
+
+async def judge():
+    guard = BlockBuster()
+    guard.functions["os.scandir"].activate()
+    return build_validator({"type": "integer"}).check(1).ok
+
+assert asyncio.run(judge())
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from threading import Thread
 from typing import Any
 
 from graph_retry.params.jsonlike import is_object
@@ -36,10 +39,7 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
     if isinstance(output, type) or type(output).__module__ in TYPING_MODULES:
         return TypedValidator(output, strict=strict)
     if is_object(output):
-        # Imported on first use: `jsonschema` costs tens of milliseconds.
-        from graph_retry.validate.json_schema import SchemaValidator  # noqa: PLC0415
-
-        return SchemaValidator(output)
+        return _of_schema()(output)
     if isinstance(output, Validator):
         return output
     if callable(output):
@@ -48,6 +48,20 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
         f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "
         "Schema dict, a function that takes the value, or a validator such as `heuristic()`"
     )
+
+
+@cache
+def _of_schema() -> Callable[[dict[str, Any]], Validator]:
+    """Import what judges by JSON Schema on first use: `jsonschema` costs tens of milliseconds.
+
+    It reads a folder, which `langgraph dev` refuses in its event loop on Python 3.13: in a thread.
+    """
+    loading = Thread(target=import_module, args=("graph_retry.validate.json_schema",))
+    loading.start()
+    loading.join()
+    from graph_retry.validate.json_schema import SchemaValidator  # noqa: PLC0415
+
+    return SchemaValidator
 
 
 def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validator:

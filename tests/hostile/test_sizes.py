@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_large_output_is_shown_in_part_and_kept_once(raw: str, tmp_path: Any) 
     assert len(json.dumps(shown)) < 2_000
     kept = json.dumps(done["attempts"])
     assert BIG <= kept.count("r") <= (2 if raw == RAWS["repaired"] else 1) * BIG + 10_000
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database:
         writes = database.execute("SELECT value FROM writes").fetchall()
         states = database.execute("SELECT checkpoint FROM checkpoints").fetchall()
     # A blob holds each text once: a state or a step's writes never repeat it.
