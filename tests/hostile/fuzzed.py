@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, seed, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
@@ -191,6 +191,13 @@ errors = st.builds(
 any_outputs = st.one_of(outputs, outputs, messages, completions, boxed, errors)
 
 
-def fuzzed(values: Values, examples: int, *, start: Any) -> Callable[[Callable[[Any], None]], Any]:
-    """Run a check on this many values, the same ones every time that it is given this start."""
-    return lambda check: seed(start)(settings(max_examples=examples)(given(values)(check)))
+def fuzzed(
+    values: Values, examples: int, *, start: Any, smaller: bool = True
+) -> Callable[[Callable[[Any], None]], Any]:
+    """Run a check on this many values, the same ones every time that it is given this start.
+
+    Looking for a `smaller` value that fails takes minutes where each is sent through a graph.
+    """
+    phases = list(Phase) if smaller else [Phase.generate]
+    set_up = settings(max_examples=examples, phases=phases)
+    return lambda check: seed(start)(set_up(given(values)(check)))
