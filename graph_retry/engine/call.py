@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, cast
 
+from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Overwrite, RetryPolicy
@@ -20,8 +21,9 @@ from graph_retry.callables import AttemptContext, name_of
 from graph_retry.engine.events import emit
 from graph_retry.engine.finish import finished
 from graph_retry.engine.plan import Plan
+from graph_retry.engine.saving import is_saved
 from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_loop, loop_of
-from graph_retry.engine.stored import store
+from graph_retry.engine.stored import store, unsavable
 from graph_retry.failures import failure_of, finish_kind, retry_after
 from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
 from graph_retry.forks.adopt import adopted
@@ -149,7 +151,7 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
             record={"failure": failure, "issues": issues}, output=None, output_types={}
         )
     else:
-        outcome = _read(plan, result)
+        outcome = yield from _read(plan, result)
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
     outcome["record"]["tries"] = tries
     if plan.codec.changed_in_place(params, copy):
@@ -167,15 +169,28 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
     return failure_of(error, settings.classify(error))
 
 
-def _read(plan: Plan[Any], result: Any) -> _Outcome:
+def _read(plan: Plan[Any], result: Any) -> Flow[_Outcome]:
     """Put a call's result into the terms of the ledger."""
     reading = read_result(result)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
     outcome = _Outcome(record=record, output=None, output_types={})
+    came = type(result).__name__
     if plan.validator is None:
         stored = store(result)
-        outcome["output"] = result if stored is None else stored.view["value"]
-        outcome["output_types"] = {} if stored is None else stored.types
+        kept = result if stored is None else stored.view["value"]
+        unsure = stored is None or isinstance(kept, str | BaseMessage)
+        why = unsavable(kept) if unsure else None
+        if why is not None and (yield from is_saved()):
+            # Left to the checkpointer, it would be raised from there, and the call made again.
+            message = (
+                f"`{name_of(plan.llm_call, 'llm_call')}` returned a `{came}` that cannot be saved "
+                f"({why}): return text, a LangChain message, a `Completion`, JSON or another value "
+                "that LangGraph's serializer stores; with `output=` only the text or JSON is kept"
+            )
+            record["failure"] = _failure("permanent", "TypeError", message)
+        else:
+            outcome["output"] = kept
+            outcome["output_types"] = {} if stored is None else stored.types
     else:
         record["failure"] = announced(
             reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
@@ -186,7 +201,6 @@ def _read(plan: Plan[Any], result: Any) -> _Outcome:
     elif value is not None:
         record["raw"] = {"value": value.view["value"]}
     else:
-        came = type(result).__name__
         record["raw"] = {"type": came}
         if plan.validator is not None:
             message = f"the call returned a `{came}`, which has no JSON form to validate"

@@ -49,8 +49,8 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
         raised = type(failure["type"], (Exception,), {})(failure["message"])
         kind = plan.settings.classify(raised)
         return {**failure, "kind": failure_of(raised, kind)["kind"]} if kind else failure
-    if validator is None:
-        return None
+    if validator is None:  # what could not be saved was there only then
+        return failure if failure and failure["kind"] == "permanent" else None
     if "type" in raw:
         return failure
     refused = failure["message"] if failure and failure["type"] == "Refusal" else None

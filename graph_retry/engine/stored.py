@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from graph_retry.params.codec import Encoded, ParamsCodec
+from graph_retry.validate.issues import attempt
+from graph_retry.validate.validator import json_problem
 
 
 def store(value: Any) -> Encoded | None:
@@ -21,6 +24,15 @@ def store(value: Any) -> Encoded | None:
         return ParamsCodec[Any].for_value(box).encode(box, owner="output")
     except (TypeError, ValueError):
         return None
+
+
+def unsavable(value: Any) -> str | None:
+    """Say why a checkpointer cannot save a value as it is, or return None if it can."""
+    found = json_problem(value)
+    if found and found["code"] == "string_unicode":  # LangGraph's serializer would write `?`
+        return found["message"]
+    _, problems = attempt(JsonPlusSerializer().dumps_typed, value)
+    return problems[0]["message"].removeprefix("TypeError: ") if problems else None
 
 
 def restore(value: Any, types: dict[str, str]) -> Any:

@@ -104,10 +104,12 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
         for key, child in value.items() if kind is dict else enumerate(value):
             if kind is dict and type(key) is not str:
                 return issue(path, "a key is not text", "not_json", "text", describe(key))
-            if problem := json_problem(key, path) or json_problem(child, (*path, key)):
+            if problem := json_problem(key, (*path, key)) or json_problem(child, (*path, key)):
                 return problem
     elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
         return issue(path, "lone surrogates are not text", "string_unicode", "text")
+    elif kind is str and not path and "\0" in value:  # a text that is itself a state's value
+        return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")
     elif kind is float and not math.isfinite(value):
         return issue(path, "JSON has no such number", "finite_number", "a number", describe(value))
     elif kind is int and not -(2**63) <= value < 2**64:

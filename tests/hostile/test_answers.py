@@ -1,17 +1,23 @@
-"""Hostile answers: each is refused with a reason or applied, and the next good one works."""
+"""Hostile answers: each is refused with a reason or applied, and the next good one works.
+
+`FUZZED_ANSWERS=10000` sends that many to graphs; that many are judged in any case.
+"""
 
 import json
-import random
+import os
+from collections import Counter
+from itertools import count
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 
 from graph_retry import CallCancelled, StaleDecision, edit
 from graph_retry.review.judge import MAX_PROBLEM, judge
 from graph_retry.review.question import Accepted, Refused
-from tests.hostile.odd import Grumpy, looped, nested, odd_value
+from tests.hostile.fuzzed import Grumpy, any_answers, fuzzed, json_answers, looped, nested
 from tests.loops import Model, answer, one_call, reviews, thread
 from tests.review.questions import question
 
@@ -23,19 +29,24 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_ten_thousand_answers_get_a_verdict(seed: int) -> None:
+@pytest.mark.parametrize("number", range(4))
+def test_ten_thousand_answers_get_a_verdict(number: int) -> None:
     """No answer raises; a problem is short text, and what is accepted can be stored."""
-    chance, serde, kinds = random.Random(seed), JsonPlusSerializer(), set[type]()
-    for _ in range(2_500):
-        verdict = judge(odd_value(chance), chance.choice(QUESTIONS))
-        kinds.add(type(verdict))
+    serde, verdicts = JsonPlusSerializer(), Counter[type]()
+
+    @fuzzed(any_answers, 2_500, start=number)
+    def check(given: Any) -> None:
+        verdict = judge(given, QUESTIONS[number])
+        verdicts[type(verdict)] += 1
         if isinstance(verdict, Refused):
-            assert 0 < len(verdict.problem.encode()) <= 4 * MAX_PROBLEM
+            assert 0 < len(verdict.problem) <= MAX_PROBLEM
         else:
             kept = [dict(verdict.decision), verdict.params, verdict.types]
             assert serde.loads_typed(serde.dumps_typed(kept)) == kept
-    assert kinds == {Accepted, Refused}
+
+    check()
+    assert verdicts.total() >= 2_500
+    assert min(verdicts[Accepted], verdicts[Refused]) >= 50
 
 
 @pytest.mark.parametrize(
@@ -128,20 +139,61 @@ def test_an_answer_that_cannot_be_stored_changes_nothing(
     assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
 
 
-def test_three_hundred_answers_through_a_graph(form: str, mode: Any) -> None:
-    """Whatever is answered, the thread waits, ends, or was told to stop: it is never stuck."""
-    from langgraph.checkpoint.memory import InMemorySaver
+def see(mode: Any, graph: Any, here: Any, given: Any) -> dict[str, Any] | None:
+    """Run a thread on and return its one open question, or None if the call is over."""
+    asked = mode.invoke(graph, given, here).get("__interrupt__", ())
+    (question,) = [each.value for each in asked] or [None]
+    return question
 
-    chance, saver = random.Random(7), InMemorySaver()
-    graph = one_call(form, mode, Model(), saver)
-    for number in range(75):
-        here = thread(str(number))
+
+def test_a_thousand_answers_to_a_graph(form: str, mode: Any) -> None:
+    """A quarter of them each way: none hides the review, and the next good answer ends the call."""
+    told, threads, model = Counter[str](), count(), Model()
+    graph = one_call(form, mode, model, InMemorySaver())
+    # LangGraph takes these two for no answer.
+    taken = json_answers.filter(lambda given: given is not None and given != {})
+    each_way = int(os.environ.get("FUZZED_ANSWERS", "1000")) // 4
+
+    @fuzzed(taken, each_way, start=form + mode.name, smaller=False)
+    def check(given: Any) -> None:
+        here, before = thread(str(next(threads))), len(model.calls)
+        asked: Any = see(mode, graph, here, {"params": {"n": 0}})
+        try:
+            now = see(mode, graph, here, Command(resume=given))
+        except CallCancelled:
+            now = None
+        except (TypeError, ValueError):
+            assert not sendable(given)
+            now = {"attempt_count": len(model.calls) - before, "problem": "not stored"}
+        made = len(model.calls) - before
+        verdict = "over" if now is None else ("refused", "again")[now["attempt_count"] - 1]
+        told[verdict] += 1
+        assert made <= 2
+        if now is None:
+            return
+        assert now["attempt_count"] == made
+        assert now.get("review_id") != asked["review_id"]
+        assert verdict == "again" or 0 < len(now["problem"]) <= MAX_PROBLEM
+        assert len(reviews(mode, graph, here)) == 1
+        assert see(mode, graph, here, Command(resume={"type": "edit", "params": {"n": 1}})) is None
+
+    check()
+    assert told.total() >= each_way
+    assert min(told["over"], told["again"], told["refused"]) > 5
+
+
+def test_three_hundred_answers_by_resume(form: str, mode: Any) -> None:
+    """Also of any Python value: the thread waits, ends, or was told to stop: it is never stuck."""
+    graph, threads = one_call(form, mode, Model(), InMemorySaver()), count()
+
+    @fuzzed(any_answers, 75, start=form + mode.name, smaller=False)
+    def check(given: Any) -> None:
+        here, done = thread(str(next(threads))), None
         mode.invoke(graph, {"params": {"n": 0}}, here)
-        given, done = odd_value(chance), None
         try:
             done = answer(mode, graph, here, given)
         except CallCancelled:
-            continue
+            return
         except (TypeError, ValueError, StaleDecision):
             assert not sendable(given) or "review_id" in given
         for review in reviews(mode, graph, here):
@@ -149,3 +201,6 @@ def test_three_hundred_answers_through_a_graph(form: str, mode: Any) -> None:
             done = answer(mode, graph, here, {"type": "edit", "params": {"n": 1}})
         assert done is not None
         assert done.get("output") == {"n": 1} or "status" in done or "output" in done
+
+    check()
+    assert next(threads) >= 75

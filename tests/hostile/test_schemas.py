@@ -10,7 +10,7 @@ import pytest
 
 from graph_retry.validate import build_validator
 from graph_retry.validate.schema_rules import MAX_STEPS, matcher
-from tests.hostile.odd import nested
+from tests.hostile.fuzzed import nested
 
 PLAIN = [
     "b", "^b", "b$", "^ab?c*$", "^[a-z]+$", r"^\d{3}-\d{4}$", r"^\w+@\w+\.\w{2,}$", "a|b",
