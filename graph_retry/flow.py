@@ -22,7 +22,7 @@ from langgraph.types import RetryPolicy
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Run:
     """Call a function of the user's, sync or async, and send back what it returns.
 
@@ -35,7 +35,7 @@ class Run:
     timeout: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Durable:
     """Run a sub-flow as a LangGraph task, so that a finished one never runs again on resume."""
 
@@ -44,7 +44,7 @@ class Durable:
     retry_policy: RetryPolicy | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Ask:
     """Call a graph's method: `name` from sync code, its async twin `a` + name from async code."""
 
@@ -54,7 +54,7 @@ class Ask:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Pause:
     """Wait a moment, in seconds."""
 

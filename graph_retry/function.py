@@ -71,7 +71,7 @@ def retry_llm_call(
         on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
             in order.
         output: What the call must give: a type, a JSON Schema, or a validator function. With
-            `None` whatever it returns is a success.
+            `None` whatever it returns and a checkpointer can save is a success.
         **options: See `RetryOptions`.
 
     Returns:

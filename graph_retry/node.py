@@ -36,7 +36,7 @@ def create_retry_node(
         on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
             in order; sync or async.
         output: What the call must give: a type, a JSON Schema, or a validator function. With
-            `None` whatever it returns is a success.
+            `None` whatever it returns and a checkpointer can save is a success.
         **options: See `RetryOptions`.
 
     Raises:

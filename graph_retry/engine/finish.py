@@ -10,8 +10,8 @@ from graph_retry.engine.events import emit
 from graph_retry.engine.plan import Plan
 from graph_retry.flow import Durable, Flow, Run
 from graph_retry.lessons import lessons_of
-from graph_retry.metrics import tracer, write_span
 from graph_retry.records import Attempt
+from graph_retry.tracing import tracer, write_span
 
 
 def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:

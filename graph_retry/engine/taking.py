@@ -24,7 +24,7 @@ from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Question
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Taken:
     """An answer, what it answers, and where it came from.
 

@@ -9,7 +9,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from graph_retry import Completion, edit, retry_llm_call
-from graph_retry.metrics import summarize, tracer
+from graph_retry.metrics import summarize
+from graph_retry.tracing import tracer
 from tests.loops import Model, answer, one_call, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
