@@ -44,7 +44,11 @@ def test_it_is_a_failure_that_tells_what_to_return(form: str, mode: Any, checkpo
     """No hook and no second call can help: a person is told, and a mended program goes on."""
     returned, hooked = dict(UNSAVABLE), list[Any]()
     model = Model(lambda params: returned.get(params["n"], "mended"))
-    graph = one_call(form, mode, model, checkpointer, hooked.append, output=None, auto_retries=3)
+
+    def hook(*told: Any) -> None:
+        hooked.append(told)
+
+    graph = one_call(form, mode, model, checkpointer, hook, output=None, auto_retries=3)
     for made, came in enumerate(UNSAVABLE, 1):
         mode.invoke(graph, {"params": {"n": came}}, thread(came))
         (review,) = reviews(mode, graph, thread(came))
