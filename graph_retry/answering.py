@@ -283,10 +283,7 @@ def _is_late(review: Waiting, decision: Any) -> bool:
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
-    """Return what is written down of an answer: its time, and a mark of the review it is for.
-
-    `refused` tells what the storage would garble.
-    """
+    """Note an answer with its time and review; `refused` tells what the storage would garble."""
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review.review_id, "channel": "python", **cast("Any", answer)}
     note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
@@ -294,7 +291,8 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
         to_json(note, inf_nan_mode="constants")
     except ValueError as error:
         if "surrogates" not in str(error):
+            came = getattr(note["value"], "__name__", type(note["value"]).__name__)
             how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
-            raise TypeError(f"the decision is {answer!r:.80}: {how} ({error!s:.80}).") from None
+            raise TypeError(f"the decision is a `{came}`: {how} ({error!s:.200}).") from None
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note

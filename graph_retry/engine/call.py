@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ from graph_retry.options import Settings
 from graph_retry.outcome import read_result
 from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt, Failure, FailureKind
-from graph_retry.redacting import told
+from graph_retry.redacting import redacted, told, without_keys
 from graph_retry.validate import wrap_error
 
 _LOG = logging.getLogger("graph_retry")
@@ -137,9 +138,10 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise
     except Exception as error:  # whatever the user's function raises is a failure
-        # The ledger keeps the message alone; a bug in the function is found by its traceback.
-        traced = settings.redact is None
-        _LOG.debug("attempt %s of `%s` failed", record["number"], settings.name, exc_info=traced)
+        if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
+            trace = without_keys("".join(traceback.format_exception(error)))
+            trace = redacted(trace, settings.redact)
+            _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
         failure = _failure_of(error, settings)
         more = settings.transient is not None and tries < settings.transient.max_attempts
         if failure["kind"] == "transient" and more:
