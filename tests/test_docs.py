@@ -7,7 +7,9 @@ block below `<!-- no-run: needs a key -->` or `<!-- no-run: needs a server -->` 
 import doctest
 import importlib
 import io
+import os
 import re
+import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -75,6 +77,10 @@ def run_block(block: Block, page: str, namespace: dict[str, object]) -> None:
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     """A reader can paste the blocks of a page one after the other."""
     monkeypatch.chdir(tmp_path)
+    if ".demo/" in page.read_text():  # it goes on with what `make demo` leaves
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        demo = [sys.executable, "-m", "examples.demo"]
+        subprocess.run(demo, env=environment, stdin=subprocess.DEVNULL, check=True)
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     run_page(page.read_text(), str(page), vars(module))
