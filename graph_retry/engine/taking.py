@@ -57,20 +57,39 @@ def take_answer(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[Taken]:
         return _back(plan, loop, fork, recorded.get("refused"))
     question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
     if recorded is not None:
-        told = {"problem": recorded.get("refused"), "came_at": recorded.get("at")}
-        return _of_person(question, loop, recorded["value"], **told)
+        refused, came_at = recorded.get("refused"), recorded.get("at")
+        return _of_person(question, loop, recorded["value"], refused, came_at)
     if plan.settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
         author, value, problem = yield from ask_reviewers(plan, question, attempts)
-        said: dict[str, Any] = {"author": author, "value": value, "problem": problem}
-        return Taken(question=question, channel="agent", loop=loop, **said)
+        return Taken(
+            question=question,
+            value=value,
+            author=author,
+            channel="agent",
+            loop=loop,
+            problem=problem,
+        )
     value = yield from _ask_person(plan, question, attempts)
     fork = fork_of(value, attempts)
     return _back(plan, loop, fork) if fork else _of_person(question, loop, value)
 
 
-def _of_person(question: Question, loop: Loop, value: Any, **told: Any) -> Taken:
-    who: dict[str, Any] = {"author": "human", "channel": channel_of(value)}
-    return Taken(question=question, value=value, loop=loop, **who, **told)
+def _of_person(
+    question: Question,
+    loop: Loop,
+    value: Any,
+    problem: str | None = None,
+    came_at: str | None = None,
+) -> Taken:
+    return Taken(
+        question=question,
+        value=value,
+        author="human",
+        channel=channel_of(value),
+        loop=loop,
+        problem=problem,
+        came_at=came_at,
+    )
 
 
 def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
@@ -79,8 +98,15 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     question = question_of(plan, at, fork.attempts, fork.params)
     if fork.again:  # the attempt is taken back, so it does not count as used
         question = replace(question, allowed=plan.settings.allowed_decisions)
-    who: dict[str, Any] = {"author": "rewind", "channel": channel_of(fork.answer)}
-    return Taken(question=question, value=fork.answer, loop=at, fork=fork, problem=problem, **who)
+    return Taken(
+        question=question,
+        value=fork.answer,
+        author="rewind",
+        channel=channel_of(fork.answer),
+        loop=at,
+        fork=fork,
+        problem=problem,
+    )
 
 
 def _ask_person(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Flow[Any]:

@@ -104,7 +104,8 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
         for key, child in value.items() if kind is dict else enumerate(value):
             if kind is dict and type(key) is not str:
                 return issue(path, "a key is not text", "not_json", "text", describe(key))
-            if problem := json_problem(key, (*path, key)) or json_problem(child, (*path, key)):
+            here = (*path, key)
+            if problem := json_problem(key, here) or json_problem(child, here):
                 return problem
     elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
         return issue(path, "lone surrogates are not text", "string_unicode", "text")
