@@ -14,7 +14,7 @@ from graph_retry.ledger import Ledger, check_version
 from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
-_FIELDS = Attempt.__annotations__.keys()
+_FIELDS = Attempt.__annotations__.keys() - {"name"}  # the first exports had none
 
 
 def export_ledgers(

@@ -15,6 +15,7 @@ from graph_retry.engine.plan import Plan, make_plan
 from graph_retry.engine.state import LOOP, fresh_loop
 from graph_retry.engine.stored import restore
 from graph_retry.flow import as_task
+from graph_retry.ledger import CALL_TASK
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.pausing import watched_pause
@@ -160,9 +161,8 @@ async def aretry_llm_call(
     # own a finished call keeps its result. Outside a graph there is no task to be had.
     if not _inside_graph():
         return call.result(await run())
-    name = call.plan.settings.name
-    with watched_pause(name):
-        state = await as_task(f"retry:{name}")(run)()
+    with watched_pause(call.plan.settings.name):
+        state = await as_task(CALL_TASK)(run)()
     return call.result(state)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -26,8 +27,8 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
     Both forms, subgraphs and `Send` branches are read from the graph's checkpointer, and so are
     the calls of earlier runs and forks. A server (`RemoteGraph`) shows function-form calls if the
-    outermost graph's state has the key `attempts`, and async ones only beside one that asked. A
-    checkpointer alone will do in place of a graph.
+    outermost graph's state has the key `attempts`; a `UserWarning` tells of others. A checkpointer
+    alone will do in place of a graph.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -44,12 +45,26 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
         >>> [attempt["author"] for attempt in ledger.attempts], ledger.params_diff(2)
         (['caller', 'human'], [{'path': '/value', 'before': 'many', 'after': '3'}])
     """
-    return drive(read_ledgers(graph, config))
+    return drive(_told_ledgers(graph, config))
 
 
 async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Do what `attempts_of` does, from async code."""
-    return await adrive(read_ledgers(graph, config))
+    return await adrive(_told_ledgers(graph, config))
+
+
+def _told_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
+    """Read a thread's ledgers, and warn of those that a server does not show."""
+    calls = yield from read_calls(graph, config)
+    hidden = ", ".join(each.title for each in calls if not each.attempts)
+    if hidden and is_served(graph):
+        warnings.warn(
+            f"the server does not show the attempts of calls that were made ({hidden}): give the "
+            "state of the outermost graph the key `attempts` (nothing needs to write it), or read "
+            "them where the checkpointer is.",
+            stacklevel=4,
+        )
+    return [ledger for ledger in calls if ledger.attempts]
 
 
 def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
@@ -60,7 +75,7 @@ def read_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
 def read_calls(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     """Read a thread's calls; those without an attempt, or whose state is not shown, are empty."""
     saved = yield from read_saved(graph, config)
-    if saved is None and not is_local(graph):
+    if is_served(graph):
         saved = yield from read_served(graph, config)
     found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
     if isinstance(graph, BaseCheckpointSaver) or (saved and not saved.roots):  # never run
@@ -77,6 +92,11 @@ def read_calls(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
     """Tell a graph of this process from one on a server."""
     return isinstance(graph, Pregel)
+
+
+def is_served(graph: object) -> bool:
+    """Tell a graph on a server from one of this process, and from a checkpointer."""
+    return not isinstance(graph, Pregel | BaseCheckpointSaver)
 
 
 def read_saved(graph: Any, config: RunnableConfig) -> Flow[SavedThread | None]:

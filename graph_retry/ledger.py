@@ -14,6 +14,10 @@ from graph_retry.params.jsonlike import is_array
 from graph_retry.params.patch import apply_patch, diff_views, initial_patch, readable_diff
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
+CALL_TASK = "retry_llm_call"
+"""The task an async function-form call is, whatever the call is named: a client on a server finds a
+task only if it knows its name."""
+
 
 def merge_attempts(
     ledger: list[Attempt] | None, updates: Sequence[dict[str, Any] | Attempt] | None
@@ -134,9 +138,19 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """The graph node the call was made in, or the call's own name where that is known."""
+        """The call's own name, as its reviews have it; empty where no attempt tells it."""
+        return next((each["name"] for each in reversed(self.attempts) if each["name"]), "")
+
+    @property
+    def node(self) -> str:
+        """The graph node the call was made in, where that is known."""
         steps = [part.rpartition(":")[0] for part in self.namespace.split("|")]
-        return next((step.removeprefix("retry:") for step in reversed(steps) if step), "")
+        return next((step for step in reversed(steps) if step not in ("", CALL_TASK)), "")
+
+    @property
+    def title(self) -> str:
+        """What to call it to a person: `name in node`, as far as they are known and differ."""
+        return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     def at(self, number: int) -> Attempt:
         """Return one attempt, by its 1-based number.
@@ -187,6 +201,7 @@ def open_attempt(
     attempts: Sequence[Attempt],
     params: Encoded,
     *,
+    name: str,
     author: str,
     reason: str | None,
     started_at: str,
@@ -196,6 +211,7 @@ def open_attempt(
     before = params_at(attempts)
     record = {
         "number": attempts[-1]["number"] + 1 if attempts else 1,
+        "name": name,
         "status": "running",
         "params_patch": (
             initial_patch(params.view) if before is None else diff_views(before.view, params.view)
@@ -212,6 +228,7 @@ def open_attempt(
 def _blank() -> dict[str, Any]:
     """Return what a record holds before anything is known."""
     return {
+        "name": "",
         "params_types": {},
         "author": "caller",
         "reason": None,

@@ -45,7 +45,7 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
             bar = axes.barh(row, width, left=start, height=0.6, color=_COLOURS.get(kind, "#999999"))
             shown.setdefault(kind, bar)
             axes.text(start, row, f" {attempt['number']}", fontsize=7, va="center", color="white")
-    names = [ledger.name or f"call {row + 1}" for row, ledger in enumerate(ledgers)]
+    names = [ledger.title or f"call {row + 1}" for row, ledger in enumerate(ledgers)]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.set(xlabel="seconds", title="attempts")

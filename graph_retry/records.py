@@ -60,10 +60,10 @@ class Failure(TypedDict):
 class Attempt(TypedDict):
     """One attempt, as the ledger keeps it. Plain JSON, and only what changed.
 
-    `number` is 1-based. `params_patch` is an RFC 6902 patch on the previous attempt's params; the
-    first attempt's replaces the whole document. `params_types` tells which Python types those
-    params had where JSON and the params type cannot. `author` and `reason` tell who revised the
-    params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, ….
+    `number` is 1-based, `name` that of the call. `params_patch` is an RFC 6902 patch on the
+    previous attempt's params; the first attempt's replaces the whole document. `params_types` tells
+    which Python types those params had where JSON and the params type cannot. `author` and `reason`
+    tell who revised the params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, ….
 
     `raw` is what the call returned: `{"text": …}`, or `{"value": …}` for structured results.
     `repaired` is the JSON text repair made of it, where that differs; `repairs` says how it was
@@ -77,6 +77,7 @@ class Attempt(TypedDict):
     """
 
     number: int
+    name: str
     status: Literal["running", "succeeded", "failed"]
     params_patch: list[dict[str, Any]]
     params_types: dict[str, str]

@@ -116,7 +116,7 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     current = [ledger for ledger in ledgers if ledger.current]
     if len(current) == 1:
         return current[0]
-    found = ", ".join(f"{ledger.name} ({ledger.namespace})" for ledger in current) or "none"
+    found = ", ".join(f"{ledger.title} ({ledger.namespace})" for ledger in current) or "none"
     raise ValueError(
         f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns{hint}."
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from langgraph.errors import GraphBubbleUp
@@ -173,7 +174,8 @@ def _session(url: str | None, db: str | None, graph: str | None) -> Generator[tu
     """Open the place; turn every way to fail into a line and an exit code."""
     code, why = ExitCode.DONE, ""
     try:
-        with opened(url, db, graph) as place:
+        with warnings.catch_warnings(), opened(url, db, graph) as place:
+            warnings.showwarning = _tell
             yield place, Screen()
     except Stop as stop:
         code, why = stop.code, stop.message
@@ -187,9 +189,13 @@ def _session(url: str | None, db: str | None, graph: str | None) -> Generator[tu
         where = f" (server: {url})" if url else ""
         code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}{where}"
     if why:
-        typer.echo(f"graph-retry: {printable(why)}", err=True)
+        _tell(why)
     if code:
         raise typer.Exit(code)
+
+
+def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"graph-retry: {printable(str(message))}", err=True)
 
 
 def _login() -> str | None:

@@ -75,7 +75,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
 def show_ledger(screen: Screen, ledger: Ledger) -> None:
     """Show every attempt of a call: who changed what for it, how it ended, what it cost."""
     fork = "" if ledger.current else ", left behind by a fork"
-    screen.title(f"Attempts of {ledger.name or 'a call'}{fork}")
+    screen.title(f"Attempts of {ledger.title or 'a call'}{fork}")
     rows = [
         (
             str(attempt["number"]),

@@ -57,6 +57,7 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         record = open_attempt(
             attempts,
             params,
+            name=name,
             author=loop["author"],
             reason=loop["reason"],
             started_at=datetime.now(UTC).isoformat(timespec="microseconds"),

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from graph_retry.engine.fork import reopened
 from graph_retry.engine.state import ANSWER, LOOP
 from graph_retry.engine.transitions import FOLLOWERS
-from graph_retry.flow import Ask, Flow, Step
+from graph_retry.flow import Ask, Flow
 from graph_retry.forks.carry import Move
 from graph_retry.history import read_saved
 from graph_retry.ledger import Ledger
@@ -28,7 +28,7 @@ def reopen(graph: Any, config: RunnableConfig, ledger: Ledger, answer: dict[str,
     saved, call = (yield from read_saved(graph, config)), ledger.namespace
     if saved is None or call not in saved.newest or (call and ledger.root not in saved.roots):
         raise ValueError(
-            f"the call `{ledger.name}` is over and its checkpoints are gone: give the node "
+            f"the call `{ledger.title}` is over and its checkpoints are gone: give the node "
             "`attempts` in its input, or call it again."
         )
     state: dict[str, Any] = saved.newest[call].checkpoint["channel_values"]
@@ -70,21 +70,14 @@ def _steps(state: Mapping[str, Any], namespace: str, saver: Any) -> Any:
     A function's call is a graph only while the function runs; this one has its place, its state and
     the names of its steps.
     """
-    keys = {key: Any for key in state if ":" not in key}
-    builder = StateGraph[Any, Any, Any, Any](cast("Any", TypedDict)("State", keys))
+    keys: Any = cast("Any", TypedDict)("Keys", {key: Any for key in state if ":" not in key})
+    builder = StateGraph[Any, Any, Any, Any](keys)
     for name in (*FOLLOWERS, "recall", "give_up"):
-        builder.add_node(name, Step(lambda _state: _nothing()))
+        builder.add_node(name, lambda state: state)
     graph: Any = builder.set_entry_point("revise").add_edge("revise", "review").compile()
     for part in reversed(namespace.split("|")):
         name = part.partition(":")[0]
         if not name.isdigit():
-            around = StateGraph[Any, Any, Any, Any](
-                cast("Any", TypedDict)("State", {"params": Any})
-            )
-            graph = around.add_node(name, graph).set_entry_point(name).compile(saver)
+            around = StateGraph[Any, Any, Any, Any](keys).add_node(name, graph)
+            graph = around.set_entry_point(name).compile(saver)
     return graph
-
-
-def _nothing() -> Flow[dict[str, Any]]:
-    yield from ()
-    return {}

@@ -33,7 +33,7 @@ def refork(graph: Any, config: RunnableConfig, ledger: Ledger, answer: dict[str,
     calls = (yield from read_calls(graph, config)) if within else []
     if any(call.namespace.startswith(within) for call in calls):
         raise ValueError(
-            f"the call `{ledger.name}` was made in a subgraph or beside one with calls, and those "
+            f"the call `{ledger.title}` was made in a subgraph or beside one with calls, and those "
             "are lost in a fork on a server: fork the graph before the node (`get_state_history`, "
             "`update_state`) and let it make them again."
         )

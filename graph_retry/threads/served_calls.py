@@ -14,7 +14,7 @@ from langgraph.types import PregelTask, StateSnapshot
 from graph_retry.engine.state import LOOP
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.task_ids import Place, called_task, path_of
-from graph_retry.ledger import records_in
+from graph_retry.ledger import CALL_TASK, records_in
 from graph_retry.params.jsonlike import is_object
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.threads.saved import SavedThread
@@ -24,7 +24,10 @@ _LIMIT = 1_000
 """Checkpoints of a graph that are looked at: as many as a server gives at once."""
 
 _GAP = 4
-"""Tasks of other names that an async function may call before or between its calls."""
+"""Tasks of its own that an async function may call before or between the library's."""
+
+_PATIENCE = 300
+"""Reads that may find nothing before functions not known to call are looked at less closely."""
 
 
 class ServedThread(SavedThread):
@@ -37,6 +40,7 @@ class ServedThread(SavedThread):
     def __init__(self, graph: Any, thread_id: str) -> None:
         super().__init__(graph, thread_id)
         self.snapshots: dict[str, list[StateSnapshot]] = {}
+        self.vain_reads = 0
 
     def read(self, place: RunnableConfig, **options: Any) -> None:
         """Read from the server, from sync code."""
@@ -101,12 +105,12 @@ class _Task:
             if value.get("type") == INTERVENTION and namespace.startswith(self.namespace):
                 yield namespace
 
-    def called(self, name: str) -> Iterator[str]:
-        """Yield the namespaces of async calls of a name, whether or not they were made."""
+    def called(self) -> Iterator[str]:
+        """Yield the namespaces of async calls, whether or not they were made."""
         path = path_of(self.task.name, self.task.id, self.place)
         here = self.place._replace(namespace=self.namespace)
         for index in count():
-            yield f"{self.namespace}|{name}:{called_task(name, here, path, index)}"
+            yield f"{self.namespace}|{CALL_TASK}:{called_task(CALL_TASK, here, path, index)}"
 
 
 def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
@@ -118,40 +122,36 @@ def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
         for task in snapshot.tasks
         if not task.name.startswith("__")
     ]
-    callers: dict[str, set[str]] = {}
-    for each in tasks:
-        for asking in each.asking():  # an async call is a task with a name, a sync one a number
-            name = asking.removeprefix(each.namespace).removeprefix("|").rpartition(":")[0]
-            callers.setdefault(each.task.name, set()).add(name)
+    callers = {each.task.name for each in tasks if any(each.asking())}
     for each in tasks:
         began = root or each.place.checkpoint_id
         if each.task.state is None:
-            yield from _read_function(thread, each, callers.get(each.task.name), began)
+            if (yield from _read_function(thread, each, began, calls=each.task.name in callers)):
+                callers.add(each.task.name)
         elif (yield from _is_shown(thread, each.namespace)):
             del thread.snapshots[each.namespace]
             if LOOP not in thread.values(each.namespace):
                 yield from _read_graph(thread, each.namespace, began)
 
 
-def _read_function(
-    thread: ServedThread, function: _Task, names: set[str] | None, root: str
-) -> Flow[None]:
-    """Read the calls a function made; `names` are those of calls that asked in that node."""
+def _read_function(thread: ServedThread, function: _Task, root: str, *, calls: bool) -> Flow[bool]:
+    """Read the calls a function made, and tell if there are any; it `calls` at other times."""
+    found = set(function.asking())
     for number in count():  # of the graphs the function ran
         namespace = f"{function.namespace}|{number}" if number else function.namespace
         if not (yield from _is_shown(thread, namespace)):
             break
-        if names is not None or records_in(thread.values(namespace)):
-            thread.note_call(namespace, root)
-    for name in (names or set()) - {""}:
-        missing = 0
-        for namespace in function.called(name):
-            if (yield from _is_shown(thread, namespace)):
-                thread.note_call(namespace, root)
-            elif (missing := missing + 1) > _GAP:
-                break
-    for namespace in function.asking():
+        if calls or records_in(thread.values(namespace)):
+            found.add(namespace)
+    gap = _GAP if calls or thread.vain_reads < _PATIENCE else 0
+    for namespace in function.called():
+        if (yield from _is_shown(thread, namespace)):
+            found.add(namespace)
+        elif (gap := gap - 1) < 0:
+            break
+    for namespace in found:
         thread.note_call(namespace, root)
+    return bool(found)
 
 
 def _is_shown(thread: ServedThread, namespace: str) -> Flow[bool]:
@@ -161,4 +161,5 @@ def _is_shown(thread: ServedThread, namespace: str) -> Flow[bool]:
     except Exception as error:
         if http_status(error) not in (400, 404):
             raise
+    thread.vain_reads += namespace not in thread.newest
     return namespace in thread.newest

@@ -14,7 +14,7 @@ from langgraph.types import Interrupt, StateSnapshot
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.hidden import hidden_calls
-from graph_retry.history import is_local, read_ledgers, read_saved
+from graph_retry.history import is_local, is_served, read_ledgers, read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
 from graph_retry.pausing import swallowed_text
@@ -177,7 +177,7 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
             by = f"human:{value['by']}" if "by" in value else "human"
             found.append((written.get("at") or "", by, value.get("review_id", "")))
         found += _notes(records_in(values))
-    if not is_local(graph) and not isinstance(graph, BaseCheckpointSaver):
+    if is_served(graph):
         found += yield from ServedRuns(graph, config).answers()
         for ledger in (yield from read_ledgers(graph, config)):
             found += _notes(ledger.attempts)
@@ -186,7 +186,7 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
             return f"{author} answered it at {at}"
     left = yield from swallowed_calls(graph, config)
     if left:
-        return swallowed_text(left[-1].name).rstrip(".")
+        return swallowed_text(left[-1].title).rstrip(".")
     return "it was answered already, or never asked here"
 
 

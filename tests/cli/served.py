@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from graph_retry import Completion, aretry_llm_call, create_retry_node, retry_llm_call
 from tests.loops import State
@@ -21,6 +22,13 @@ class Params(BaseModel):
     n: int = 0
     note: str | None = "keep"
     options: dict[str, Any] = Field(default={"top": 1, "deep": {"a": 1}})
+
+
+class Bare(TypedDict, total=False):
+    """A state in which a server shows no attempts."""
+
+    params: dict[str, Any]
+    output: Any
 
 
 def model(params):
@@ -45,14 +53,15 @@ def ask(state):
     return {"output": retry_llm_call(model, params, output=dict[str, int], name="count")}
 
 
-def graph_of(step):
+def graph_of(step, state=State):
     """Build a graph of one step."""
-    return StateGraph(State).add_node("ask", step).set_entry_point("ask")
+    return StateGraph(state).add_node("ask", step).set_entry_point("ask")
 
 
 node = graph_of(create_retry_node(model, Params, output=dict[str, int], name="count"))
 asynchronous = graph_of(create_retry_node(slow_model, Params, output=dict[str, int], name="count"))
 function = graph_of(ask).compile()
+hiding = graph_of(ask, Bare).compile()
 pair = graph_of(ask).add_node("beside", lambda state: ask(state) and {}).set_entry_point("beside")
 
 

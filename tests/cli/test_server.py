@@ -13,9 +13,9 @@ from tests.terminal import Terminal
 @pytest.fixture
 def server(tmp_path, calls):
     """Serve both forms to one test; model calls are counted in its file."""
-    (tmp_path / "served.py").write_text("from tests.cli.served import function, node\n")
+    (tmp_path / "served.py").write_text("from tests.cli.served import function, hiding, node\n")
     with dev_server(
-        tmp_path, {form: f"./served.py:{form}" for form in ("node", "function")}
+        tmp_path, {form: f"./served.py:{form}" for form in ("node", "function", "hiding")}
     ) as url:
         yield url
 
@@ -63,6 +63,17 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     assert (person.close(), calls()) == (0, 5)
     code, _, err = run("answer", node, "--url", server, "--approve")
     assert (code, "nothing waits" in err) == (3, True)
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_attempts_that_the_server_hides_are_told_of(server, run):
+    """One line on the error stream, beside the review, which is shown."""
+    thread = begin(server, "hiding")
+    for command, code in (("show", 0), ("history", 3)):
+        ended, out, err = run(command, thread, "--url", server)
+        assert (ended, "field: n | value: 0" in out) == (code, code == 0)
+        assert err.startswith("graph-retry: the server does not show the attempts of calls that w")
+        assert "(ask)" in err
 
 
 def test_a_thread_the_server_does_not_have(server, run):

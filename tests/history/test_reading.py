@@ -27,7 +27,7 @@ def test_a_ledger_is_whole_in_every_state(mode, checkpointer, form, end):
 
     (ledger,) = ledgers(mode, graph)
 
-    assert ledger.name in ("ask", "count")
+    assert (ledger.name, ledger.node, ledger.title) == ("count", "ask", "count in ask")
     assert [ledger.params_at(number)["n"] for number in (1, 2)] == [0, 1]
     assert len(ledger.params_at(2)["text"]) == 500
     assert ledger.params_diff(2) == [{"path": "/n", "before": 0, "after": 1}]
@@ -60,7 +60,7 @@ def test_a_copy_of_a_checkpoint_replaces_only_that_checkpoint():
     before = next(each for each in graph.get_state_history(thread()) if each.next == ("second",))
     graph.update_state(before.config, None, as_node="__copy__")
     graph.invoke(None, thread())
-    found = [(each.name, each.current) for each in attempts_of(graph, thread())]
+    found = [(each.node, each.current) for each in attempts_of(graph, thread())]
     assert found == [("first", True), ("second", False), ("second", True)]
 
 

@@ -186,7 +186,7 @@ def test_several_calls_need_to_be_told_apart():
     """The error lists them."""
     graph = fan_out("function", Sync, Model(goal=1), InMemorySaver(), width=2)
     graph.invoke({}, thread())
-    with pytest.raises(ValueError, match="made 2 calls: ask"):
+    with pytest.raises(ValueError, match="made 2 calls: count in ask"):
         rewind(graph, thread(), attempt=1)
 
 

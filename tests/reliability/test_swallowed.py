@@ -113,7 +113,7 @@ def test_a_swallowed_pause_is_warned_about_where_it_happens(mode, around):
     assert len(model.calls) == 1, "no later call is made once a pause is lost"
     assert [warning.filename for warning in caught] == [__file__]
     (left,) = left_behind(mode, graph)
-    assert (left.name, len(left.attempts)) == ("count" if mode.is_async else "step0", 1)
+    assert (left.title, len(left.attempts)) == ("count in step0", 1)
     assert reviews(mode, graph, thread()) == []
 
 

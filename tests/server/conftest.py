@@ -22,6 +22,9 @@ GRAPHS = (
     "bare",
     "several",
     "several_async",
+    "hiding",
+    "hiding_async",
+    "behind_tasks",
     "nested",
 )
 

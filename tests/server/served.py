@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
-from langgraph.func import entrypoint
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -94,6 +94,13 @@ class FanState(TypedDict, total=False):
     attempts: list[Any]
 
 
+class BareState(TypedDict, total=False):
+    """What hides attempts."""
+
+    params: P
+    output: Any
+
+
 def build(state: Any, node: Any) -> Any:
     """Make a graph of one node."""
     return StateGraph(state).add_node("ask", node).add_edge(START, "ask").compile()
@@ -118,9 +125,24 @@ async def several_async_calls(state: Any) -> dict[str, Any]:
     """Do what `several_calls` does, in tasks."""
     params = P.model_validate(state["params"])
     first = await aretry_llm_call(count_model, params, output=Result, name="count")
-    second = await aretry_llm_call(count_model, P(n=first.n + 10), output=Result, name="count")
+    second = await aretry_llm_call(count_model, P(n=first.n + 10), output=Result, name="again")
     third = await aretry_llm_call(count_model, P(n=second.n + 10), output=Result, name="count")
     return {"output": [first.n, second.n, third.n]}
+
+
+@task
+async def look_up(n: int) -> int:
+    """Do something of its own between calls."""
+    return n
+
+
+async def call_behind_tasks(state: Any) -> dict[str, Any]:
+    """Call the model in the step that `params` tell, after tasks."""
+    n = state.get("output", 0) + 1
+    if n == P.model_validate(state["params"]).n:
+        params = P(n=sum([await look_up(1) for _ in range(4)]))
+        await aretry_llm_call(count_model, params, output=Result)
+    return {"output": n}
 
 
 @entrypoint()
@@ -172,6 +194,15 @@ extract = (
 )
 several = build(State, several_calls)
 several_async = build(State, several_async_calls)
+hiding = build(BareState, several_calls)
+hiding_async = build(BareState, several_async_calls)
+behind_tasks = (
+    StateGraph(State)
+    .add_node("count_up", call_behind_tasks)
+    .add_edge(START, "count_up")
+    .add_conditional_edges("count_up", lambda state: "count_up" if state["output"] < 80 else END)
+    .compile()
+)
 nested = build(State, node)
 fan = (
     StateGraph(FanState)

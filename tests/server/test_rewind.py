@@ -1,6 +1,7 @@
 """Calls on a real server that are over: read, made again and decided differently."""
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from langgraph.pregel.remote import RemoteException, RemoteGraph
@@ -11,6 +12,9 @@ import graph_retry.history
 import graph_retry.rewind
 from graph_retry import edit, reject, respond
 from tests.dev_server import shows_functions
+from tests.server.served import P
+
+HIDDEN = r"does not show the attempts of calls that were made \(.*key `attempts`"
 
 
 class Remote:
@@ -18,6 +22,8 @@ class Remote:
 
     def __init__(self, served, mode, config, client, name):
         self.served, self.mode, self.config = served, mode, config
+        self.requests = []
+        client.http.client.event_hooks["request"].append(mode.colour(self.requests.append))
         self.graph = RemoteGraph(name, **{"client" if mode.is_async else "sync_client": client})
 
     def invoke(self, given):
@@ -122,6 +128,50 @@ def test_a_call_that_never_asked_is_made_again(remote, form, shown):
     assert thread.calls() == [2, 3]
 
 
+def test_calls_that_nobody_was_asked_about_are_listed(remote, shown):
+    """Async calls of one node, each by its own name, where none of them needed a person."""
+    thread = remote("several_async")
+    thread.invoke({"params": {"n": 2}})
+    titles = ["count in ask", "again in ask", "count in ask"]
+    assert [each.title for each in thread.ledgers()] == (titles if shown else [])
+    if shown:
+        assert thread.rewind(thread.ledgers()[1], attempt=1, params={"n": 3})["output"] == [
+            2,
+            3,
+            13,
+        ]
+        assert thread.told() == [[("caller", 2)], [("rewind", 3)], [("caller", 13)]]
+
+
+def test_a_call_after_tasks_of_ones_own_is_listed(remote, shown):
+    """It is found in the one of eighty steps that made it."""
+    thread = remote("behind_tasks")
+    thread.invoke({"params": {"n": 70}})
+    found = thread.ledgers()
+    assert [(each.title, each.params_at(1)) for each in found] == (
+        [("count_model in count_up", P(n=4).model_dump())] if shown else []
+    )
+
+
+def test_a_long_thread_without_calls_is_read_in_bounded_requests(remote):
+    """Eighty steps of a node that could have called: six for each of the first fifty, then two."""
+    thread = remote("behind_tasks")
+    thread.invoke({"params": {"n": 0}})
+    before = len(thread.requests)
+    assert thread.ledgers() == []
+    assert 80 < len(thread.requests) - before <= 50 * 6 + 30 * 2 + 2
+
+
+@pytest.mark.parametrize("name", ["hiding", "hiding_async"])
+def test_calls_that_the_server_hides_are_told_of(remote, name, shown):
+    """Without the key `attempts` in the graph's state the reader is told what to do."""
+    thread = remote(name)
+    thread.invoke({"params": {"n": 0}})
+    with pytest.warns(UserWarning, match=HIDDEN.replace(".*", "ask.*")) as told:
+        assert thread.ledgers() == []
+    assert [Path(each.filename).name for each in told] == ["conftest.py"]
+
+
 def test_a_review_is_answered_differently(remote, form, shown):
     """While it or a later one is open and when all is over: no model is called for it."""
     thread = remote(form)
@@ -223,7 +273,8 @@ def test_a_call_whose_attempts_no_state_shows_is_made_again(remote):
     """An entrypoint has no state to show them in; its only call is found by what it asked."""
     thread = remote("bare")
     finish(thread)
-    assert thread.ledgers() == []
+    with pytest.warns(UserWarning, match=HIDDEN):
+        assert thread.ledgers() == []
     assert thread.rewind(attempt=2, params={"n": 3})["output"] == {"n": 3}
     assert thread.calls() == [0, 2, 3]
 
