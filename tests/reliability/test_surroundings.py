@@ -107,7 +107,8 @@ def without(place, key):
 
 
 NO_LEDGER = ("number", "status", "params_patch", "failure")
-RECORD = open_attempt([], Encoded({}, {}), author="", reason="", started_at="", idempotency_key="")
+KNOWN = {"name": "", "author": "", "reason": "", "started_at": "", "idempotency_key": ""}
+RECORD = open_attempt([], Encoded({}, {}), **KNOWN)
 OLDER = [
     *(("loop", key) for key in fresh_loop() if key not in ("next", "review")),
     *(("review", key) for key in fresh_review("") if key != "review_id"),
