@@ -56,14 +56,18 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 def _told_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     calls = yield from read_calls(graph, config)
-    hidden = ", ".join(each.title for each in calls if not each.attempts)
-    if hidden and is_served(graph):
-        warnings.warn(
-            f"the server does not show the attempts of calls that were made ({hidden}): give the "
-            "state of the outermost graph the key `attempts` (nothing needs to write it), or read "
-            "them where the checkpointer is.",
-            stacklevel=4,
-        )
+    empty = [each for each in calls if not each.attempts]
+    if empty and is_served(graph):
+        snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,))
+        runs = tuple(f"{task.name}:{task.id}" for task in snapshot.tasks if not task.interrupts)
+        hidden = [each.title for each in empty if not each.namespace.startswith(runs)]
+        if hidden:
+            warnings.warn(
+                f"the server does not show the attempts of calls that were made "
+                f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
+                "(nothing needs to write it), or read them where the checkpointer is.",
+                stacklevel=4,
+            )
     return [ledger for ledger in calls if ledger.attempts]
 
 

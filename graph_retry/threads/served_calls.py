@@ -14,7 +14,7 @@ from langgraph.types import PregelTask, StateSnapshot
 from graph_retry.engine.state import LOOP
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.task_ids import Place, called_task, path_of
-from graph_retry.ledger import CALL_TASK, records_in
+from graph_retry.ledger import CALL_TASK, Ledger, records_in
 from graph_retry.params.jsonlike import is_object
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.threads.saved import SavedThread
@@ -64,6 +64,12 @@ class ServedThread(SavedThread):
     def values(self, namespace: str) -> dict[str, Any]:
         """Return what is shown of a namespace's newest state."""
         return self.newest[namespace].checkpoint["channel_values"]
+
+    def ledgers(self) -> Iterator[Ledger]:
+        """Yield the calls, those left out that are shown and have made no attempt."""
+        for ledger in super().ledgers():
+            if ledger.attempts or self.values(ledger.namespace)[LOOP] is None:
+                yield ledger
 
     def note_call(self, namespace: str, root: str) -> None:
         """Note that a namespace is a function's call, whether or not its state is shown."""

@@ -3,7 +3,8 @@
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from langgraph_sdk import get_client, get_sync_client
 
-from tests.dev_server import ROOT, dev_server
+from tests.conftest import Mode
+from tests.dev_server import ROOT, dev_server, shows_functions
+from tests.server.remote import Remote
 
 GRAPHS = (
     "node",
@@ -61,6 +64,7 @@ def graphs_in(folder: Path) -> dict[str, str]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve the graphs, many runs at a time."""
     folder = tmp_path_factory.mktemp("served")
+    (folder / "calls.jsonl").touch()
     with dev_server(folder, graphs_in(folder), jobs=40) as url:
         yield Served(url, folder)
 
@@ -69,3 +73,21 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def config() -> dict[str, Any]:
     """Return the config of a thread of its own."""
     return {"configurable": {"thread_id": str(uuid.uuid4())}}
+
+
+@pytest.fixture
+def remote(served: Served, mode: Mode, config: dict[str, Any]) -> Iterator[Callable[[str], Remote]]:
+    """Return a function that opens a thread of a served graph."""
+    with ExitStack() as closing:
+        if mode.is_async:
+            client = get_client(url=served.url)
+            closing.callback(lambda: mode.run(client.aclose))
+        else:
+            client = closing.enter_context(get_sync_client(url=served.url))
+        yield lambda name: Remote(served, mode, config, client, name)
+
+
+@pytest.fixture
+def shown(served: Served) -> bool:
+    """Tell whether this server shows the state of function-form calls."""
+    return shows_functions(served.url, "function")

@@ -1,82 +1,10 @@
 """Calls on a real server that are over: read, made again and decided differently."""
 
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
-from langgraph.pregel.remote import RemoteException, RemoteGraph
-from langgraph_sdk import get_client, get_sync_client
+from langgraph.pregel.remote import RemoteException
 
-import graph_retry
-import graph_retry.history
-import graph_retry.rewind
 from graph_retry import edit, reject, respond
-from tests.dev_server import shows_functions
-from tests.server.served import P
-
-HIDDEN = r"does not show the attempts of calls that were made \(.*key `attempts`"
-
-
-class Remote:
-    """A thread of a served graph, spoken to with sync or async verbs."""
-
-    def __init__(self, served, mode, config, client, name):
-        self.served, self.mode, self.config = served, mode, config
-        self.requests = []
-        client.http.client.event_hooks["request"].append(mode.colour(self.requests.append))
-        self.graph = RemoteGraph(name, **{"client" if mode.is_async else "sync_client": client})
-
-    def invoke(self, given):
-        return self.mode.invoke(self.graph, given, self.config)
-
-    def resume(self, decision=None, **options):
-        call = (graph_retry, "resume", self.graph, self.config, decision)
-        return self.mode.call(*call, **options)
-
-    def reviews(self):
-        return self.mode.call(graph_retry, "pending_reviews", self.graph, self.config)
-
-    def rewind(self, ledger=None, **change):
-        call = (graph_retry.rewind, "rewind", self.graph, self.config, ledger)
-        return self.mode.call(*call, **change)
-
-    def ledgers(self):
-        """Read the ledgers, those forks left behind left out."""
-        call = (graph_retry.history, "attempts_of", self.graph, self.config)
-        return [ledger for ledger in self.mode.call(*call) if ledger.current]
-
-    def told(self):
-        """Return who made the attempts of each call with what."""
-        return [
-            [(each["author"], ledger.params_at(each["number"])["n"]) for each in ledger.attempts]
-            for ledger in self.ledgers()
-        ]
-
-    def calls(self):
-        made = self.served.calls(self.config["configurable"]["thread_id"])
-        return [each["n"] for each in made]
-
-    def status(self):
-        with self.served.sync_client() as client:
-            return client.threads.get(self.config["configurable"]["thread_id"])["status"]
-
-
-@pytest.fixture
-def remote(served, mode, config):
-    """Return a function that opens a thread of a served graph."""
-    with ExitStack() as closing:
-        if mode.is_async:
-            client = get_client(url=served.url)
-            closing.callback(lambda: mode.run(client.aclose))
-        else:
-            client = closing.enter_context(get_sync_client(url=served.url))
-        yield lambda name: Remote(served, mode, config, client, name)
-
-
-@pytest.fixture
-def shown(served):
-    """Tell whether this server shows the state of function-form calls."""
-    return shows_functions(served.url, "function")
+from tests.server.remote import HIDDEN
 
 
 def finish(thread):
@@ -107,14 +35,6 @@ def test_a_finished_call_is_read_and_made_again(remote, form, shown):
     assert thread.calls() == [0, 2, 3, 1, 5]
 
 
-def test_a_thread_that_never_ran_has_no_ledgers(remote):
-    """It is there, and was not run: no calls."""
-    thread = remote("node")
-    with thread.served.sync_client() as client:
-        thread.config = {"configurable": {"thread_id": client.threads.create()["thread_id"]}}
-    assert thread.ledgers() == []
-
-
 def test_a_call_that_never_asked_is_made_again(remote, form, shown):
     """It succeeded at once: nobody was asked, and it is found by its place."""
     thread = remote(form)
@@ -126,50 +46,6 @@ def test_a_call_that_never_asked_is_made_again(remote, form, shown):
     assert thread.rewind(attempt=1, params={"n": 3})["output"] == {"n": 3}
     assert thread.told() == [[("rewind", 3)]]
     assert thread.calls() == [2, 3]
-
-
-def test_calls_that_nobody_was_asked_about_are_listed(remote, shown):
-    """Async calls of one node, each by its own name, where none of them needed a person."""
-    thread = remote("several_async")
-    thread.invoke({"params": {"n": 2}})
-    titles = ["count in ask", "again in ask", "count in ask"]
-    assert [each.title for each in thread.ledgers()] == (titles if shown else [])
-    if shown:
-        assert thread.rewind(thread.ledgers()[1], attempt=1, params={"n": 3})["output"] == [
-            2,
-            3,
-            13,
-        ]
-        assert thread.told() == [[("caller", 2)], [("rewind", 3)], [("caller", 13)]]
-
-
-def test_a_call_after_tasks_of_ones_own_is_listed(remote, shown):
-    """It is found in the one of eighty steps that made it."""
-    thread = remote("behind_tasks")
-    thread.invoke({"params": {"n": 70}})
-    found = thread.ledgers()
-    assert [(each.title, each.params_at(1)) for each in found] == (
-        [("count_model in count_up", P(n=4).model_dump())] if shown else []
-    )
-
-
-def test_a_long_thread_without_calls_is_read_in_bounded_requests(remote):
-    """Eighty steps of a node that could have called: six for each of the first fifty, then two."""
-    thread = remote("behind_tasks")
-    thread.invoke({"params": {"n": 0}})
-    before = len(thread.requests)
-    assert thread.ledgers() == []
-    assert 80 < len(thread.requests) - before <= 50 * 6 + 30 * 2 + 2
-
-
-@pytest.mark.parametrize("name", ["hiding", "hiding_async"])
-def test_calls_that_the_server_hides_are_told_of(remote, name, shown):
-    """Without the key `attempts` in the graph's state the reader is told what to do."""
-    thread = remote(name)
-    thread.invoke({"params": {"n": 0}})
-    with pytest.warns(UserWarning, match=HIDDEN.replace(".*", "ask.*")) as told:
-        assert thread.ledgers() == []
-    assert [Path(each.filename).name for each in told] == ["conftest.py"]
 
 
 def test_a_review_is_answered_differently(remote, form, shown):
