@@ -9,6 +9,8 @@ from tests.cli.test_terminal import COMMAND, environment
 from tests.dev_server import dev_server, shows_functions
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.filterwarnings("default::UserWarning")
+
 
 @pytest.fixture
 def server(tmp_path, calls):
@@ -65,7 +67,6 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     assert (code, "nothing waits" in err) == (3, True)
 
 
-@pytest.mark.filterwarnings("default::UserWarning")
 def test_attempts_that_the_server_hides_are_told_of(server, run):
     """One line on the error stream, beside the review, which is shown."""
     thread = begin(server, "hiding")

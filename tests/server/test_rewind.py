@@ -6,6 +6,9 @@ from langgraph.pregel.remote import RemoteException
 from graph_retry import edit, reject, respond
 from tests.server.remote import HIDDEN
 
+# An older server shows nothing of functions' calls, and the reader is warned.
+pytestmark = pytest.mark.filterwarnings("ignore:the server does not show")
+
 
 def finish(thread):
     """Fail with 0, be edited to 2."""
