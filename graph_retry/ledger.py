@@ -15,8 +15,8 @@ from graph_retry.params.patch import apply_patch, diff_views, initial_patch, rea
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
 CALL_TASK = "retry_llm_call"
-"""The task an async function-form call is, whatever the call is named: a client on a server finds a
-task only if it knows its name."""
+"""The task that each async function-form call is: a client on a server finds only tasks whose name
+it knows. Paused calls are saved under it, and begin anew under another one."""
 
 
 def merge_attempts(

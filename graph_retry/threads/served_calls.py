@@ -142,15 +142,16 @@ def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
 
 def _read_function(thread: ServedThread, function: _Task, root: str, *, calls: bool) -> Flow[bool]:
     """Read the calls a function made, and tell if there are any; it `calls` at other times."""
-    found = set(function.asking())
+    found, is_sync = set(function.asking()), False
     for number in count():  # of the graphs the function ran
         namespace = f"{function.namespace}|{number}" if number else function.namespace
         if not (yield from _is_shown(thread, namespace)):
             break
-        if calls or records_in(thread.values(namespace)):
+        is_sync = is_sync or bool(records_in(thread.values(namespace)))
+        if calls or is_sync:
             found.add(namespace)
     gap = _GAP if calls or thread.vain_reads < _PATIENCE else 0
-    for namespace in function.called():
+    for namespace in () if is_sync else function.called():
         if (yield from _is_shown(thread, namespace)):
             found.add(namespace)
         elif (gap := gap - 1) < 0:

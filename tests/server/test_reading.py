@@ -60,6 +60,15 @@ def test_a_call_after_tasks_of_ones_own_is_listed(remote, shown):
     )
 
 
+def test_three_calls_of_a_step_take_as_many_requests(remote, shown):
+    """And one for the thread's steps, one where there is no fourth call, and one for its state."""
+    thread = remote("several")
+    thread.invoke({"params": {"n": 2}})
+    before = len(thread.requests)
+    assert len(thread.ledgers()) == (3 if shown else 0)
+    assert not shown or len(thread.requests) - before == 6
+
+
 def test_a_long_thread_without_calls_is_read_in_bounded_requests(remote):
     """Eighty steps of a node that could have called: six for each of the first fifty, then two."""
     thread = remote("behind_tasks")
