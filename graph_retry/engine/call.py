@@ -179,21 +179,7 @@ def _read(plan: Plan[Any], result: Any) -> Flow[_Outcome]:
     outcome = _Outcome(record=record, output=None, output_types={})
     came = type(result).__name__
     if plan.validator is None:
-        stored = store(result)
-        kept = result if stored is None else stored.view["value"]
-        unsure = stored is None or isinstance(kept, str | BaseMessage)
-        why = unsavable(kept) if unsure else None
-        if why is not None and (yield from is_saved()):
-            # Left to the checkpointer, it would be raised from there, and the call made again.
-            message = (
-                f"`{name_of(plan.llm_call, 'llm_call')}` returned a `{came}` that cannot be saved "
-                f"({why}): return text, a LangChain message, a `Completion`, JSON or another value "
-                "that LangGraph's serializer stores; with `output=` only the text or JSON is kept"
-            )
-            record["failure"] = _failure("permanent", "TypeError", message)
-        else:
-            outcome["output"] = kept
-            outcome["output_types"] = {} if stored is None else stored.types
+        yield from _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
     else:
         record["failure"] = announced(
             reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
@@ -209,6 +195,25 @@ def _read(plan: Plan[Any], result: Any) -> Flow[_Outcome]:
             message = f"the call returned a `{came}`, which has no JSON form to validate"
             record["failure"] = _failure("invalid_schema", "TypeError", message)
     return outcome
+
+
+def _keep(result: Any, outcome: _Outcome, made_by: str) -> Flow[None]:
+    """Make a result the output as it is, unless no checkpointer could save it."""
+    stored = store(result)
+    kept = result if stored is None else stored.view["value"]
+    unsure = stored is None or isinstance(kept, str | BaseMessage)
+    why = unsavable(kept) if unsure else None
+    if why is not None and (yield from is_saved()):
+        # Left to the checkpointer, it would be raised from there, and the call made again.
+        message = (
+            f"`{made_by}` returned a `{type(result).__name__}` that cannot be saved ({why}): "
+            "return text, a LangChain message, a `Completion`, JSON or another value that "
+            "LangGraph's serializer stores; with `output=` only the text or JSON is kept"
+        )
+        outcome["record"]["failure"] = _failure("permanent", "TypeError", message)
+    else:
+        outcome["output"] = kept
+        outcome["output_types"] = {} if stored is None else stored.types
 
 
 def announced(
