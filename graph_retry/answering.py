@@ -14,8 +14,8 @@ from graph_retry.engine.state import ANSWER
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Pause, adrive, drive
 from graph_retry.forks.hidden import unhide
-from graph_retry.history import is_local
 from graph_retry.params.jsonlike import is_object
+from graph_retry.threads.reading import is_local
 from graph_retry.threads.runner import Runner
 from graph_retry.threads.served_runs import ServedRuns
 from graph_retry.threads.waiting import Waiting, find_reviews, thread_of, who_answered

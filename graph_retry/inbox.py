@@ -12,9 +12,9 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from graph_retry.answering import PendingReview
 from graph_retry.engine.state import LOOP, loop_of
 from graph_retry.flow import Ask, Flow, adrive, drive
-from graph_retry.history import is_local
 from graph_retry.ledger import records_in
 from graph_retry.review.shown import parts_of
+from graph_retry.threads.reading import is_local
 from graph_retry.threads.served import served_reviews
 from graph_retry.threads.storage import storage_of
 from graph_retry.threads.waiting import find_reviews, intervention, is_open

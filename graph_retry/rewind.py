@@ -14,8 +14,8 @@ from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.forks.reopen import reopen
 from graph_retry.forks.served_fork import refork
-from graph_retry.history import is_local, read_calls, read_ledgers
 from graph_retry.ledger import Ledger
+from graph_retry.threads.reading import is_local, read_calls, read_ledgers
 
 
 class Change(TypedDict):

@@ -12,7 +12,7 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.history import is_local
+from graph_retry.threads.reading import is_local
 
 
 def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:

@@ -22,9 +22,10 @@ from langgraph_sdk.errors import APIStatusError
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop, optional
 from graph_retry.cli.graphs import load_graph
-from graph_retry.history import aattempts_of, is_local
+from graph_retry.history import aattempts_of
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
+from graph_retry.threads.reading import is_local
 
 _PAGE = 100
 

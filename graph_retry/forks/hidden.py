@@ -17,9 +17,9 @@ from graph_retry.engine.state import ANSWER, LOOP, loop_of
 from graph_retry.engine.stored import store
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.carry import Move
-from graph_retry.history import is_local, read_saved
 from graph_retry.ledger import params_at, records_in
 from graph_retry.params.jsonlike import is_array, is_object
+from graph_retry.threads.reading import is_local, read_saved
 from graph_retry.threads.saved import SavedThread
 
 

@@ -18,8 +18,8 @@ from graph_retry.engine.state import ANSWER, LOOP
 from graph_retry.engine.transitions import FOLLOWERS
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.carry import Move
-from graph_retry.history import read_saved
 from graph_retry.ledger import Ledger
+from graph_retry.threads.reading import read_saved
 from graph_retry.threads.saved import SavedThread
 
 

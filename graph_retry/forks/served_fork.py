@@ -14,8 +14,8 @@ from graph_retry.engine.fork import REFUSED
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.adopt import FORKED, Forked
 from graph_retry.forks.task_ids import path_of
-from graph_retry.history import read_calls
 from graph_retry.ledger import Ledger
+from graph_retry.threads.reading import read_calls
 from graph_retry.threads.served_calls import place_after
 from graph_retry.threads.served_runs import ServedRuns
 from graph_retry.threads.waiting import thread_of

@@ -10,8 +10,8 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from graph_retry.engine.state import ANSWER, loop_of
 from graph_retry.flow import Flow
-from graph_retry.history import read_saved
 from graph_retry.ledger import Ledger, records_in
+from graph_retry.threads.reading import read_saved
 
 
 def swallowed_calls(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:

@@ -14,13 +14,13 @@ from langgraph.types import Interrupt, StateSnapshot
 from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
 from graph_retry.flow import Ask, Flow
 from graph_retry.forks.hidden import hidden_calls
-from graph_retry.history import is_local, is_served, read_ledgers, read_saved
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
 from graph_retry.pausing import swallowed_text
 from graph_retry.records import Attempt
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
+from graph_retry.threads.reading import is_local, is_served, read_ledgers, read_saved
 from graph_retry.threads.served_runs import ServedRuns, http_status
 from graph_retry.threads.swallowed import swallowed_calls
 
