@@ -1,8 +1,9 @@
 """Kill workers at random, hundreds of times per configuration, and count what broke.
 
 One line per configuration: SQLite and PostgreSQL, sync and async, LangGraph's three durabilities,
-node form, function form and a `Send` of three; then clients that answer with a plain
-`Command(resume=...)` and continue with `invoke(None)`, unmarked and marked.
+node form, function form and a `Send` of three; then nodes that a `RetryPolicy` runs again; then
+clients that answer with a plain `Command(resume=...)` and continue with `invoke(None)`, unmarked
+and marked.
 Run: `python -m bench.crash [--kills 200] [--only "^sqlite sync"] [--json FILE]`
 """
 
@@ -26,6 +27,8 @@ from tests.reliability.crash_worker import STYLES, Setting
 from tests.reliability.forking import counted
 
 WORKERS = 2
+RETRIED = ("retried-node", "retried-function")
+"""Shapes whose node a `RetryPolicy` runs again."""
 
 
 def settings() -> Iterator[Setting]:
@@ -33,6 +36,8 @@ def settings() -> Iterator[Setting]:
     stores, modes = ("sqlite", "postgres"), ("sync", "async")
     durabilities, shapes = ("sync", "async", "exit"), ("node", "function", "send")
     for each in itertools.product(stores, modes, durabilities, shapes):
+        yield Setting(*each)
+    for each in itertools.product(stores, modes, durabilities[:2], RETRIED):
         yield Setting(*each)
     for store, shape, style in itertools.product(stores, ("node", "function"), STYLES):
         yield Setting(store, "sync", "async", shape, style)

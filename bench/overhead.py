@@ -1,13 +1,19 @@
-"""What the node form costs over a hand-written subgraph, in ratios from one run.
+"""What a call costs over a hand-written subgraph, in ratios from one run.
 
 The yardstick is a two-node subgraph that keeps its call in one step and its check in another, as
-a careful user would write it. Both run a call that succeeds at once.
+a careful user would write it, and saves each before the next (`durability="sync"`). All run a call
+that succeeds at once, sync and async, on two checkpointers and on none.
 Run: `python bench/overhead.py`
 """
 
+import asyncio
+import os
+import platform
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +23,9 @@ from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from graph_retry import create_retry_node
+from graph_retry import aretry_llm_call, create_retry_node, retry_llm_call
 
-ROUNDS = 300
+ROUNDS = 200
 
 
 class Person(BaseModel):
@@ -66,34 +72,60 @@ def around(node: Any, saver: Any) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-def milliseconds(graph: Any, thread: str) -> float:
-    """Time one run on a fresh thread."""
-    started = time.perf_counter()
-    graph.invoke({"params": {"prompt": "x"}}, {"configurable": {"thread_id": thread}})
-    return (time.perf_counter() - started) * 1000
+def call(state: State) -> State:
+    """Make the call from a function."""
+    return {"output": retry_llm_call(ask, state["params"], output=Person)}
 
 
-def compare(title: str, saver: Any) -> None:
+async def acall(state: State) -> State:
+    """Make the call from an async function."""
+    return {"output": await aretry_llm_call(ask, state["params"], output=Person)}
+
+
+def compare(title: str, saver: Any, run: Callable[[Any, Any], None], function: Any) -> None:
     """Run the three graphs in turn and print medians and ratios."""
     graphs = {
         "by hand": around(by_hand(), saver),
-        "node": around(create_retry_node(ask, dict), saver),
-        "node, output=Person": around(create_retry_node(ask, dict, output=Person), saver),
+        "node": around(create_retry_node(ask, dict, output=Person), saver),
+        "function": around(function, saver),
     }
     times: dict[str, list[float]] = {name: [] for name in graphs}
     for turn in range(ROUNDS):
         for name, graph in graphs.items():
-            times[name].append(milliseconds(graph, f"{title} {name} {turn}"))
+            config = {"configurable": {"thread_id": f"{title} {name} {turn}"}}
+            started = time.perf_counter()
+            run(graph, config)
+            times[name].append((time.perf_counter() - started) * 1000)
     base = statistics.median(times["by hand"])
     for name, values in times.items():
         median = statistics.median(values)
-        print(f"{title:7} {name:20} {median:6.2f} ms  {median / base:4.2f} x")
+        print(f"{title:14} {name:10} {median:6.2f} ms  {median / base:4.2f} x")
+
+
+def main() -> None:
+    """Print the machine, then a line for each storage, mode and form."""
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(f"{machine}, LangGraph {version('langgraph')}")
+    given = {"params": {"prompt": "x"}}
+
+    def options(graph: Any) -> dict[str, Any]:
+        return {"durability": "sync"} if graph.checkpointer else {}
+
+    def run(graph: Any, config: Any) -> None:
+        graph.invoke(given, config, **options(graph))
+
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
+
+        def arun(graph: Any, config: Any) -> None:
+            runner.run(graph.ainvoke(given, config, **options(graph)))
+
+        file = str(Path(folder) / "bench.sqlite")
+        for title, saver in (("memory", InMemorySaver()), ("none", None)):
+            compare(title, saver, run, call)
+            compare(f"{title} async", saver, arun, acall)
+        with SqliteSaver.from_conn_string(file) as sqlite:
+            compare("sqlite", sqlite, run, call)
 
 
 if __name__ == "__main__":
-    compare("memory", InMemorySaver())
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        SqliteSaver.from_conn_string(str(Path(folder) / "bench.sqlite")) as sqlite,
-    ):
-        compare("sqlite", sqlite)
+    main()

@@ -1,7 +1,8 @@
 """Bytes a thread of failing attempts takes, beside a plain loop that appends to a list.
 
-Every attempt changes one word of 100 kB of params and fails; a person edits. The plain loop is what
-is written by hand: one node that keeps `(params, error)` of each attempt in an `operator.add` list.
+Every attempt changes one word of the params and fails; a person edits. Large are either the params
+or what the model returns. The plain loop is what is written by hand: one node that keeps params,
+output and error of each attempt in an `operator.add` list.
 Run: `python bench/storage.py`
 """
 
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +27,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from graph_retry import create_retry_node, edit, resume
 from tests.postgres_server import running_server
 
-DOCUMENT = random.Random(0).randbytes(50_000).hex()
+LOADS = {
+    "params 100 kB": (100_000, 0),
+    "output 2 kB": (0, 2_000),
+    "output 100 kB": (0, 100_000),
+}
+"""Characters of the params and of each output."""
 
 
 class State(TypedDict, total=False):
@@ -38,30 +45,45 @@ class State(TypedDict, total=False):
     tries: Annotated[list[Any], operator.add]
 
 
-def fail(params: dict[str, Any]) -> str:
-    """Fail as long as anybody tries."""
-    raise ValueError(f"try {params['word']} is no good")
+def text(seed: int, size: int) -> str:
+    """Make a text that is like no other and can hardly be compressed."""
+    return random.Random(seed).randbytes(size // 2).hex()
 
 
-def ours(saver: Any, attempts: int, config: Any) -> None:
+class Model:
+    """Returns a text that is never a number."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, params: dict[str, Any]) -> str:
+        """Return one, an other one for each attempt."""
+        return f"try {params['word']} is no good {text(params['word'], self.size)}"
+
+
+def ours(saver: Any, attempts: int, config: Any, load: tuple[int, int]) -> None:
     """Fail with the retry node."""
     builder = StateGraph(State)
-    builder.add_node("ask", create_retry_node(fail, dict, output=int, max_attempts=99))
+    node = create_retry_node(Model(load[1]), dict, output=int, max_attempts=99)
+    builder.add_node("ask", node)
     builder.add_edge(START, "ask")
     graph = builder.compile(checkpointer=saver)
-    graph.invoke({"params": {"document": DOCUMENT, "word": 0}}, config)
+    graph.invoke({"params": {"document": text(0, load[0]), "word": 0}}, config)
     for number in range(1, attempts):
         resume(graph, config, edit(word=number))
 
 
-def plain(saver: Any, attempts: int, config: Any) -> None:
+def plain(saver: Any, attempts: int, config: Any, load: tuple[int, int]) -> None:
     """Fail with a node that loops by hand."""
+    model = Model(load[1])
 
     def ask(state: State) -> State:
+        output = model(state["params"])
         try:
-            return {"output": fail(state["params"])}
+            return {"output": int(output)}
         except ValueError as error:
-            return {"tries": [{"params": state["params"], "error": str(error)}]}
+            failed = {"params": state["params"], "output": output, "error": str(error)[:100]}
+            return {"tries": [failed]}
 
     def review(state: State) -> State:
         return {"params": {**state["params"], **interrupt(state["tries"][-1]["error"])}}
@@ -73,7 +95,7 @@ def plain(saver: Any, attempts: int, config: Any) -> None:
     builder.add_conditional_edges("ask", lambda state: END if "output" in state else "review")
     builder.add_edge("review", "ask")
     graph = builder.compile(checkpointer=saver)
-    graph.invoke({"params": {"document": DOCUMENT, "word": 0}}, config)
+    graph.invoke({"params": {"document": text(0, load[0]), "word": 0}}, config)
     for number in range(1, attempts):
         graph.invoke(Command(resume={"word": number}), config)
 
@@ -83,7 +105,12 @@ def sqlite(folder: Path) -> Iterator[tuple[Any, Any]]:
     """Yield a saver and a function that measures its file."""
     path = folder / "bench.sqlite"
     with SqliteSaver.from_conn_string(str(path)) as saver:
-        yield saver, lambda: sum(each.stat().st_size for each in folder.iterdir())
+
+        def size() -> int:
+            saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # or up to 4 MB are in the log
+            return path.stat().st_size
+
+        yield saver, size
 
 
 @contextmanager
@@ -107,30 +134,38 @@ def postgres(dsn: str, name: str) -> Iterator[tuple[Any, Any]]:
         yield saver, size
 
 
-def measured(store: Any, loop: Any, attempts: int) -> int:
+def measured(store: Any, loop: Any, attempts: int, load: tuple[int, int]) -> int:
     """Return the bytes one thread adds to an empty store."""
     with store as (saver, size):
         if hasattr(saver, "setup"):
             saver.setup()
         empty = size()
-        loop(saver, attempts, {"configurable": {"thread_id": "1"}})
+        loop(saver, attempts, {"configurable": {"thread_id": "1"}}, load)
         return int(size() - empty)
 
 
 def main() -> None:
-    """Print a line for each store and loop."""
+    """Print a line for each load, store and loop."""
     with running_server() as dsn:
-        for loop in (ours, plain):
-            for kind in ("sqlite", "postgres"):
-                found: list[int] = []
-                for attempts in (10, 40):
-                    with tempfile.TemporaryDirectory() as folder:
-                        name = f"{loop.__name__}_{attempts}"
-                        at = sqlite(Path(folder)) if kind == "sqlite" else postgres(dsn, name)
-                        found.append(measured(at, loop, attempts))
-                ten, forty = (each / 1e6 for each in found)
-                name = "retry node" if loop is ours else "operator.add loop"
-                print(f"{kind:9} {name:18} {ten:7.2f} MB {forty:7.2f} MB  ratio {forty / ten:5.2f}")
+        number = count()
+        for name, load in LOADS.items():
+            for loop in (ours, plain):
+                for kind in ("sqlite", "postgres"):
+                    found: list[int] = []
+                    for attempts in (10, 40):
+                        with tempfile.TemporaryDirectory() as folder:
+                            database = f"bench_{next(number)}"
+                            at: Any = sqlite(Path(folder))
+                            at = at if kind == "sqlite" else postgres(dsn, database)
+                            found.append(measured(at, loop, attempts, load))
+                    print(line(name, kind, loop, *found), flush=True)
+
+
+def line(name: str, kind: str, loop: Any, few: int, many: int) -> str:
+    """Return a line of the table: megabytes of 10 and of 40 attempts, and their ratio."""
+    by = "retry node" if loop is ours else "operator.add loop"
+    sizes = f"{few / 1e6:7.2f} MB {many / 1e6:7.2f} MB"
+    return f"{name:14} {kind:9} {by:18} {sizes}  ratio {many / few:5.2f}"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Call a model with `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`; find what
 waits for a person with `pending_reviews` and answer it with `resume`. The rest is imported by name:
 `inbox` and `expiry` (all threads), `history`, `replay` and `rewind` (the ledger), `escalation`,
-`feedback`, `budget` and `lessons` (automation), `exporting`, `metrics`, `plot` and `testing`.
+`feedback`, `budget` and `lessons` (automation), `metrics`, `plot` and `testing`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,7 @@ from graph_retry.errors import (
     ReplayMismatch,
     StaleDecision,
 )
-from graph_retry.function import aretry_llm_call, retry_llm_call
-from graph_retry.gathering import gather_calls
+from graph_retry.function import aretry_llm_call, gather_calls, retry_llm_call
 from graph_retry.node import create_retry_node
 from graph_retry.options import RetryOptions
 from graph_retry.outcome import Completion

@@ -10,13 +10,13 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from graph_retry.failures import is_complete
-from graph_retry.forms.excerpt import excerpt
 from graph_retry.outcome import read_result
 from graph_retry.params.jsonlike import is_object
 from graph_retry.quoting import fenced
 from graph_retry.repair import parse_output
 from graph_retry.review.decision import Decision, DecisionType
 from graph_retry.review.shown import Review
+from graph_retry.validate.issues import excerpt
 
 _SHOWN = ("response_schema", "error", "note", "issues", "params", "suggested_params", "raw_output")
 _TASK = (

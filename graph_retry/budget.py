@@ -7,7 +7,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import TypedDict
+
 from graph_retry.records import Attempt, Failure
+
+
+class Spent(TypedDict):
+    """What attempts have spent, in the terms of a `Budget`."""
+
+    tokens: int
+    cost: float
+    seconds: float
+    rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,23 +49,46 @@ class Budget:
     failures: int | None = None
     cool_down: float = 60.0
 
-    def tripped(self, attempts: Sequence[Attempt]) -> str | None:
-        """Say which limit is reached, if any."""
-        tokens = sum((attempt["usage"] or {}).get("total_tokens") or 0 for attempt in attempts)
+    def tripped(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
+        """Say which limit is reached by these attempts and what was spent `before`, if any."""
+        spent = spent_on(attempts, self, before)
+        tokens, cost, seconds = spent["tokens"], spent["cost"], spent["seconds"]
         if self.tokens is not None and tokens >= self.tokens:
             return f"the budget of {self.tokens} tokens is spent ({tokens})"
-        cost = sum(self.price(attempt) or 0.0 for attempt in attempts)
         if self.cost is not None and cost >= self.cost:
             return f"the budget of {self.cost:g} is spent ({cost:g})"
-        seconds = sum(attempt["duration_s"] for attempt in attempts)
         if self.seconds is not None and seconds >= self.seconds:
             return f"the budget of {self.seconds:g} model seconds is spent ({seconds:.1f})"
         return None
 
-    def rounds_are_over(self, attempts: Sequence[Attempt]) -> bool:
+    def rounds_are_over(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
         """Tell whether reviewers have decided as often as they may."""
+        if self.rounds is None:
+            return False
         decided = sum(attempt["decision"] is not None for attempt in attempts)
-        return self.rounds is not None and decided >= self.rounds
+        return decided + (before["rounds"] if before else 0) >= self.rounds
+
+
+def spent_on(
+    attempts: Sequence[Attempt], budget: Budget | None = None, before: Spent | None = None
+) -> Spent:
+    """Sum up what attempts have spent, and `before` them others; costs by the budget's price.
+
+    Example:
+        >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
+        >>> spent_on([attempt, attempt])
+        {'tokens': 18, 'cost': 0.0, 'seconds': 4.0, 'rounds': 0}
+    """
+    known = before or Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
+    attempts = [attempt for attempt in attempts if not attempt.get("kept_in")]
+    usages = [attempt["usage"] or {} for attempt in attempts]
+    costs = [] if budget is None else [budget.price(attempt) or 0.0 for attempt in attempts]
+    return {
+        "tokens": known["tokens"] + sum(usage.get("total_tokens") or 0 for usage in usages),
+        "cost": known["cost"] + sum(costs),
+        "seconds": known["seconds"] + sum(attempt["duration_s"] for attempt in attempts),
+        "rounds": known["rounds"] + sum(attempt["decision"] is not None for attempt in attempts),
+    }
 
 
 class CircuitOpenError(Exception):

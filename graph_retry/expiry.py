@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry.answering import PendingReview, resuming
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry.answering import PendingReview
 from graph_retry.deadline import EXPIRE, is_over
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Flow, adrive, drive
 from graph_retry.inbox import find_all
+from graph_retry.resuming import resuming
 
 
-def expire_reviews(source: Any) -> list[PendingReview]:
+def expire_reviews(
+    source: Any, *, config: RunnableConfig | None = None, context: Any = None
+) -> list[PendingReview]:
     """Apply the default decision to every review whose time is over, and run its thread on.
 
     A review is ended once, however many sweeps run at the same time; one that somebody answers
@@ -19,6 +24,8 @@ def expire_reviews(source: Any) -> list[PendingReview]:
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
+        config: What the runs need beside their thread; see `list_reviews`.
+        context: LangGraph's `context` for the runs; see `resume`.
 
     Returns:
         The reviews that were ended.
@@ -43,25 +50,27 @@ def expire_reviews(source: Any) -> list[PendingReview]:
         >>> count.get_state(config).values
         0
     """
-    return drive(_expire(source))
+    return drive(_expire(source, config, context))
 
 
-async def aexpire_reviews(source: Any) -> list[PendingReview]:
+async def aexpire_reviews(
+    source: Any, *, config: RunnableConfig | None = None, context: Any = None
+) -> list[PendingReview]:
     """Do what `expire_reviews` does, from async code."""
-    return await adrive(_expire(source))
+    return await adrive(_expire(source, config, context))
 
 
-def _expire(source: Any) -> Flow[list[PendingReview]]:
+def _expire(source: Any, config: RunnableConfig | None, context: Any) -> Flow[list[PendingReview]]:
     ended: list[PendingReview] = []
     errors: list[Exception] = []
     over: dict[str | None, list[PendingReview]] = {}
-    reviews: list[PendingReview] = yield from find_all(source)
+    reviews: list[PendingReview] = yield from find_all(source, None, config)
     for review in reviews:
         if is_over(review.expires_at):
             over.setdefault(review.thread_id, []).append(review)
     for together in over.values():
         try:
-            yield from _end(together)
+            yield from _end(together, context)
         except (StaleDecision, TimeoutError):  # somebody else ends or answers them
             continue
         except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
@@ -73,11 +82,13 @@ def _expire(source: Any) -> Flow[list[PendingReview]]:
     return ended
 
 
-def _end(reviews: list[PendingReview]) -> Flow[Any]:
+def _end(reviews: list[PendingReview], context: Any) -> Flow[Any]:
     """End the reviews of one thread.
 
     A sweeper that runs on the server must not wait for a run that may wait for its worker.
     """
     first = reviews[0]
     answers = {each.review_id: {"type": EXPIRE, "review_id": each.review_id} for each in reviews}
-    return resuming(first.graph, first.config, None, answers, None, 0.0, background=True)
+    return resuming(
+        first.graph, first.config, None, answers, None, 0.0, context=context, background=True
+    )

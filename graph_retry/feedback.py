@@ -7,7 +7,7 @@ Here each feedback replaces the one before, so a tenth retry is no longer than t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from graph_retry.errors import AttemptFailed
@@ -59,26 +59,15 @@ def feedback(
     def tell(error: AttemptFailed, attempt: int, params: Any) -> Any:
         if strategy == "none" or error.kind not in _KINDS:
             return None
-        texts = _texts(error, strategy, with_schema=schema and attempt == 1)
-        return told(Prompt(params, field), texts, error.raw_output, limit, measure)
+        prompt = Prompt(params, field)
+        for text in _texts(error, strategy, with_schema=schema and attempt == 1):
+            added = _added(prompt.value, text, error.raw_output or "")
+            if measure(plain_text(added)) <= limit:
+                return prompt.replaced(added)
+        return None
 
     tell.__name__ = tell.__qualname__ = "feedback"
     return tell
-
-
-def told(
-    prompt: Prompt,
-    texts: Iterable[str],
-    answer: str | None,
-    limit: int,
-    measure: Callable[[str], int],
-) -> Any:
-    """Return the params with the first text that fits in the place of earlier feedback, or None."""
-    for text in texts:
-        added = _added(prompt.value, text, answer or "")
-        if measure(plain_text(added)) <= limit:
-            return prompt.replaced(added)
-    return None
 
 
 def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
@@ -94,7 +83,7 @@ def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) 
     lines: list[str] = []
     if quoted and error.raw_output:
         lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
-    lines += issue_lines(error, issues)
+    lines += _issue_lines(error, issues)
     repairs = error.attempts[-1]["repairs"] if error.attempts else []
     if repairs and error.kind == "invalid_schema":
         kinds = ", ".join(dict.fromkeys(repair["kind"] for repair in repairs))
@@ -109,7 +98,7 @@ def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) 
     return framed(FEEDBACK, lines)
 
 
-def issue_lines(error: AttemptFailed, most: int = 20) -> list[str]:
+def _issue_lines(error: AttemptFailed, most: int) -> list[str]:
     """Number what was wrong, one line each."""
     lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(error.issues[:most], start=1)]
     more = len(error.issues) - most

@@ -17,7 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_config
 from langgraph.types import RetryPolicy
+from typing_extensions import TypeIs
 
 T = TypeVar("T")
 
@@ -27,17 +31,29 @@ class Run:
     """Call a function of the user's, sync or async, and send back what it returns.
 
     With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
-    left behind there: it cannot be stopped, and what it returns later is dropped.
+    left behind there: it cannot be stopped, and what it returns later is dropped. With a `config`
+    LangChain and LangGraph see the function run under that one.
     """
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
     timeout: float | None = None
+    config: RunnableConfig | None = None
+
+    def context(self) -> contextvars.Context:
+        """Return the context the function is to run in."""
+        context = contextvars.copy_context()
+        if self.config is not None:
+            context.run(var_child_runnable_config.set, self.config)
+        return context
 
 
 @dataclass(eq=False)
 class Durable:
-    """Run a sub-flow as a LangGraph task, so that a finished one never runs again on resume."""
+    """Run a sub-flow as a LangGraph task, so that a finished one never runs again on resume.
+
+    Where nothing is saved nothing is resumed either, and it runs in place.
+    """
 
     name: str
     flow: Callable[[], Flow[Any]]
@@ -61,7 +77,14 @@ class Pause:
     seconds: float
 
 
-Effect = Run | Durable | Ask | Pause
+@dataclass(eq=False)
+class Wait:
+    """Wait until a future is done, whatever its result."""
+
+    future: Future[None]
+
+
+Effect = Run | Durable | Ask | Pause | Wait
 Flow = Generator[Effect, Any, T]
 
 
@@ -105,6 +128,20 @@ async def adrive(flow: Flow[T]) -> T:
         return cast("T", stop.value)
     finally:
         flow.close()
+
+
+def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer of a run, found by what it is, if the run is saved."""
+    return next(filter(_is_saver, configurable.values()), None)
+
+
+def _is_saver(value: object) -> TypeIs[BaseCheckpointSaver[Any]]:
+    return isinstance(value, BaseCheckpointSaver)
+
+
+def is_saved() -> bool:
+    """Tell whether the run of the step that is running is saved anywhere."""
+    return saver_in(get_config().get("configurable", {})) is not None
 
 
 def plain(flow: Flow[T]) -> Flow[T]:
@@ -152,6 +189,8 @@ def as_task(name: str, retry_policy: RetryPolicy | None = None) -> Any:
 
 def _perform(effect: Effect) -> Any:
     if isinstance(effect, Durable):
+        if effect.retry_policy is None and not is_saved():
+            return drive(effect.flow())
 
         def body() -> Any:
             return drive(effect.flow())
@@ -162,8 +201,10 @@ def _perform(effect: Effect) -> Any:
     if isinstance(effect, Pause):
         time.sleep(effect.seconds)
         return None
+    if isinstance(effect, Wait):
+        return effect.future.result()
     if effect.timeout is None or is_async(effect.function):
-        result = effect.function(*effect.args)
+        result = effect.context().run(effect.function, *effect.args)
     else:
         result = _in_thread(effect).result(effect.timeout)
     if inspect.iscoroutine(result):
@@ -180,6 +221,8 @@ def _perform(effect: Effect) -> Any:
 
 async def _aperform(effect: Effect) -> Any:
     if isinstance(effect, Durable):
+        if effect.retry_policy is None and not is_saved():
+            return await adrive(effect.flow())
 
         async def body() -> Any:
             return await adrive(effect.flow())
@@ -190,20 +233,32 @@ async def _aperform(effect: Effect) -> Any:
     if isinstance(effect, Pause):
         await asyncio.sleep(effect.seconds)
         return None
+    if isinstance(effect, Wait):
+        # A waiter that is cancelled leaves the future to the others.
+        return await asyncio.shield(asyncio.wrap_future(effect.future))
+    context = effect.context()
     async with asyncio.timeout(effect.timeout):
         if is_async(effect.function):
-            return await effect.function(*effect.args)
-        if effect.timeout is None:
-            result = await asyncio.to_thread(effect.function, *effect.args)
+            result = context.run(effect.function, *effect.args)
+        elif effect.timeout is None:
+            result = await asyncio.to_thread(context.run, effect.function, *effect.args)
         else:
             result = await asyncio.wrap_future(_in_thread(effect))
-        return await result if inspect.isawaitable(result) else result
+        if not inspect.isawaitable(result):
+            return result
+        if effect.config is None:
+            return await result
+        token = var_child_runnable_config.set(effect.config)
+        try:
+            return await result
+        finally:
+            var_child_runnable_config.reset(token)
 
 
 def _in_thread(effect: Run) -> Future[Any]:
     """Run a function in a daemon thread: unlike a pool's, it never holds up the process's end."""
     future: Future[Any] = Future()
-    context = contextvars.copy_context()
+    context = effect.context()
 
     def work() -> None:
         future.set_running_or_notify_cancel()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import Any, TypeVar, Unpack, overload
 
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import get_runtime
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Interrupt
 
 from graph_retry.callables import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry.engine.ending import ended_error
-from graph_retry.engine.graph import build_graph
+from graph_retry.engine.graph import check_identity, function_graph, steps_allowed
+from graph_retry.engine.identity import identity_of
 from graph_retry.engine.plan import Plan, make_plan
-from graph_retry.engine.state import LOOP, fresh_loop
+from graph_retry.engine.running import CALL, FunctionCall
+from graph_retry.engine.state import LOOP, fresh_loop, loop_of
 from graph_retry.engine.stored import restore
-from graph_retry.flow import as_task
-from graph_retry.ledger import CALL_TASK
+from graph_retry.ledger import digest
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import ParamsCodec
 from graph_retry.pausing import watched_pause
@@ -93,7 +96,7 @@ def retry_llm_call(
     """
     call = _Call(llm_call, params, on_retry, output, options)
     with watched_pause(call.plan.settings.name):
-        state = call.graph.invoke(call.inputs)
+        state = call.graph.invoke(call.inputs, call.config)
     return call.result(state)
 
 
@@ -153,24 +156,44 @@ async def aretry_llm_call(
         {'n': 1}
     """
     call = _Call(llm_call, params, on_retry, output, options)
-
-    async def run() -> dict[str, Any]:
-        return cast("dict[str, Any]", await call.graph.ainvoke(call.inputs))
-
-    # Under `gather` the siblings of a paused call are cancelled and run again: as a task of its
-    # own a finished call keeps its result. Outside a graph there is no task to be had.
-    if not _inside_graph():
-        return call.result(await run())
     with watched_pause(call.plan.settings.name):
-        state = await as_task(CALL_TASK)(run)()
+        state = await call.graph.ainvoke(call.inputs, call.config)
     return call.result(state)
 
 
-def _inside_graph() -> bool:
-    try:
-        return cast("Any", get_runtime()) is not None
-    except (RuntimeError, KeyError):
-        return False
+async def gather_calls(*calls: Awaitable[T]) -> list[T]:
+    """Await several `aretry_llm_call`s of one node; pause once with every question they have.
+
+    `asyncio.gather` would show the first question only and the next one after its answer.
+
+    Returns:
+        The results in the order of `calls`.
+
+    Raises:
+        Exception: The first error any of the calls ended with, after all of them have stopped.
+
+    Example:
+        >>> from graph_retry import aretry_llm_call
+        >>> async def node():
+        ...     calls = (aretry_llm_call(str.upper, word) for word in ("a", "b"))
+        ...     return await gather_calls(*calls)
+        >>> asyncio.run(node())
+        ['A', 'B']
+    """
+    with watched_pause("gather_calls"):
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        questions: list[Interrupt] = []
+        finished: list[T] = []
+        for result in results:
+            if isinstance(result, GraphInterrupt):
+                questions.extend(result.args[0])
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                finished.append(result)
+        if questions:
+            raise GraphInterrupt(tuple(questions))
+    return finished
 
 
 class _Call:
@@ -187,15 +210,23 @@ class _Call:
         settings = settle(name_of(llm_call, "llm_call"), "function", options)
         codec = ParamsCodec[Any].for_value(params)
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
-        self.graph: CompiledStateGraph[Any, Any, Any, Any] = build_graph(self.plan, None)
+        self.graph = function_graph(learns=settings.lessons is not None)
         encoded = codec.encode(params)
-        self.inputs = {"params": encoded.view, LOOP: {**fresh_loop(), "types": encoded.types}}
+        identity = identity_of(*encoded) if settings.key is None else digest(settings.key)
+        self._call = FunctionCall(self.plan, identity)
+        self.config: RunnableConfig = {
+            "configurable": {CALL: self._call},
+            "recursion_limit": steps_allowed(self.plan),
+            "run_name": settings.name,
+        }
+        loop = {**fresh_loop(), "types": encoded.types, "identity": identity}
+        self.inputs = {"params": encoded.view, LOOP: loop}
 
     def result(self, state: dict[str, Any]) -> Any:
+        name = self.plan.settings.name
+        check_identity(name, loop_of(state)["identity"], self._call.identity)
         if state["status"] != "succeeded":
-            raise ended_error(self.plan.settings.name, state["status"], state["attempts"])
-        degraded = state["attempts"][-1].get("degraded")
-        validator = self.plan.relaxed if degraded else self.plan.validator
-        if validator is not None:
-            return validator.rebuild(state["output"])
+            raise ended_error(name, state["status"], state["attempts"])
+        if self.plan.validator is not None:
+            return self.plan.validator.rebuild(state["output"])
         return restore(state.get("output"), state[LOOP]["output_types"])

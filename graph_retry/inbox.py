@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.types import Interrupt
 
 from graph_retry.answering import PendingReview
-from graph_retry.engine.state import LOOP, loop_of
+from graph_retry.engine.state import LOOP, is_open, loop_of
 from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.ledger import records_in
 from graph_retry.review.shown import parts_of
+from graph_retry.threads.config import check_placeless, on_thread
 from graph_retry.threads.reading import is_local
+from graph_retry.threads.runner import storage_of
 from graph_retry.threads.served import served_reviews
-from graph_retry.threads.storage import storage_of
-from graph_retry.threads.waiting import find_reviews, intervention, is_open
+from graph_retry.threads.waiting import find_reviews, intervention, whole_reviews
 
 _PAGE = 100
 """Checkpoints read at a time."""
 
 
-def list_reviews(source: Any, *, limit: int | None = None) -> list[PendingReview]:
+def list_reviews(
+    source: Any, *, limit: int | None = None, config: RunnableConfig | None = None
+) -> list[PendingReview]:
     """List the reviews that wait in all threads, the last asked first.
 
     Args:
@@ -31,6 +37,8 @@ def list_reviews(source: Any, *, limit: int | None = None) -> list[PendingReview
             checkpointer, whose reviews can only be looked at; or a client of `langgraph_sdk`,
             which lists every graph's reviews on a server, those of threads in `error` included.
         limit: Reviews to return at most (default: all).
+        config: What the runs that answers start need beside their thread: other keys of
+            `configurable`, tags, metadata, callbacks. Each review's `config` has it.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -44,26 +52,38 @@ def list_reviews(source: Any, *, limit: int | None = None) -> list[PendingReview
         >>> [(review.thread_id, review.attempt) for review in list_reviews(count)]
         [('bob', 1), ('ada', 1)]
     """
-    return drive(find_all(source, limit))
+    return drive(_listed(source, limit, config))
 
 
-async def alist_reviews(source: Any, *, limit: int | None = None) -> list[PendingReview]:
+async def alist_reviews(
+    source: Any, *, limit: int | None = None, config: RunnableConfig | None = None
+) -> list[PendingReview]:
     """Do what `list_reviews` does, from async code."""
-    return await adrive(find_all(source, limit))
+    return await adrive(_listed(source, limit, config))
 
 
-def find_all(source: Any, limit: int | None = None) -> Flow[list[PendingReview]]:
+def _listed(
+    source: Any, limit: int | None, config: RunnableConfig | None
+) -> Flow[list[PendingReview]]:
+    return (yield from whole_reviews(source, (yield from find_all(source, limit, config))))
+
+
+def find_all(
+    source: Any, limit: int | None = None, config: RunnableConfig | None = None
+) -> Flow[list[PendingReview]]:
     """List the reviews of a source, inside a flow.
 
     Raises:
-        TypeError: If `source` is nothing that keeps threads.
+        TypeError: If `source` is nothing that keeps threads, or `config` is no config.
+        ValueError: If `config` names a thread.
     """
+    base = check_placeless(config)
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     if isinstance(saver, BaseCheckpointSaver):
         graph = source if is_local(source) else None
-        return (yield from _Search(cast("Any", saver), graph, limit).run())
+        return _newest((yield from _saved_reviews(cast("Any", saver), graph, base)), limit)
     if hasattr(source, "threads") and hasattr(source, "runs"):
-        reviews: list[PendingReview] = yield from served_reviews(source, PendingReview)
+        reviews: list[PendingReview] = yield from served_reviews(source, base, PendingReview)
         return _newest(reviews, limit)
     raise TypeError(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
@@ -91,102 +111,91 @@ class _Pages:
         return [each async for each in self._saver.alist(None, before=before, limit=self._size)]
 
 
-class _Search:
-    """One pass over a checkpointer, from the newest checkpoint to the oldest.
+@dataclass
+class _Thread:
+    """What the checkpoints of one thread tell, read from the newest to the oldest.
 
-    What a thread asks stands beside a checkpoint of its outermost graph; whether it is still open
-    is told by the newest checkpoint of the call. An `update_state` of the outermost graph hides
-    the question from LangGraph: then the checkpoint before it counts.
+    Questions stand beside a checkpoint of the outermost graph; whether one is still open is told
+    by the newest checkpoint of its call. An `update_state` of the outermost graph hides its
+    questions from LangGraph: then those of the checkpoint before it count.
     """
 
-    def __init__(self, saver: BaseCheckpointSaver[Any], graph: Any, limit: int | None) -> None:
-        self._saver, self._graph, self._limit = saver, graph, limit
-        self._calls: dict[tuple[str, str], dict[str, Any] | None] = {}
-        self._asked: dict[tuple[str, str], Callable[..., PendingReview]] = {}
-        self._wanted: dict[str, str | None] = {}
-        self._updated: set[str] = set()
-        self._found: list[PendingReview] = []
+    hidden: str = ""
+    """The checkpoint before such updates."""
+    questions: dict[str, Interrupt] | None = None
+    """The questions by review; None until their checkpoint was read."""
+    calls: dict[str, dict[str, Any] | None] = field(default_factory=dict[str, Any])
+    """The newest state of each call; None if it does not wait."""
 
-    def run(self) -> Flow[list[PendingReview]]:
-        """Read page after page, so that no more than one is held at a time."""
-        ordered = storage_of(self._saver) in ("sqlite", "postgres")  # by id, over all threads
-        pages = _Pages(self._saver, _PAGE if ordered else None)
-        before: RunnableConfig | None = None
-        found: list[PendingReview] = []
-        while True:
-            page: list[CheckpointTuple] = yield Ask(pages, "read", (before,))
-            page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
-            for saved in page:
-                self._sort_in(saved)
-            found += yield from self._looked_at()
-            found = _newest(found, self._limit)
-            if not ordered or len(page) < _PAGE:
-                return found
-            # Copied checkpoints share an id: the last one is read again, lest its twin be missed.
-            last = page[-1].checkpoint["id"]
-            before = {"configurable": {"checkpoint_id": f"{last}~"}}
-
-    def _looked_at(self) -> Flow[list[PendingReview]]:
-        """Take what a page gave, if it waits: an update may have been meant to start anew."""
-        sure: list[PendingReview] = []
-        for review in self._found:
-            if review.hidden and self._graph is not None:
-                open_ = yield from find_reviews(self._graph, review.config, PendingReview)
-                sure += [each for each in open_ if each.review_id == review.review_id]
-            else:
-                sure.append(review)
-        self._found = []
-        return sure
-
-    def _sort_in(self, saved: CheckpointTuple) -> None:
-        here = saved.config.get("configurable", {})
-        thread_id, namespace = str(here["thread_id"]), str(here.get("checkpoint_ns", ""))
-        place, values = (thread_id, namespace), saved.checkpoint["channel_values"]
-        if not namespace:
-            self._read_questions(thread_id, saved)
-        elif place not in self._calls:
+    def read(self, saved: CheckpointTuple) -> None:
+        """Take in the next checkpoint; one that was read before changes nothing."""
+        namespace = str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
+        sought = self.questions is None and self.hidden in ("", saved.checkpoint["id"])
+        if not namespace and sought:
+            self._read_questions(saved)
+        elif namespace and namespace not in self.calls:
+            values = saved.checkpoint["channel_values"]
             waits = LOOP in values and loop_of(values)["review"] is not None
-            self._calls[place] = values if waits else None
-            self._match(place)
+            self.calls[namespace] = values if waits else None
 
-    def _read_questions(self, thread_id: str, saved: CheckpointTuple) -> None:
-        if self._wanted.setdefault(thread_id, saved.checkpoint["id"]) != saved.checkpoint["id"]:
-            return
+    def _read_questions(self, saved: CheckpointTuple) -> None:
         writes = saved.pending_writes or ()
-        questions = [each for write in writes if write[1] == INTERRUPT for each in write[2]]
-        hides = saved.metadata.get("source") == "update" and not questions
-        parent = saved.parent_config if hides else None
-        before = parent and parent.get("configurable", {}).get("checkpoint_id")
-        self._wanted[thread_id] = str(before) if before else None
-        hidden = thread_id in self._updated
-        if hides:
-            self._updated.add(thread_id)
-        config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-        for question in questions:
-            value = intervention(question.value)
-            if value is None or not self._is_ours(value["checkpoint_ns"]):
-                continue
-
-            def review(
-                values: dict[str, Any], value: dict[str, Any] = value, id_: str = question.id
-            ) -> PendingReview:
-                parts = parts_of(value, records_in(values), thread_id)
-                where: Any = {"graph": self._graph, "config": config, "hidden": hidden}
-                return PendingReview(interrupt_id=id_, **where, **parts)
-
-            place = (thread_id, value["checkpoint_ns"])
-            self._asked[place] = review
-            self._match(place)
-
-    def _is_ours(self, namespace: str) -> bool:
-        return self._graph is None or namespace.partition(":")[0] in self._graph.nodes
-
-    def _match(self, place: tuple[str, str]) -> None:
-        """Put question and state of a call together, once both have been read."""
-        values = self._calls.get(place)
-        if values is None or place not in self._asked:
+        asked = [each for write in writes if write[1] == INTERRUPT for each in write[2]]
+        parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+        if saved.metadata.get("source") == "update" and not asked and parent:
+            self.hidden = str(parent)
             return
-        review = self._asked.pop(place)(values)
-        self._calls[place] = None
-        if is_open(values, review.review_id):
-            self._found.append(review)
+        ours = [each for each in asked if intervention(each.value)]
+        self.questions = {each.value["review_id"]: each for each in ours}
+
+    def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
+        """Yield the questions that are open, each with the state of its call."""
+        for review_id, question in (self.questions or {}).items():
+            values = self.calls.get(question.value["checkpoint_ns"])
+            if values is not None and is_open(values, review_id):
+                yield question, values
+
+
+def _threads_in(saver: BaseCheckpointSaver[Any]) -> Flow[dict[str, _Thread]]:
+    """Read page after page, so that no more than one is held at a time."""
+    ordered = storage_of(saver) in ("sqlite", "postgres")  # by id, over all threads
+    pages = _Pages(saver, _PAGE if ordered else None)
+    before: RunnableConfig | None = None
+    threads: defaultdict[str, _Thread] = defaultdict(_Thread)
+    while True:
+        page: list[CheckpointTuple] = yield Ask(pages, "read", (before,))
+        page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
+        for saved in page:
+            threads[str(saved.config.get("configurable", {})["thread_id"])].read(saved)
+        if not ordered or len(page) < _PAGE:
+            return threads
+        # Copied checkpoints share an id: the last one is read again, lest its twin be missed.
+        before = {"configurable": {"checkpoint_id": f"{page[-1].checkpoint['id']}~"}}
+
+
+def _saved_reviews(
+    saver: BaseCheckpointSaver[Any], graph: Any, base: RunnableConfig
+) -> Flow[list[PendingReview]]:
+    """List the reviews that wait in a checkpointer, or those of a graph in it."""
+    reviews: list[PendingReview] = []
+    for thread_id, thread in (yield from _threads_in(saver)).items():
+        config = on_thread(base, thread_id)
+        for question, values in thread.waiting():
+            value = question.value
+            if graph is None or value["checkpoint_ns"].partition(":")[0] in graph.nodes:
+                parts = parts_of(value, records_in(values), thread_id)
+                where: Any = {"graph": graph, "config": config, "hidden": thread.hidden}
+                reviews.append(PendingReview(interrupt_id=question.id, **where, **parts))
+    return (yield from _without_dropped(reviews))
+
+
+def _without_dropped(reviews: list[PendingReview]) -> Flow[list[PendingReview]]:
+    """Look at hidden reviews again: an update may have been meant to start anew."""
+    sure: list[PendingReview] = []
+    for review in reviews:
+        if review.hidden and review.graph is not None:
+            found = yield from find_reviews(review.graph, review.config, PendingReview)
+            sure += [each for each in found if each.review_id == review.review_id]
+        else:
+            sure.append(review)
+    return sure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,9 +15,19 @@ from graph_retry.params.jsonlike import is_array
 from graph_retry.params.patch import apply_patch, diff_views, initial_patch, readable_diff
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
-CALL_TASK = "retry_llm_call"
-"""The task that each async function-form call is: a client on a server finds only tasks whose name
-it knows. Paused calls are saved under it, and begin anew under another one."""
+_LEFT = {
+    "status": "failed",
+    "params_patch": None,
+    "failure": {
+        "kind": "permanent",
+        "type": "NotKept",
+        "message": "the record is in a checkpoint that was deleted or is not shown",
+    },
+}
+"""What is said of a record whose checkpoint cannot be read: it failed, or no other came after."""
+
+_STEP = re.compile(r"(.+):[0-9a-f-]{36}")
+"""A part of a namespace that names a task of a graph: of its node, by its id."""
 
 
 def merge_attempts(
@@ -33,8 +44,9 @@ def merge_attempts(
     for update in updates or []:
         number = update["number"]
         if number in places:
-            whole = {**merged[places[number]], **update}
-            merged[places[number]] = cast("Attempt", whole)
+            # What is left of a record in place of it is all there is to be in state.
+            known: Any = {} if update.get("kept_in") else merged[places[number]]
+            merged[places[number]] = cast("Attempt", {**known, **update})
         else:
             places[number] = len(merged)
             merged.append(cast("Attempt", update))
@@ -85,24 +97,42 @@ def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
     check_version(attempts)
     for place, attempt in enumerate(attempts, start=1):
         for key in ("number", "status", "params_patch"):
-            if key not in attempt:
+            if key not in attempt and not (attempt.get("kept_in") and "number" in attempt):
                 msg = f"record {place} of the ledger has no `{key}`: this library did not write it."
                 raise ReplayMismatch(msg, list(attempts))
-    return [cast("Attempt", {**_blank(), **attempt}) for attempt in attempts]
+    return [filled(attempt) for attempt in attempts]
+
+
+def filled(attempt: Attempt) -> Attempt:
+    """Return a record with every key; one that is elsewhere counts as failed, nobody knows how."""
+    left = _LEFT if attempt.get("kept_in") else {}
+    return cast("Attempt", {**_blank(), **left, **attempt})
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
-    """Rebuild the params of one attempt (default: the last) from the patches up to it."""
-    if not attempts:
-        return None
-    view: dict[str, Any] = {}
-    types: dict[str, str] = {}
-    for attempt in attempts:
-        view = apply_patch(view, attempt["params_patch"])
-        types = attempt["params_types"]
+    """Rebuild the params of one attempt (default: the last); None if the ledger lacks them."""
+    first: Encoded | None = Encoded({}, {})
+    known = first
+    for place, attempt in enumerate(attempts):
+        known = _patched(first if attempt.get("kept_in") else known, attempt)
+        first = first if place else known
         if attempt["number"] == number:
             break
-    return Encoded(view, types)
+    return known if attempts else None
+
+
+def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
+    patch = attempt.get("params_patch")
+    if patch is None or (params is None and [each["path"] for each in patch] != [""]):
+        return None
+    view = apply_patch({} if params is None else params.view, patch)
+    return Encoded(view, attempt.get("params_types", {}))
+
+
+def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
+    """List the ids that decisions about these attempts came with."""
+    decisions = [attempt["decision"] or {} for attempt in attempts]
+    return [str(each["decision_id"]) for each in decisions if "decision_id" in each]
 
 
 def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
@@ -144,8 +174,9 @@ class Ledger:
     @property
     def node(self) -> str:
         """The graph node the call was made in, where that is known."""
-        steps = [part.rpartition(":")[0] for part in self.namespace.split("|")]
-        return next((step for step in reversed(steps) if step not in ("", CALL_TASK)), "")
+        steps = [step[1] for step in map(_STEP.fullmatch, self.namespace.split("|")) if step]
+        # Version 1 made a task of this name for each async call.
+        return next((step for step in reversed(steps) if step != "retry_llm_call"), "")
 
     @property
     def title(self) -> str:
@@ -167,6 +198,9 @@ class Ledger:
     def params_at(self, number: int) -> dict[str, Any]:
         """Return the JSON view of the params one attempt was made with.
 
+        Raises:
+            ValueError: If there is no such attempt, or the ledger does not hold its params.
+
         Example:
             >>> patch = [{"op": "replace", "path": "", "value": {"n": 1}}]
             >>> attempt = {"number": 1, "status": "failed", "params_patch": patch}
@@ -175,7 +209,12 @@ class Ledger:
         """
         self.at(number)
         found = params_at(self.attempts, number)
-        return {} if found is None else found.view
+        if found is None:
+            raise ValueError(
+                f"this ledger does not hold the params of attempt {number}: the checkpoint that "
+                "kept it was deleted, or the server does not show it."
+            )
+        return found.view
 
     def value_at(self, number: int) -> Any:
         """Return what an attempt's output was read as, or None where nothing could be read."""
@@ -239,8 +278,8 @@ def _blank() -> dict[str, Any]:
         "parsed": None,
         "issues": [],
         "failure": None,
-        "degraded": False,
         "decision": None,
+        "kept_in": None,
         "usage": None,
         "finish_reason": None,
         "started_at": "",

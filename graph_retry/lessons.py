@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langgraph.config import get_store
-from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
-from graph_retry.flow import Ask, Flow
 from graph_retry.ledger import digest
 from graph_retry.params.prompt import Prompt, content_of, is_system, turns
 from graph_retry.quoting import LESSONS, framed, issue_line, tame, unframed
@@ -46,33 +43,11 @@ class Lessons:
     """How a call learns from other steps: the option `lessons`.
 
     field: The params field to write to (default: `messages`, `prompt`, or the bare text).
-    shared: A namespace of the graph's store, if it has one, through which threads share lessons.
-        They quote error messages: name the tenant in it where tenants must not meet.
     known: Lessons to start with, where the call has no state key `lessons` (function form).
     """
 
     field: str | None = None
-    shared: tuple[str, ...] | None = None
     known: Sequence[Lesson] = ()
-
-    def recalled(self) -> Flow[list[Lesson]]:
-        """Return the lessons that came with the option, and those of other threads."""
-        _, items = yield from self._stored()
-        return merge_lessons(list(self.known), [item.value for item in items])
-
-    def remembered(self, new: list[Lesson]) -> Flow[None]:
-        """Tell other threads; doing it again changes nothing."""
-        store, held = yield from self._stored()
-        if store is None:
-            return
-        window = merge_lessons([item.value for item in held], new)
-        kept = {lesson["id"]: lesson for lesson in window if lesson["text"] is not None}
-        for lesson in new:
-            if lesson["id"] in kept:
-                yield Ask(store, "put", (self._namespace, lesson["id"], dict(lesson)))
-        for item in held:
-            if item.key not in kept:
-                yield Ask(store, "delete", (self._namespace, item.key))
 
     def told_to(self, params: Any, window: list[Lesson]) -> Any:
         """Return the params with the last lessons in front, in place of earlier ones, or None."""
@@ -88,16 +63,6 @@ class Lessons:
         start = next((n for n, each in enumerate(others) if not is_system(each)), len(others))
         turn = turns(others, ("system", block))
         return prompt.replaced([*others[:start], *turn, *others[start:]])
-
-    @property
-    def _namespace(self) -> tuple[str, ...]:
-        return (*(self.shared or ()), "graph_retry_lessons")
-
-    def _stored(self) -> Flow[tuple[BaseStore | None, list[Any]]]:
-        store: BaseStore | None = get_store() if self.shared is not None else None
-        if store is None:
-            return None, []
-        return store, (yield Ask(store, "search", (self._namespace,), {"limit": 10 * KEPT}))
 
 
 def merge_lessons(held: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:

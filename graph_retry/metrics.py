@@ -16,8 +16,10 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 class Summary(TypedDict):
     """Figures over some calls. What nobody reported is None, never zero.
 
-    `success_by_attempt` counts calls by the attempt that succeeded, `latency_s` is by attempt, in
-    seconds, and `attempts_without_tokens` counts those that are missing in `tokens`.
+    `success_by_attempt` counts calls by the attempt that succeeded, or whose review was answered
+    with an output (`respond`). `latency_s` is by attempt, in seconds, and `attempts_without_tokens`
+    counts those that are missing in `tokens`. An attempt whose record is not kept any more counts
+    as an attempt of one request, and in nothing else.
     """
 
     calls: int
@@ -38,6 +40,10 @@ class Summary(TypedDict):
 def summarize(attempts: Iterable[Attempt] | Iterable[Sequence[Attempt]]) -> Summary:
     """Sum up one ledger, several ledgers, or the records that `on_attempt` collected.
 
+    An attempt counts once, however many ledgers hold it: forks of a call share those before the
+    fork. Such ledgers are one call, and the last of them tells how it ended. What `on_attempt` gets
+    is not decided yet, so only ledgers tell of `respond`.
+
     Example:
         >>> from graph_retry import retry_llm_call
         >>> records = []
@@ -47,13 +53,14 @@ def summarize(attempts: Iterable[Attempt] | Iterable[Sequence[Attempt]]) -> Summ
         >>> figures["calls"], figures["success_rate"], figures["repairs"]
         (1, 1.0, Counter({'trailing_comma': 1}))
     """
-    flat: list[Attempt] = []
-    for each in attempts:
-        flat.extend(each if isinstance(each, Sequence) else [each])
+    ledgers = [each if isinstance(each, Sequence) else [each] for each in attempts]
+    flat = distinct(ledgers)
+    ends = {_key(ledger[0]): ledger[-1] for ledger in ledgers if ledger}
     calls = sum(attempt["number"] == 1 for attempt in flat)
-    right = [attempt["number"] for attempt in flat if attempt["status"] == "succeeded"]
+    right = [attempt["number"] for attempt in ends.values() if _gave_output(attempt)]
     usages = [attempt["usage"] or {} for attempt in flat]
-    seconds = sorted(attempt["duration_s"] for attempt in flat)
+    known = [attempt for attempt in flat if not attempt.get("kept_in")]
+    seconds = sorted(attempt["duration_s"] for attempt in known)
     return {
         "calls": calls,
         "succeeded": len(right),
@@ -66,9 +73,30 @@ def summarize(attempts: Iterable[Attempt] | Iterable[Sequence[Attempt]]) -> Summ
         "tokens": {name: _sum(usage.get(name) for usage in usages) for name in _TOKENS},
         "attempts_without_tokens": sum(usage.get("total_tokens") is None for usage in usages),
         "repairs": Counter(repair["kind"] for each in flat for repair in each["repairs"]),
-        "failures": Counter(each["failure"]["kind"] for each in flat if each["failure"]),
+        "failures": Counter(each["failure"]["kind"] for each in known if each["failure"]),
         "decisions": Counter(each["decision"]["type"] for each in flat if each["decision"]),
     }
+
+
+def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
+    """List the attempts of ledgers once each, as the last ledger that holds them has them."""
+    return list({_key(attempt): attempt for ledger in ledgers for attempt in ledger}.values())
+
+
+def _key(attempt: Attempt) -> tuple[str, str] | int:
+    """Return what an attempt is known by; one without a key or a place is only itself.
+
+    Equal calls outside of threads have equal keys and differ in when they were made.
+    """
+    kept_in, number = attempt.get("kept_in"), attempt["number"]
+    key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")
+    return (key, attempt.get("started_at", "")) if key else id(attempt)
+
+
+def _gave_output(last: Attempt) -> bool:
+    """Tell by its last attempt whether a call ended with an output."""
+    decided = last["decision"] and last["decision"]["type"]
+    return decided == "respond" or (last["status"] == "succeeded" and decided != "reject")
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from langgraph.graph.state import CompiledStateGraph
 
 from graph_retry.callables import LLMCall, OnRetry, name_of
-from graph_retry.engine.graph import build_graph
+from graph_retry.engine.graph import node_graph
 from graph_retry.engine.plan import make_plan
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import ParamsCodec
@@ -25,6 +25,7 @@ def create_retry_node(
 
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
     (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
+    A call that ends without an output writes None, so that no earlier call's stays there.
     Given `attempts` in its input it goes on after them. Its steps `call`, `repair`, `validate`,
     `revise` and `review` show in Studio and with `get_graph(xray=1)`.
 
@@ -51,4 +52,4 @@ def create_retry_node(
     """
     settings = settle(name_of(llm_call, "llm_call"), "node", options)
     codec: ParamsCodec[Any] = ParamsCodec(params_type)
-    return build_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)
+    return node_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)

@@ -38,14 +38,16 @@ class StateKeys(TypedDict, total=False):
     lessons: str
 
 
+DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
+"""State keys by what they hold, as the function form has them."""
+
+
 class RetryOptions(TypedDict, total=False):
     """Options of `retry_llm_call`, `aretry_llm_call` and `create_retry_node`.
 
     repair: How far a model's text may be repaired before it is validated: `none`, `minimal`,
         `standard` (default; lossless) or `aggressive`, or a function `text -> text` that runs
         after `standard`, or both as a pair.
-    relaxed: A looser output type to settle for when automation has nothing left to try (default
-        None); such a result is flagged `degraded` in the ledger.
     strict: Refuse values of the wrong type instead of converting them (default False).
     max_attempts: Model calls at most, the first one included (default 10).
     auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
@@ -74,6 +76,9 @@ class RetryOptions(TypedDict, total=False):
     lessons: How this call learns from other steps, a `graph_retry.lessons.Lessons` (default None).
     on_attempt: Called once with each finished attempt's record.
     name: What reviews, events and records call this step (default: the function's name).
+    key: What this call is known by among the calls of its name that one node makes (default: its
+        params). Needed where params change from run to run and could be another call's (function
+        form only).
     on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
         `end` with that status (default of the node form, and only there).
     allowed_decisions: Decisions a reviewer may take (default all four).
@@ -82,7 +87,6 @@ class RetryOptions(TypedDict, total=False):
     """
 
     repair: RepairOption
-    relaxed: Any
     strict: bool
     max_attempts: int
     auto_retries: int
@@ -100,6 +104,7 @@ class RetryOptions(TypedDict, total=False):
     lessons: Lessons
     on_attempt: Callable[[Attempt], Any]
     name: str
+    key: str
     on_cancel: Literal["raise", "end"]
     allowed_decisions: Sequence[DecisionType]
     locked: Sequence[str]
@@ -112,8 +117,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     name: str
+    key: str | None = Field(default=None, min_length=1)
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
-    relaxed: Any = None
     strict: bool = False
     max_attempts: int = Field(default=10, ge=1)
     auto_retries: int = Field(default=0, ge=0)
@@ -184,10 +189,12 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         raise ValueError(
             f"`{option}` is for `create_retry_node`: a function can only return or raise."
         )
+    if form == "node" and "key" in options:
+        raise ValueError(
+            "`key` is for `retry_llm_call`: a retry node makes one call, known by its task."
+        )
     if "default_decision" in options and "expires_after" not in options:
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
-    if "redact" in options:
-        _check_redact(options)
     ending = "raise" if form == "function" else "end"
     with _building:  # pydantic 2.11 fails where several threads build a deferred model at once
         Settings.model_rebuild()
@@ -197,14 +204,3 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         first = error.errors()[0]
         reason = first["msg"].removeprefix("Value error, ")
         raise ValueError(f"`{first['loc'][0]}`: {reason}; not {first['input']!r}.") from None
-
-
-def _check_redact(options: RetryOptions) -> None:
-    """Refuse what would make an output of a ledger that has been redacted."""
-    patches = getattr(options.get("feedback"), "__name__", "") == "patch_feedback"
-    other = "feedback=patch_feedback(…)" if patches else "relaxed" if "relaxed" in options else None
-    if other is not None:
-        raise ValueError(
-            f"`redact` cannot be combined with `{other}`, which makes an output of what an earlier "
-            "attempt left in the ledger: choose one of them."
-        )

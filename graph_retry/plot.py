@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from graph_retry.ledger import Ledger
+from graph_retry.metrics import distinct, summarize
 from graph_retry.records import Attempt
 
 _COLOURS = {
@@ -26,7 +26,8 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     """Draw each call's attempts as bars in time, coloured by how they ended; returns the axes.
 
     Seconds are counted from the first attempt of its call. A bar is as long as the attempt took;
-    what lies between is what happened between: hooks, or a person.
+    what lies between is what happened between: hooks, or a person. Attempts whose records are not
+    kept any more are left out.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -37,9 +38,10 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     axes = _axes(axes)
     shown: dict[str, Any] = {}
     for row, ledger in enumerate(ledgers):
-        first = _time(ledger.attempts[0]) if ledger.attempts else 0.0
-        end = max((_time(each) - first + each["duration_s"] for each in ledger.attempts), default=0)
-        for attempt in ledger.attempts:
+        known = [each for each in ledger.attempts if each["kept_in"] is None]
+        first = _time(known[0]) if known else 0.0
+        end = max((_time(each) - first + each["duration_s"] for each in known), default=0)
+        for attempt in known:
             start, width = _time(attempt) - first, max(attempt["duration_s"], end / 150)
             kind = _outcome(attempt)
             bar = axes.barh(row, width, left=start, height=0.6, color=_COLOURS.get(kind, "#999999"))
@@ -64,20 +66,21 @@ def plot_summary(ledgers: Sequence[Ledger]) -> Any:
     """
     import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra, and slow to import
 
-    attempts = [attempt for ledger in ledgers for attempt in ledger.attempts]
+    attempts = distinct(ledger.attempts for ledger in ledgers)
+    figures = summarize(ledger.attempts for ledger in ledgers)
     figure, grid = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
     failures, success, latency, tokens = grid.flat
-    kinds = Counter(each["failure"]["kind"] for each in attempts if each["failure"])
+    kinds, wins = figures["failures"], figures["success_by_attempt"]
     failures.barh(list(kinds), list(kinds.values()), color=[_COLOURS[kind] for kind in kinds])
     failures.set(title="failures", xlabel="attempts")
-    wins = Counter(each["number"] for each in attempts if each["status"] == "succeeded")
     numbers = range(1, max((each["number"] for each in attempts), default=1) + 1)
     reached = [sum(wins[n] for n in range(1, last + 1)) for last in numbers]
-    share = [100 * count / max(len(ledgers), 1) for count in reached]
+    share = [100 * count / max(figures["calls"], 1) for count in reached]
     success.step(list(numbers), share, where="mid", marker="o", color=_COLOURS["succeeded"])
     success.set(title="success by attempt", xlabel="attempts made", ylabel="% of calls")
     success.set(ylim=(0, 105), xticks=list(numbers))
-    latency.hist([each["duration_s"] for each in attempts], bins=20, color=_COLOURS["truncated"])
+    known = [each["duration_s"] for each in attempts if not each["kept_in"]]
+    latency.hist(known, bins=20, color=_COLOURS["truncated"])
     latency.set(title="latency", xlabel="seconds", ylabel="attempts")
     used = [(each["usage"] or {}).get("total_tokens") for each in attempts]
     tokens.hist([count for count in used if count is not None], bins=20, color="#5b8a72")

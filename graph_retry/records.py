@@ -1,6 +1,6 @@
 """Plain-JSON records that travel through graph state: issues, repairs, failures, attempts."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -57,6 +57,13 @@ class Failure(TypedDict):
     message: str
 
 
+class KeptIn(TypedDict):
+    """A checkpoint of the same thread, of the call's own namespace unless another is named."""
+
+    checkpoint_id: str
+    checkpoint_ns: NotRequired[str]
+
+
 class Attempt(TypedDict):
     """One attempt, as the ledger keeps it. Plain JSON, and only what changed.
 
@@ -69,8 +76,14 @@ class Attempt(TypedDict):
     `repaired` is the JSON text repair made of it, where that differs; `repairs` says how it was
     read, and `lossless` whether without guessing (None for what was no JSON text). `parsed` is the
     value handed to validation, where it is not simply what `repaired` (or `raw`) holds.
-    `degraded` tells that the output was accepted although it fits only the `relaxed` type.
     `decision` is what a reviewer decided after this attempt failed.
+
+    `kept_in` is None where the record is whole. In the state of a call that goes on, `number` and
+    `kept_in` may be all that is left of an earlier attempt: its record is in the checkpoint that
+    `kept_in` names. The first of these and the last have a `params_patch`, too, on the params of
+    the first attempt. What a user is given is made whole again. Where the checkpoint is gone, or a
+    server does not show it, `kept_in` stays; then nothing else in the record is known, the
+    `failure` has the type `NotKept`, and `params_patch` is mostly None.
 
     `started_at` is ISO 8601 in UTC, `duration_s` in seconds. `tries` counts the requests one
     attempt took, where `transient` retries are on.
@@ -79,7 +92,7 @@ class Attempt(TypedDict):
     number: int
     name: str
     status: Literal["running", "succeeded", "failed"]
-    params_patch: list[dict[str, Any]]
+    params_patch: list[dict[str, Any]] | None
     params_types: dict[str, str]
     author: str
     reason: str | None
@@ -90,8 +103,8 @@ class Attempt(TypedDict):
     parsed: dict[str, Any] | None
     issues: list[Issue]
     failure: Failure | None
-    degraded: bool
     decision: dict[str, Any] | None
+    kept_in: KeptIn | None
     usage: dict[str, Any] | None
     finish_reason: str | None
     started_at: str

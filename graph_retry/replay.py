@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry.callables import OnRetry
+from graph_retry.engine.call import announced
+from graph_retry.engine.check import hold, read_raw
 from graph_retry.engine.hooks import propose
-from graph_retry.engine.plan import make_plan
-from graph_retry.engine.rejudge import differences, judged_again, same_json
+from graph_retry.engine.plan import Plan, make_plan
 from graph_retry.engine.revise import hooks_may_help
 from graph_retry.errors import ReplayMismatch
+from graph_retry.failures import failure_of
 from graph_retry.flow import Flow, adrive, drive, plain
 from graph_retry.ledger import params_at, readable
 from graph_retry.options import RetryOptions, settle
 from graph_retry.params.codec import Encoded, ParamsCodec
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, Failure
+
+_JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless", "parsed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +110,11 @@ def _replay(
     plan = make_plan(_no_model, codec, on_retry, output, settings)
     replayed: list[Replayed] = []
     for place, record in enumerate(ledger):
-        now, accepted = judged_again(ledger[:place], record, plan)
+        gone = record["kept_in"] is not None  # nothing is left to judge
+        now, accepted = (record, None) if gone else _judged_again(ledger[:place], record, plan)
         following = ledger[place + 1] if place + 1 < len(ledger) else None
         proposal = None
-        asked = plan.hooks or plan.settings.feedback
+        asked = not gone and (plan.hooks or plan.settings.feedback)
         if asked and now["status"] == "failed" and hooks_may_help(now, plan.settings):
             then = cast("Attempt", {**now, "decision": None})
             params = cast("Encoded", params_at(ledger, record["number"]))
@@ -119,13 +125,13 @@ def _replay(
             output=accepted,
             author=None if proposal is None else proposal.author,
             params=None if proposal is None else proposal.params.view,
-            differs=[] if record["status"] == "running" else differences(record, now),
+            differs=[] if record["status"] == "running" else _differences(record, now),
         )
         if asked and following is not None and _is_automatic(following["author"]):
             recorded = params_at(ledger, following["number"])
             expected = (following["author"], recorded and recorded.view)
             actual = (result.author, result.params)
-            if not same_json(expected, actual):
+            if not _same_json(expected, actual):
                 result.differs.append(("next params", expected, actual))
         if check and result.differs:
             field, expected, actual = result.differs[0]
@@ -144,3 +150,53 @@ def _replay(
 
 def _is_automatic(author: str) -> bool:
     return author.startswith(("hook", "feedback"))
+
+
+def _judged_again(before: list[Attempt], record: Attempt, plan: Plan[Any]) -> tuple[Attempt, Any]:
+    """Write an attempt's record again from its raw output, and return the accepted value."""
+    raw, validator = record["raw"], plan.validator
+    failure = _failure_of_call(record, plan)
+    if failure is not None:
+        kept = {"status": "failed", "failure": failure}
+        return cast("Attempt", {**record, **kept}), None
+    now = cast("Attempt", {**record, "parsed": None, "issues": []})
+    if validator is None:
+        none: Any = {"status": "succeeded", "failure": None, "repairs": [], "repaired": None}
+        return cast("Attempt", {**now, **none, "lossless": None}), (raw or {}).get("value")
+    now.update(cast("Attempt", read_raw(now, validator, plan.settings)))
+    output: Any = None
+    if now["failure"] is None:
+        update, checked = hold([*before, now], validator)
+        now.update(cast("Attempt", update))
+        output = checked.jsonable
+    now["status"] = "failed" if now["failure"] else "succeeded"
+    return now, output
+
+
+def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
+    """Return the failure that was known before anything was read: raised, or announced."""
+    raw, failure, validator = record["raw"], record["failure"], plan.validator
+    if raw is None:
+        if failure is None:
+            return None
+        raised = type(failure["type"], (Exception,), {})(failure["message"])
+        kind = plan.settings.classify(raised)
+        return {**failure, "kind": failure_of(raised, kind)["kind"]} if kind else failure
+    if validator is None:  # what could not be saved was there only then
+        return failure if failure and failure["kind"] == "permanent" else None
+    if "type" in raw:
+        return failure
+    refused = failure["message"] if failure and failure["type"] == "Refusal" else None
+    return announced(record["finish_reason"], refused, wants_text=validator.wants_text)
+
+
+def _differences(record: Attempt, now: Attempt) -> list[tuple[str, Any, Any]]:
+    """List the judged fields that are not as recorded: name, recorded value, value now."""
+    pairs = ((field, record.get(field), now.get(field)) for field in _JUDGED)
+    return [(field, was, is_) for field, was, is_ in pairs if not _same_json(was, is_)]
+
+
+def _same_json(one: Any, other: Any) -> bool:
+    """Compare strictly by type, and take NaN for itself."""
+    texts = [json.dumps(each, sort_keys=True, default=str) for each in (one, other)]
+    return texts[0] == texts[1]

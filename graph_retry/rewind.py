@@ -12,9 +12,8 @@ from graph_retry import answering
 from graph_retry.answering import PendingReview
 from graph_retry.engine.fork import REWIND
 from graph_retry.flow import Ask, Flow, adrive, drive
-from graph_retry.forks.reopen import reopen
-from graph_retry.forks.served_fork import refork
 from graph_retry.ledger import Ledger
+from graph_retry.threads.forking import go_back
 from graph_retry.threads.reading import is_local, read_calls, read_ledgers
 
 
@@ -34,14 +33,20 @@ class Change(TypedDict):
 
 
 def rewind(
-    graph: Any, config: RunnableConfig, ledger: Ledger | None = None, **change: Unpack[Change]
+    graph: Any,
+    config: RunnableConfig,
+    ledger: Ledger | None = None,
+    *,
+    context: Any = None,
+    **change: Unpack[Change],
 ) -> Any:
     """Make an attempt again with other params, or answer its review differently, and go on.
 
     The attempts before it are kept and not paid for again; those after it leave the ledger (their
     checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound wherever they
     are, paused or over, also on a server; there a call in a subgraph only while it is paused. Where
-    a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
+    a thread made several calls, `ledger` is the one of `attempts_of` that is meant. `context` is
+    LangGraph's, for the run that goes on, as for `resume`.
 
     Raises:
         ValueError: If there is no such attempt or call, it is out of reach, or the params do not
@@ -60,17 +65,24 @@ def rewind(
         >>> rewind(count, config, attempt=1, params="3")
         3
     """
-    return drive(_rewind(graph, config, ledger, change))
+    return drive(_rewind(graph, config, ledger, context, change))
 
 
 async def arewind(
-    graph: Any, config: RunnableConfig, ledger: Ledger | None = None, **change: Unpack[Change]
+    graph: Any,
+    config: RunnableConfig,
+    ledger: Ledger | None = None,
+    *,
+    context: Any = None,
+    **change: Unpack[Change],
 ) -> Any:
     """Do what `rewind` does, from async code."""
-    return await adrive(_rewind(graph, config, ledger, change))
+    return await adrive(_rewind(graph, config, ledger, context, change))
 
 
-def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: Change) -> Flow[Any]:
+def _rewind(
+    graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
+) -> Flow[Any]:
     answer = _answer(change)
     here = config.get("configurable", {})
     config = {**config, "configurable": {key: here[key] for key in here if key != "checkpoint_id"}}
@@ -86,7 +98,7 @@ def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: C
             raise ValueError(
                 f"`attempt` is {change['attempt']!r}, and the call has {reviews[0].attempt}."
             )
-        options = {"answers": {reviews[0].review_id: answer}}
+        options = {"answers": {reviews[0].review_id: answer}, "context": context}
         return (yield Ask(answering, "resume", (graph, config), options))
     if reviews:
         raise ValueError(
@@ -98,8 +110,7 @@ def _rewind(graph: Any, config: RunnableConfig, ledger: Ledger | None, change: C
         ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
         if ledger.attempts:
             ledger.at(change["attempt"])
-    go_back = refork if ledger.root and not is_local(graph) else reopen
-    return (yield from go_back(graph, config, ledger, answer))
+    return (yield from go_back(graph, config, ledger, answer, context))
 
 
 def _answer(change: Change) -> dict[str, Any]:

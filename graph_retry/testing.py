@@ -4,19 +4,114 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Self, cast
 
+from langchain_core.exceptions import OutputParserException
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry.answering import pending_reviews, resume
 from graph_retry.history import attempts_of
+from graph_retry.outcome import Completion
 from graph_retry.params.jsonlike import is_array, is_object
-from graph_retry.scripted import ScriptedLLM, from_ledger
+from graph_retry.records import Attempt, Failure
 
-__all__ = ["ScriptedLLM", "assert_replayable", "from_ledger"]
+_STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}
+_VOLATILE = ("started_at", "duration_s", "idempotency_key", "origin", "review_id", "at")
 
-_VOLATILE = ("started_at", "duration_s", "idempotency_key", "review_id", "at")
+
+class ScriptedLLM:
+    """A model that answers by a script: it returns each step, or raises it if it is an exception.
+
+    `calls` are the params it was called with. A script that ran out, or was not used up, fails the
+    test at the end of the `with` block or in `assert_finished`.
+
+    Example:
+        >>> from graph_retry import retry_llm_call
+        >>> with ScriptedLLM(TimeoutError("30 s"), "[1]") as llm:
+        ...     hook = lambda error, attempt, params: {"model": "large"}
+        ...     retry_llm_call(llm, {"model": "small"}, hook, output=list[int], auto_retries=1)
+        [1]
+        >>> llm.calls
+        [{'model': 'small'}, {'model': 'large'}]
+    """
+
+    def __init__(self, *steps: Any) -> None:
+        self.steps = steps
+        self.calls: list[Any] = []
+
+    def __call__(self, params: Any) -> Any:
+        """Return or raise the next step."""
+        self.calls.append(params)
+        if len(self.calls) > len(self.steps):
+            raise AssertionError(self._told())
+        step = self.steps[len(self.calls) - 1]
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    def assert_finished(self) -> None:
+        """Fail, with an AssertionError, unless the model was called once for each step."""
+        if len(self.calls) != len(self.steps):
+            raise AssertionError(self._told())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.assert_finished()
+
+    def _told(self) -> str:
+        return f"the model was called {len(self.calls)} times and its script has {len(self.steps)}"
+
+
+def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
+    """Make a model that returns, or raises, what the recorded one did.
+
+    An exception has its recorded class name and message, and its kind, but for three that only a
+    `classify` function gives to exceptions: `invalid_schema`, `truncated` and `refusal`.
+
+    Raises:
+        ValueError: If what an attempt returned is not in its record any more.
+
+    Example:
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda params: "[1, 2", {}, output=list[int])
+        ... except InterventionRequired as error:
+        ...     llm = from_ledger(error.attempts)
+        >>> llm({}).text
+        '[1, 2'
+    """
+    return ScriptedLLM(*(_step(each) for each in attempts if each["status"] != "running"))
+
+
+def _step(attempt: Attempt) -> Any:
+    if attempt.get("kept_in"):
+        raise ValueError(
+            f"`attempts` does not hold what attempt {attempt['number']} returned: the checkpoint "
+            "that kept it was deleted, or the server does not show it."
+        )
+    raw, failure, reason = attempt["raw"], attempt["failure"], attempt["finish_reason"]
+    if raw is None:
+        return _raised(cast("Failure", failure))
+    if "type" in raw:
+        return type(raw["type"], (), {})()
+    if failure is not None and failure["type"] == "Refusal":
+        told = {"refusal": failure["message"]} | {"parsed": raw.get("value")}
+        said = {"finish_reason": reason} if reason else {}
+        text = raw.get("text", "")
+        return AIMessage(text, additional_kwargs=told, response_metadata=said)
+    return Completion(raw["text"], attempt["usage"], reason) if "text" in raw else raw["value"]
+
+
+def _raised(failure: Failure) -> Exception:
+    base = OutputParserException if failure["kind"] == "invalid_syntax" else Exception
+    error = type(failure["type"], (base,), {})(failure["message"])
+    error.status_code = _STATUS.get(failure["kind"])
+    return cast("Exception", error)
 
 
 def assert_replayable(

@@ -2,9 +2,7 @@
 
 import ast
 import graphlib
-import io
 import re
-import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,35 +39,6 @@ def imported(node: ast.AST) -> list[str]:
 def count_lines(path: Path) -> int:
     """Count the lines of a file."""
     return len(path.read_text().splitlines())
-
-
-def count_code(path: Path) -> int:
-    """Count the lines of a file that hold code: no blanks, comments or docstrings."""
-    text = path.read_text()
-    prose: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            prose |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    layout = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if tokenize.tok_name[token.type] not in layout:
-            lines |= set(range(token.start[0], token.end[0] + 1))
-    return len(lines - prose)
-
-
-@pytest.mark.parametrize(
-    ("folders", "limit"),
-    [
-        pytest.param(["graph_retry"], 8_650, id="package"),
-        pytest.param(["graph_retry/cli"], 800, id="console-command"),
-        pytest.param(["graph_retry/engine", "graph_retry/review"], 2_000, id="engine-and-review"),
-        pytest.param(["graph_retry/repair"], 1_000, id="reader"),
-    ],
-)
-def test_the_package_stays_small(folders, limit):
-    """The engine can be read in an hour, the reader in another; prose is not rationed."""
-    assert sum(count_code(path) for path in sources(*folders)) <= limit
 
 
 def test_no_file_is_long():

@@ -125,12 +125,17 @@ def test_what_a_validator_raises_is_an_issue(error, code, message):
     assert [(issue["code"], issue["message"]) for issue in issues] == [(code, message)]
 
 
-def test_the_issues_of_a_validation_inside_are_kept():
-    """A pydantic error raised in a function gives its own paths."""
-    issues = (
-        build_validator(lambda v: TypeAdapter(list[int]).validate_python(v)).check(["x"]).issues
-    )
-    assert [(issue["path"], issue["code"]) for issue in issues] == [("/0", "int_parsing")]
+@pytest.mark.parametrize(
+    ("judge", "path", "code"),
+    [
+        (TypeAdapter(dict[str, int]).validate_python, "/a", "int_parsing"),
+        (lambda value: jsonschema.validate(value, {"required": ["a", "b"]}), "/b", "required"),
+    ],
+)
+def test_the_issues_of_a_validation_inside_are_kept(judge, path, code):
+    """An error of pydantic or jsonschema raised in a function gives its own paths."""
+    issues = build_validator(judge).check({"a": "x"}).issues
+    assert [(issue["path"], issue["code"]) for issue in issues] == [(path, code)]
 
 
 @pytest.mark.parametrize("error", [GraphInterrupt(), KeyboardInterrupt(), asyncio.CancelledError()])

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.forms.strict_json import NotJsonError, read_json
@@ -93,7 +93,7 @@ def from_line(line: str, shown: dict[str, Any]) -> Decision:
 
 
 def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Read `field=value` changes; dots lead into nested fields.
+    """Read `field=value` changes.
 
     A value is read as JSON if it is JSON, else as text. Over a field that shows text, all but
     `null` stays as typed.
@@ -102,23 +102,15 @@ def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
         UnreadableError: If one is not written like this.
 
     Example:
-        >>> edited({"seed": 1, "zip": "07", "opt": {}}, ["seed=2", "zip=08", "opt.top=0.5"])
-        {'seed': 2, 'zip': '08', 'opt': {'top': 0.5}}
+        >>> edited({"seed": 1, "zip": "07"}, ["seed=2", "zip=08"])
+        {'seed': 2, 'zip': '08'}
     """
     found: dict[str, Any] = {}
     for change in changes:
-        path, sign, text = change.partition("=")
-        if not sign or not path:
+        name, sign, text = change.partition("=")
+        if not sign or not name:
             raise UnreadableError(f"{change!r} is no change: write field=value.")
-        names = [path] if path in shown else path.split(".")
-        inner, before = found, cast("Any", shown)
-        for name in names[:-1]:
-            inner = inner.setdefault(name, {})
-            before = before.get(name) if is_object(before) else None
-            if not is_object(inner):
-                raise UnreadableError(f"{change!r} changes a part of what is replaced.")
-        before = before.get(names[-1]) if is_object(before) else None
-        inner[names[-1]] = _value(text, before)
+        found[name] = _value(text, shown.get(name))
     return found
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -25,9 +25,6 @@ from graph_retry.cli.graphs import load_graph
 from graph_retry.history import aattempts_of
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
-from graph_retry.threads.reading import is_local
-
-_PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,6 @@ class Place:
     def inbox(self) -> list[PendingReview]:
         """List what waits on all threads, newest first."""
         return self.runner.run(alist_reviews(self.source))
-
-    def watch(self, every: float, tell: Callable[[list[PendingReview]], None]) -> None:
-        """List what waits again and again, until Ctrl-C."""
-
-        async def follow() -> None:
-            while True:
-                tell(await alist_reviews(self.source))
-                await asyncio.sleep(every)
-
-        # One run, for a Ctrl-C between two would be lost.
-        self.runner.run(follow())
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
         """List what waits on one thread."""
@@ -67,10 +53,6 @@ class Place:
         graph, answers = self._graph(thread_id), {review_id: decision}
         return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
 
-    def threads(self) -> list[str]:
-        """List all threads, newest first."""
-        return self.runner.run(self._threads())
-
     def _graph(self, thread_id: str) -> Any:
         """Return what reads a thread: the graph, the server's graph, or the saver."""
         if not isinstance(self.source, LangGraphClient):
@@ -85,16 +67,6 @@ class Place:
         if name is None:
             raise Stop(ExitCode.NOTHING, f"nothing has run on thread {thread_id!r} yet.")
         return RemoteGraph(str(name), client=self.source)
-
-    async def _threads(self) -> list[str]:
-        if isinstance(self.source, LangGraphClient):
-            found: list[str] = []
-            while page := await self.source.threads.search(limit=_PAGE, offset=len(found)):
-                found += [thread["thread_id"] for thread in page]
-            return found
-        source = self.source
-        saver = cast("Any", source).checkpointer if is_local(source) else source
-        return list(dict.fromkeys([_thread_of(each.config) async for each in saver.alist(None)]))
 
 
 @contextmanager
@@ -142,7 +114,3 @@ def _has_checkpoints(path: Path) -> bool:
 
 def _config(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
-
-
-def _thread_of(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {})["thread_id"])

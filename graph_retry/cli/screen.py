@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Literal
 
 from rich import box
 from rich.console import Console
-from rich.live import Live
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -51,27 +49,17 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Rows) -> None:
         """Write a table; where there is no terminal, a line per row that names its columns."""
-        if self.is_terminal:
-            self._console.print(_table(columns, rows))
+        if not self.is_terminal:
+            for row in rows:
+                told = [f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell]
+                self.say("  " + " | ".join(told).replace("\n", "\n      "))
             return
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for column in columns:
+            table.add_column(column, overflow="fold")
         for row in rows:
-            told = [f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell]
-            self.say("  " + " | ".join(told).replace("\n", "\n      "))
-
-    @contextmanager
-    def live_table(self, columns: Sequence[str]) -> Generator[Callable[[Rows], None]]:
-        """Yield a function that puts other rows into one table that stays where it is."""
-        with Live(console=self._console, auto_refresh=False) as live:
-            yield lambda rows: live.update(_table(columns, rows), refresh=True)
-
-
-def _table(columns: Sequence[str], rows: Rows) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell), overflow="fold") for cell in row))
-    return table
+            table.add_row(*(Text(printable(cell), overflow="fold") for cell in row))
+        self._console.print(table)
 
 
 def printable(text: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
-from graph_retry.forms.excerpt import excerpt
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt, Failure, Issue
+from graph_retry.validate.issues import excerpt
 
 INBOX = ("thread", "function", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
@@ -79,13 +79,13 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
     rows = [
         (
             str(attempt["number"]),
-            attempt["author"],
+            "" if attempt["kept_in"] else attempt["author"],
             attempt["reason"] or "",
             _changes(ledger, attempt["number"]),
             _outcome(attempt),
             _decision(attempt),
             _tokens(attempt),
-            f"{attempt['duration_s']:.1f} s",
+            "" if attempt["kept_in"] else f"{attempt['duration_s']:.1f} s",
         )
         for attempt in ledger.attempts
     ]
@@ -95,9 +95,13 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
 def _changes(ledger: Ledger, number: int) -> str:
     if number == ledger.attempts[0]["number"]:
         return "(first)"
+    try:
+        changes = ledger.params_diff(number)
+    except ValueError:  # nobody knows these params any more, or those before
+        return "(not kept)"
     return "\n".join(
         f"{each['path']}: {_text(each['before'], 100)} → {_text(each['after'], 100)}"
-        for each in ledger.params_diff(number)
+        for each in changes
     )
 
 

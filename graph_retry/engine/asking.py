@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.saving import is_saved
 from graph_retry.engine.state import Loop, OpenReview
 from graph_retry.errors import InterventionRequired
-from graph_retry.flow import Flow
-from graph_retry.ledger import params_at
+from graph_retry.flow import is_saved
+from graph_retry.ledger import decision_ids, params_at
 from graph_retry.params.codec import Encoded
 from graph_retry.params.patch import readable_diff
 from graph_retry.records import Attempt
@@ -49,16 +48,12 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         problem=review["problem"],
         asked_at=review["asked_at"],
         expires_at=review["expires_at"],
-        allowed=_allowed(plan, attempts),
+        allowed=_allowed(plan, loop, attempts),
         locked=plan.settings.locked,
         redact=plan.settings.redact,
         output_schema=plan.validator.schema if plan.validator else None,
         **({"check_output": plan.validator.check} if plan.validator else {}),
-        seen_decisions=tuple(
-            str(attempt["decision"]["decision_id"])
-            for attempt in attempts
-            if attempt["decision"] and "decision_id" in attempt["decision"]
-        ),
+        seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
 
 
@@ -70,13 +65,10 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in view.items() if name in fields}
 
 
-def require_checkpointer(name: str, attempts: list[Attempt]) -> Flow[None]:
+def require_checkpointer(name: str, attempts: list[Attempt]) -> None:
     """Refuse to ask where the pause could not be saved."""
-    if not (yield from is_saved()):
-        _intervene(name, attempts)
-
-
-def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
+    if is_saved():
+        return
     failure = attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "no reason recorded"
     msg = (
@@ -87,16 +79,16 @@ def _intervene(name: str, attempts: list[Attempt]) -> NoReturn:
     raise InterventionRequired(msg, attempts)
 
 
-def possible(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+def possible(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
     """Return what can be decided at all: another attempt only while there is one left."""
     budget = plan.settings.budget
-    over = budget is not None and budget.rounds_are_over(attempts)
+    over = budget is not None and budget.rounds_are_over(attempts, loop["spent"])
     left = attempts[-1]["number"] < plan.settings.max_attempts and not over
     return DECISION_TYPES if left else ("respond", "reject")
 
 
-def _allowed(plan: Plan[Any], attempts: list[Attempt]) -> tuple[DecisionType, ...]:
-    can = possible(plan, attempts)
+def _allowed(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+    can = possible(plan, loop, attempts)
     return tuple(kind for kind in can if kind in plan.settings.allowed_decisions) or ("reject",)
 
 

@@ -10,25 +10,35 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, cast
+from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
 from graph_retry.budget import breaker
 from graph_retry.callables import AttemptContext, name_of
-from graph_retry.engine.events import emit
-from graph_retry.engine.finish import finished
+from graph_retry.engine.finish import emit, finished
+from graph_retry.engine.past import continued
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.saving import is_saved
-from graph_retry.engine.state import ANSWER, LOOP, Loop, call_namespace, fresh_loop, loop_of
+from graph_retry.engine.run_config import seen_from
+from graph_retry.engine.running import current_run
+from graph_retry.engine.state import (
+    ANSWER,
+    LOOP,
+    Loop,
+    call_namespace,
+    current_thread,
+    fresh_loop,
+    loop_of,
+)
 from graph_retry.engine.stored import store, unsavable
 from graph_retry.failures import failure_of, finish_kind, retry_after
-from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run
-from graph_retry.forks.adopt import adopted
-from graph_retry.ledger import digest, open_attempt
+from graph_retry.flow import AsyncUnderSyncError, Durable, Flow, Pause, Run, is_saved
+from graph_retry.ledger import digest, open_attempt, readable
 from graph_retry.options import Settings
 from graph_retry.outcome import read_result
 from graph_retry.params.codec import Encoded
@@ -50,10 +60,19 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
     keys, name = plan.settings.keys, plan.settings.name
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        if (earlier := (yield from adopted(plan, state))) is not None:
-            return earlier
-        loop, attempts, ledger_is_old = _position(state, state.get(keys["attempts"]) or [])
+        run = current_run()
+        begins = ANSWER not in state  # a call that has begun has this key
+        if run.past is not None and begins:
+            if loop_of(run.past)["next"] != "call":
+                return continued(run.past, keys["attempts"])
+            state = {**state, **run.past}
+        loop, attempts, ledger_is_old = _position(
+            state, readable(state.get(keys["attempts"]) or [])
+        )
         params = plan.codec.load(state.get(keys["params"]), loop["types"])
+        loop["identity"] = loop["identity"] or run.identity
+        loop["task_path"] = loop["task_path"] or run.task_path
+        loop["origin"] = loop["origin"] or _origin()
         record = open_attempt(
             attempts,
             params,
@@ -61,7 +80,7 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
             author=loop["author"],
             reason=loop["reason"],
             started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            idempotency_key=_idempotency_key(len(attempts) + 1, params, loop["fork"]),
+            idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
         )
         number = record["number"]
         emit("attempt_started", name, number)
@@ -74,6 +93,8 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         record.update(cast("Attempt", outcome["record"]))
         loop.update({"types": params.types, "output_types": outcome["output_types"]})
         update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
+        if state.get(keys["status"]) is not None:  # of an earlier call, or before a rewind
+            update |= {keys["output"]: None, keys["status"]: None}
         if record["failure"] is not None:
             record["status"], loop["next"] = "failed", "revise"
             record.update(cast("Attempt", told(record, plan.settings.redact)))
@@ -85,7 +106,9 @@ def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, A
         else:
             loop["next"] = "repair"
         added: Any = [record]
-        return update | {LOOP: loop, keys["attempts"]: Overwrite(added) if ledger_is_old else added}
+        if ledger_is_old or (run.past is not None and begins):
+            added = Overwrite([*attempts, record])
+        return update | {LOOP: loop, keys["attempts"]: added}
 
     return flow
 
@@ -101,19 +124,33 @@ def _position(
         loop["types"] = asked["params_types"]
         return loop, attempts[:-1], False
     decided = attempts[-1]["decision"] if attempts else None
-    over = decided is not None and decided["type"] in ("reject", "respond")
-    if attempts and (over or attempts[-1]["status"] != "failed"):
+    ended = decided is not None and decided["type"] in ("reject", "respond")
+    ended = ended or (LOOP in state and loop["next"] == "end")
+    if attempts and (ended or attempts[-1]["status"] != "failed"):
         return fresh_loop(), [], True
     if loop["next"] != "call":
-        edited: Loop = {**fresh_loop(), "types": loop["types"], "author": "state edit"}
+        kept = ("identity", "given", "origin", "task_path", "types", "seen", "spent")
+        old: Any = loop
+        edited: Any = {**fresh_loop(), **{key: old[key] for key in kept}, "author": "state edit"}
         return edited, attempts, False
     return loop, attempts, False
 
 
-def _idempotency_key(number: int, params: Encoded, fork: str | None) -> str:
-    thread_id = get_config().get("configurable", {}).get("thread_id")
-    parts = [thread_id, call_namespace(), number, params.view, params.types]
-    return digest(*parts, fork) if fork else digest(*parts)
+def _origin() -> str | None:
+    """Return what tells a call from others where its namespace does not.
+
+    In the outermost graph that is the checkpoint the call began from, which a crash leaves as it
+    is. Where nothing is saved, nothing is repeated either.
+    """
+    if not is_saved():
+        return str(uuid4())
+    info = get_runtime().execution_info
+    return None if call_namespace() or info is None else info.checkpoint_id
+
+
+def _idempotency_key(number: int, params: Encoded, loop: Loop) -> str:
+    parts = [current_thread(), call_namespace(), number, params.view, params.types]
+    return digest(*parts, *filter(None, (loop["fork"], loop["origin"])))
 
 
 class _TryAgainError(Exception):
@@ -135,7 +172,9 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
     try:
         if settings.budget is not None and not decided:
             breaker.check(settings.name, settings.budget)
-        result = yield Run(plan.llm_call, plan.arguments(copy, context), settings.timeout)
+        arguments = plan.arguments(copy, context)
+        config = seen_from(current_run().caller, get_config())
+        result = yield Run(plan.llm_call, arguments, settings.timeout, config)
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise
     except Exception as error:  # whatever the user's function raises is a failure
@@ -154,7 +193,7 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
             record={"failure": failure, "issues": issues}, output=None, output_types={}
         )
     else:
-        outcome = yield from _read(plan, result)
+        outcome = _read(plan, result)
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
     outcome["record"]["tries"] = tries
     if plan.codec.changed_in_place(params, copy):
@@ -172,14 +211,14 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
     return failure_of(error, settings.classify(error))
 
 
-def _read(plan: Plan[Any], result: Any) -> Flow[_Outcome]:
+def _read(plan: Plan[Any], result: Any) -> _Outcome:
     """Put a call's result into the terms of the ledger."""
     reading = read_result(result)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
     outcome = _Outcome(record=record, output=None, output_types={})
     came = type(result).__name__
     if plan.validator is None:
-        yield from _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
+        _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
     else:
         record["failure"] = announced(
             reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
@@ -197,13 +236,13 @@ def _read(plan: Plan[Any], result: Any) -> Flow[_Outcome]:
     return outcome
 
 
-def _keep(result: Any, outcome: _Outcome, made_by: str) -> Flow[None]:
+def _keep(result: Any, outcome: _Outcome, made_by: str) -> None:
     """Make a result the output as it is, unless no checkpointer could save it."""
     stored = store(result)
     kept = result if stored is None else stored.view["value"]
     unsure = stored is None or isinstance(kept, str | BaseMessage)
     why = unsavable(kept) if unsure else None
-    if why is not None and (yield from is_saved()):
+    if why is not None and is_saved():
         # Left to the checkpointer, it would be raised from there, and the call made again.
         message = (
             f"`{made_by}` returned a `{type(result).__name__}` that cannot be saved ({why}): "

@@ -12,7 +12,6 @@ from graph_retry.failures import finish_kind, is_complete
 from graph_retry.flow import Flow
 from graph_retry.ledger import params_at, parsed_value
 from graph_retry.options import Settings
-from graph_retry.patching import patched
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 from graph_retry.redacting import told
 from graph_retry.validate import Checked, Validator, format_issues
@@ -95,12 +94,9 @@ def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any],
     record = attempts[-1]
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
         validator = validator.fitted(at.view)
-    value = parsed_value(record, as_text=validator.wants_text)
-    parsed = patched(attempts, value) or record["parsed"]
-    checked = validator.check(value if parsed is None else parsed["value"])
+    checked = validator.check(parsed_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {
         "number": record["number"],
-        "parsed": parsed,
         "issues": checked.issues,
         "repairs": [*record["repairs"], *checked.repairs],
     }

@@ -11,10 +11,17 @@ from graph_retry.flow import Flow
 from graph_retry.records import Attempt
 
 
+def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
+    """Return what a call that ends without an output leaves in state.
+
+    The keys are the graph's own, where an earlier call may have left its output.
+    """
+    return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
+
+
 def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryError:
     """Return the error of a call that ended `cancelled` or `exhausted`."""
-    last = attempts[-1]
-    failure = last["failure"]
+    last, failure = attempts[-1], attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "no failure recorded"
     if status == "cancelled":
         reason = (last["decision"] or {}).get("message")

@@ -1,17 +1,25 @@
-"""What happens once when an attempt is finished."""
+"""Tell what happens in the loop: events on the custom stream, a report of each attempt."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from langgraph.config import get_stream_writer
+
 from graph_retry.budget import breaker
 from graph_retry.callables import name_of
-from graph_retry.engine.events import emit
 from graph_retry.engine.plan import Plan
 from graph_retry.flow import Durable, Flow, Run
 from graph_retry.lessons import lessons_of
 from graph_retry.records import Attempt
 from graph_retry.tracing import tracer, write_span
+
+
+def emit(event: str, name: str, attempt: int, **details: Any) -> None:
+    """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`."""
+    get_stream_writer()(
+        {"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details}
+    )
 
 
 def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
@@ -21,20 +29,19 @@ def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
     """
     settings, name = plan.settings, plan.settings.name
     emit("attempt_finished", name, record["number"], status=record["status"])
-    on_attempt, spans, lessons = settings.on_attempt, tracer(), settings.lessons
-    learned = lessons_of(name, [record]) if lessons else []
+    on_attempt, spans = settings.on_attempt, tracer()
 
     def report() -> Flow[None]:
         if on_attempt is not None:
             yield Run(on_attempt, (record,))
-        if lessons is not None:
-            yield from lessons.remembered(learned)
         if spans is not None:
             write_span(spans, name, record)
         if settings.budget is not None:
             breaker.note(name, record["failure"])
 
     listener = "breaker" if on_attempt is None else name_of(on_attempt, "on_attempt")
-    if on_attempt or lessons or spans or settings.budget:
+    if on_attempt or spans or settings.budget:
         yield Durable(f"{name}:{listener}#{record['number']}", report)
-    return {settings.keys["lessons"]: learned} if lessons else {}
+    if settings.lessons is None:
+        return {}
+    return {settings.keys["lessons"]: lessons_of(name, [record])}

@@ -21,7 +21,8 @@ _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "
 class Fork(NamedTuple):
     """An answer that goes back: what it decides, about which attempts, from which params.
 
-    With `again` the last of `attempts` is made once more instead of being answered.
+    With `again` the last of `attempts` is made once more instead of being answered. `problem` tells
+    why that cannot be.
     """
 
     answer: dict[str, Any]
@@ -29,6 +30,7 @@ class Fork(NamedTuple):
     params: Encoded
     again: bool
     reason: str
+    problem: str | None
 
     def kept(self, decision: dict[str, Any]) -> list[Attempt]:
         """Return the attempts that stay, the decision noted on the one it answers."""
@@ -36,6 +38,11 @@ class Fork(NamedTuple):
             return self.attempts[:-1]
         last: Any = {**self.attempts[-1], "decision": decision}
         return [*self.attempts[:-1], last]
+
+
+def goes_back(answer: Any) -> bool:
+    """Tell whether an answer may be about an earlier attempt than the one under review."""
+    return is_object(answer) and REWIND in answer
 
 
 def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
@@ -53,17 +60,32 @@ def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
     before = [*attempts[: number - 1], cast("Attempt", {**record, "decision": None})]
     if record["failure"] is None:
         before[-1]["failure"] = _SUCCEEDED
-    params = cast("Encoded", params_at(attempts, number))
+    params = params_at(attempts, number)
     reason = f"went back from attempt {attempts[-1]['number']}"
-    return Fork(said, before, params, bool(asked.get("again")), reason)
+    gone = record["kept_in"] is not None or params is None
+    problem = (
+        f"attempt {number} cannot be gone back to, since the checkpoint that kept it was deleted: "
+        "name another one, or answer without `rewind`"
+    )
+    return Fork(
+        said,
+        before,
+        params or Encoded({}, {}),
+        bool(asked.get("again")),
+        reason,
+        problem if gone else None,
+    )
 
 
 def forked(loop: Loop) -> Loop:
-    """Return the position an answer that goes back starts from: nothing is suggested there."""
+    """Return the position an answer that goes back starts from, with the whole ledger in state.
+
+    Nothing is suggested there.
+    """
     review = loop["review"]
     assert review is not None  # noqa: S101
     bare: Any = {**review, "suggested": None, "suggested_types": {}, "suggested_by": None}
-    return {**loop, "review": bare, "fork": review["review_id"]}
+    return {**loop, "review": bare, "fork": review["review_id"], "seen": [], "spent": None}
 
 
 def reopened(state: Mapping[str, Any]) -> Loop:

@@ -22,7 +22,6 @@ class Plan(Generic[ParamsT]):
     codec: ParamsCodec[ParamsT]
     hooks: tuple[Callable[..., Any], ...]
     validator: Validator | None
-    relaxed: Validator | None
     settings: Settings
 
 
@@ -44,8 +43,6 @@ def make_plan(
         known = ", ".join(codec.fields or ())
         msg = f"`locked` names `{unknown[0]}`, which params do not have; the fields are {known}."
         raise ValueError(msg)
-    if settings.relaxed is not None and output is None:
-        raise ValueError("`relaxed` is a looser `output`: name the `output` it falls back from.")
     validator = None if output is None else build_validator(output, strict=settings.strict)
     _check_default(settings, validator)
     return Plan(
@@ -54,7 +51,6 @@ def make_plan(
         codec=codec,
         hooks=_hooks(on_retry),
         validator=validator,
-        relaxed=None if settings.relaxed is None else build_validator(settings.relaxed),
         settings=settings,
     )
 

@@ -10,21 +10,21 @@ from langgraph.types import Overwrite
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import LOOP, Loop, fresh_loop, loop_of
 from graph_retry.flow import Flow
-from graph_retry.lessons import Lessons, merge_lessons
+from graph_retry.lessons import merge_lessons
 from graph_retry.records import Attempt
 
 
-def recall_step(
-    plan: Plan[Any], lessons: Lessons
-) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+def recall_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
     """Return the step that revises the params by the lessons at hand, if there are any."""
-    keys = plan.settings.keys
+    keys, lessons = plan.settings.keys, plan.settings.lessons
+    assert lessons is not None  # noqa: S101 - the graph has this step only with lessons
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        yield from ()
         attempts: list[Attempt] = state.get(keys["attempts"]) or []
         if attempts and attempts[-1]["status"] == "failed":
             return {}
-        window = merge_lessons(state.get(keys["lessons"]), (yield from lessons.recalled()))
+        window = merge_lessons(state.get(keys["lessons"]), [*lessons.known])
         given = plan.codec.load(state.get(keys["params"]), loop_of(state)["types"])
         revised = lessons.told_to(plan.codec.decode(*given), window)
         if revised is None:
@@ -36,6 +36,8 @@ def recall_step(
             "types": params.types,
             "author": "lessons",
             "reason": f"what went wrong before in {steps}"[:300],
+            "identity": loop_of(state)["identity"],
+            "given": given.view,
         }
         none: Any = Overwrite([])
         return {LOOP: loop, keys["params"]: params.view} | (

@@ -11,7 +11,8 @@ from langgraph.types import Overwrite
 
 from graph_retry.deadline import is_over, now
 from graph_retry.engine.asking import possible
-from graph_retry.engine.events import emit
+from graph_retry.engine.ending import without_output
+from graph_retry.engine.finish import emit
 from graph_retry.engine.fork import REFUSED
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
@@ -38,7 +39,7 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
         verdict: Accepted | Refused
         if author == "human" and is_over(question.expires_at, taken.came_at):
             author, channel = "system", "system"
-            verdict = _default(plan, question, attempts)
+            verdict = _default(plan, question, loop, attempts)
         elif taken.problem is not None:
             verdict = Refused(taken.problem)
         else:
@@ -63,10 +64,10 @@ def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
     return flow
 
 
-def _default(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Accepted:
+def _default(plan: Plan[Any], question: Question, loop: Loop, attempts: list[Attempt]) -> Accepted:
     """Decide a review whose time is over; where the default is not possible, the call is ended."""
     default = plan.settings.default_decision
-    verdict = judge(default, replace(question, allowed=possible(plan, attempts)))
+    verdict = judge(default, replace(question, allowed=possible(plan, loop, attempts)))
     if isinstance(verdict, Accepted):
         return verdict
     return Accepted(reject(f"nobody answered in time, and by default: {verdict.problem}"))
@@ -99,7 +100,7 @@ def _escalate(plan: Plan[Any], loop: Loop, taken: Taken, problem: str | None) ->
     noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agent": agent}}
     if plan.settings.review:
         return {LOOP: noted}
-    return {LOOP: {**noted, "next": "end"}, plan.settings.keys["status"]: "exhausted"}
+    return {LOOP: {**noted, "next": "end"}} | without_output(plan, "exhausted")
 
 
 def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:
@@ -117,7 +118,7 @@ def _apply(
     keys, decision = plan.settings.keys, verdict.decision
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
     if decision["type"] == "reject":
-        return {LOOP: {**closed, "next": "end"}, keys["status"]: "cancelled"}
+        return {LOOP: {**closed, "next": "end"}} | without_output(plan, "cancelled")
     if decision["type"] == "respond":
         return {
             LOOP: {**closed, "next": "end", "output_types": {}},

@@ -1,13 +1,15 @@
-"""Ask automatic reviewers before a person; each is asked once per question."""
+"""Before a person answers: ask automatic reviewers, and tell that a review waits; each once."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.callables import name_of
+from graph_retry.engine.keeping import whole_here
 from graph_retry.engine.plan import Plan
 from graph_retry.engine.state import current_thread
 from graph_retry.flow import Ask, AsyncUnderSyncError, Durable, Flow, Run
@@ -15,6 +17,8 @@ from graph_retry.records import Attempt
 from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Question
 from graph_retry.review.shown import Review, Reviewer, parts_of
+
+_LOG = logging.getLogger("graph_retry")
 
 
 def ask_reviewers(
@@ -24,6 +28,7 @@ def ask_reviewers(
 
     One that fails is passed over, and the last such problem returned: a person must still be asked.
     """
+    attempts = yield from whole_here(attempts)
     review = Review(**parts_of(build_payload(question), attempts, current_thread()))
     author, problem = "agent", None
     for reviewer in plan.settings.reviewer:
@@ -51,3 +56,23 @@ def _name(reviewer: Reviewer) -> str:
     if isinstance(reviewer, Runnable):
         return reviewer.get_name()
     return name_of(reviewer, "reviewer")
+
+
+def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> Flow[None]:
+    """Call the user's `notify` hook; its trouble is logged, for the review must still be asked."""
+    hook = plan.settings.notify
+    if hook is None:
+        return
+    attempts = yield from whole_here(attempts)
+    review = Review(**parts_of(payload, attempts, current_thread()))
+
+    def tell() -> Flow[None]:
+        try:
+            yield Run(hook, (review,))
+        except (GraphBubbleUp, AsyncUnderSyncError):
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, the question comes first
+            what = "`%s` failed for review %s of thread %s"
+            _LOG.exception(what, name_of(hook, "notify"), review.review_id, review.thread_id)
+
+    yield Durable(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

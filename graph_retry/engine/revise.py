@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graph_retry.deadline import after, now
-from graph_retry.engine.events import emit
-from graph_retry.engine.finish import finished
+from graph_retry.engine.ending import without_output
+from graph_retry.engine.finish import emit, finished
 from graph_retry.engine.hooks import Proposal, propose
+from graph_retry.engine.keeping import whole_here
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.relaxed import settle_for_less
 from graph_retry.engine.state import LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry.engine.transitions import after_failure, no_progress
 from graph_retry.failures import ROUTES
@@ -26,14 +26,16 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
     keys, settings = plan.settings.keys, plan.settings
 
     def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        attempts: list[Attempt] = state[keys["attempts"]]
+        # Hooks and feedback may look at any attempt, the rules only at the last two.
+        looked = bool(plan.hooks or settings.feedback)
+        attempts = yield from whole_here(state[keys["attempts"]], 0 if looked else 2)
         record, loop = attempts[-1], loop_of(state)
         learned = yield from finished(plan, record)
         params = Encoded(state[keys["params"]], loop["types"])
         proposal: Proposal | None = None
         if hooks_may_help(record, settings):
             proposal = yield from propose(plan, params, attempts)
-        stop = _stop(attempts, loop, settings)
+        stop = _stop(attempts, loop, settings, _overspent(state[keys["attempts"]], loop, settings))
         verdict = after_failure(
             changed=proposal is not None,
             stopped=stop is not None,
@@ -51,14 +53,11 @@ def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str,
                 "automatic": loop["automatic"] + 1,
             }
             return learned | {LOOP: revised, keys["params"]: proposal.params.view}
-        settled = settle_for_less(plan, loop, record)
-        if settled is not None:
-            return learned | settled
         if verdict == "ask":
             review = _open_review(settings, record, proposal, stop)
             emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
             return learned | {LOOP: {**loop, "next": "review", "review": review}}
-        return learned | {LOOP: {**loop, "next": "end"}, keys["status"]: "exhausted"}
+        return learned | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
 
     return flow
 
@@ -75,7 +74,13 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
     return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
 
 
-def _stop(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None:
+def _overspent(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None:
+    return settings.budget.tripped(attempts, loop["spent"]) if settings.budget else None
+
+
+def _stop(
+    attempts: list[Attempt], loop: Loop, settings: Settings, overspent: str | None
+) -> str | None:
     """Say why automation must not go on, if it must not."""
     record = attempts[-1]
     if record["number"] >= settings.max_attempts:
@@ -85,9 +90,8 @@ def _stop(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None
     # With nobody to ask, another try is better than none: a model may still come round.
     if settings.review and no_progress(attempts):
         return "the last two attempts failed in the same way"
-    tripped = settings.budget.tripped(attempts) if settings.budget else None
-    if tripped:
-        return tripped
+    if overspent:
+        return overspent
     if settings.auto_retries and loop["automatic"] >= settings.auto_retries:
         return f"{loop['automatic']} automatic retries did not help"
     return None

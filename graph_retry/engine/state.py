@@ -6,6 +6,7 @@ from typing import Annotated, Any, NotRequired, cast
 from langgraph.config import get_config
 from typing_extensions import TypedDict
 
+from graph_retry.budget import Spent
 from graph_retry.ledger import merge_attempts
 from graph_retry.lessons import Lesson, merge_lessons
 from graph_retry.records import Attempt
@@ -39,7 +40,11 @@ class Loop(TypedDict):
 
     `next` is the step to run; `types` belongs to the params in state, which `author` made for
     `reason`; `automatic` counts revisions since a reviewer last decided. `fork` is the review at
-    which somebody last went back to an earlier attempt.
+    which somebody last went back to an earlier attempt. `identity` is what the call is known by,
+    and `given` the params it was made with, where `lessons` changed them before the first attempt.
+    `origin` tells calls apart in idempotency keys where no namespace does. `task_path` is where
+    LangGraph placed the task that made the call. `seen` are the ids of decisions about attempts
+    whose records are not in state, and `spent` is what those attempts have spent.
     """
 
     next: str
@@ -50,6 +55,12 @@ class Loop(TypedDict):
     output_types: dict[str, str]
     review: OpenReview | None
     fork: str | None
+    identity: str | None
+    given: dict[str, Any] | None
+    origin: str | None
+    task_path: str | None
+    seen: list[str]
+    spent: Spent | None
 
 
 def fresh_loop() -> Loop:
@@ -63,6 +74,12 @@ def fresh_loop() -> Loop:
         "output_types": {},
         "review": None,
         "fork": None,
+        "identity": None,
+        "given": None,
+        "origin": None,
+        "task_path": None,
+        "seen": [],
+        "spent": None,
     }
 
 
@@ -88,6 +105,12 @@ def loop_of(state: Mapping[str, Any]) -> Loop:
     if loop["review"]:
         loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
     return loop
+
+
+def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
+    """Tell by a call's own state whether it still waits for this review's answer."""
+    asked: OpenReview | None = loop_of(values)["review"]
+    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
 
 
 def call_namespace() -> str:

@@ -10,18 +10,25 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
 from graph_retry.engine.asking import question_of, require_checkpointer
-from graph_retry.engine.fork import Fork, fork_of, forked
-from graph_retry.engine.notice import notify
+from graph_retry.engine.fork import Fork, fork_of, forked, goes_back
+from graph_retry.engine.keeping import whole_here
 from graph_retry.engine.plan import Plan
-from graph_retry.engine.reviewers import ask_reviewers
+from graph_retry.engine.reviewers import ask_reviewers, notify
+from graph_retry.engine.run_config import plain_answer_hidden
+from graph_retry.engine.shown import look_at_shown
 from graph_retry.engine.state import ANSWER, Loop, call_namespace, loop_of
 from graph_retry.flow import Flow
 from graph_retry.params.codec import Encoded
 from graph_retry.records import Attempt
 from graph_retry.review.answer_schema import response_schema
-from graph_retry.review.channels import channel_of
+from graph_retry.review.dialects import channel_of
 from graph_retry.review.payload import build_payload
 from graph_retry.review.question import Question
+
+LEFT_OVER = (
+    "This answer was left over from an earlier question: it was sent before anybody could see this "
+    "one, so it was not taken. Please answer again."
+)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -53,7 +60,7 @@ def take_answer(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[Taken]:
     keys, loop = plan.settings.keys, loop_of(state)
     attempts: list[Attempt] = state[keys["attempts"]]
     recorded: Any = state.get(ANSWER)
-    if recorded is not None and (fork := fork_of(recorded["value"], attempts)):
+    if recorded is not None and (fork := (yield from _fork(recorded["value"], attempts))):
         return _back(plan, loop, fork, recorded.get("refused"))
     question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
     if recorded is not None:
@@ -69,9 +76,15 @@ def take_answer(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[Taken]:
             loop=loop,
             problem=problem,
         )
-    value = yield from _ask_person(plan, question, attempts)
-    fork = fork_of(value, attempts)
+    value, was_shown = yield from _ask_person(plan, question, attempts)
+    if not was_shown:
+        return _of_person(question, loop, value, LEFT_OVER)
+    fork = yield from _fork(value, attempts)
     return _back(plan, loop, fork) if fork else _of_person(question, loop, value)
+
+
+def _fork(value: Any, attempts: list[Attempt]) -> Flow[Fork | None]:
+    return fork_of(value, (yield from whole_here(attempts))) if goes_back(value) else None
 
 
 def _of_person(
@@ -105,14 +118,23 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
         channel=channel_of(fork.answer),
         loop=at,
         fork=fork,
-        problem=problem,
+        problem=problem or fork.problem,
     )
 
 
-def _ask_person(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Flow[Any]:
-    yield from require_checkpointer(plan.settings.name, attempts)
+def _ask_person(
+    plan: Plan[Any], question: Question, attempts: list[Attempt]
+) -> Flow[tuple[Any, bool]]:
+    """Return the answer, and whether anybody can have seen the question it came for."""
+    require_checkpointer(plan.settings.name, attempts)
     here = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
     payload = {**build_payload(question), **place}
     yield from notify(plan, payload, attempts)
-    return interrupt(payload, response_schema=response_schema(question))
+    shown = yield from look_at_shown(question.review_id)
+    if shown.is_for_another:
+        with plain_answer_hidden():
+            return interrupt(payload, response_schema=response_schema(question)), True
+    value = interrupt(payload, response_schema=response_schema(question))
+    given_before = yield from shown.note_given(value)
+    return value, shown.is_ours and not given_before

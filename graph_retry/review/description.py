@@ -10,10 +10,9 @@ import json
 import re
 from typing import Any
 
-from graph_retry.forms.excerpt import excerpt
 from graph_retry.forms.field_kinds import inner_fields
 from graph_retry.review.question import Question
-from graph_retry.validate.issues import cut, format_issues, literal
+from graph_retry.validate.issues import cut, excerpt, format_issues, literal
 
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""

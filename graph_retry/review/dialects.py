@@ -79,11 +79,7 @@ def interpret(answer: Any) -> Answer:
         what = f"A decision to {kind} has no key {literal(key, 80)}.{did_you_mean(key, known)}"
         raise UnusableAnswerError(f"{what} Known are {', '.join(f'`{name}`' for name in known)}.")
     if kind == "respond":
-        if "output" in entry:
-            return Answer(kind, told, _message(given), entry["output"])
-        if "message" in given:  # LangChain's own respond decision carries its text there
-            return Answer(kind, told, None, given["message"])
-        raise UnusableAnswerError('To respond takes an output: {"type": "respond", "output": …}.')
+        return _response(entry, given, told)
     holder = next((key for key in _FORMS if key in given), "")
     form = given.get(holder)
     echoes = _echoes(given, form, kind)
@@ -102,6 +98,14 @@ def interpret(answer: Any) -> Answer:
         what = "An edit needs the changed fields"
         raise UnusableAnswerError(f'{what}: {{"type": "edit", "params": {{…}}}}.')
     return Answer(kind, told, _message(given), data, echoes, holder in sources)
+
+
+def _response(entry: dict[str, Any], given: dict[str, Any], told: dict[str, Any]) -> Answer:
+    if "output" in entry:
+        return Answer("respond", told, _message(given), entry["output"])
+    if "message" in given:  # LangChain's own respond decision carries its text there
+        return Answer("respond", told, None, given["message"])
+    raise UnusableAnswerError('To respond takes an output: {"type": "respond", "output": …}.')
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:
@@ -197,3 +201,23 @@ def _message(given: dict[str, Any], form: Any = None) -> str | None:
     if text is None or isinstance(text, str):
         return text if text and text.strip() else None
     raise UnusableAnswerError(f"`message` must be text, not {literal(text, 80)}.")
+
+
+def channel_of(answer: Any) -> str:
+    """Name the client whose shape an answer has; `api` for the canonical form.
+
+    Example:
+        >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")
+        ('agent-inbox', 'text')
+    """
+    while is_object(answer) and "resume" in answer:
+        answer = answer["resume"]
+    if isinstance(answer, str):
+        return "text"
+    if is_array(answer):
+        return "agent-inbox"
+    if is_object(answer) and "decisions" in answer:
+        return "agent-chat-ui"
+    if is_object(answer) and "__agui_cancelled__" in answer:
+        return "ag-ui"
+    return "api"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from graph_retry.forms.excerpt import excerpt
 from graph_retry.forms.restore import form_args
 from graph_retry.review.answer_schema import response_schema
 from graph_retry.review.description import describe, one_line
 from graph_retry.review.question import Question
 from graph_retry.review.redaction import displayed
-from graph_retry.validate.issues import cut, issue
+from graph_retry.validate.issues import cut, excerpt, issue
 
 INTERVENTION = "llm_intervention"
 MAX_RAW = 2_000

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
 
 from graph_retry.flow import Ask, Flow
+from graph_retry.keeping import Checkpoints
 from graph_retry.ledger import Ledger, ledgers_in
 from graph_retry.records import Attempt
 from graph_retry.threads.saved import SavedThread
@@ -33,11 +34,15 @@ def read_calls(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
         return list(found.values())
     snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
     # What is only in the state: where the checkpoints of a call were deleted.
-    known = [[each["idempotency_key"] for each in ledger.attempts] for ledger in found.values()]
+    known = [_keys(ledger.attempts) for ledger in found.values()]
     for namespace, records in _shown(snapshot, ""):
-        if [each["idempotency_key"] for each in records] not in known:
+        if _keys(records) not in known:
             found.setdefault(namespace, Ledger(records, namespace))
     return list(found.values())
+
+
+def _keys(records: list[Attempt]) -> list[str]:
+    return [each.get("idempotency_key", "") for each in records]
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
@@ -56,7 +61,9 @@ def read_saved(graph: Any, config: RunnableConfig) -> Flow[SavedThread | None]:
     if not isinstance(saver, BaseCheckpointSaver):
         return None
     saved = SavedThread(cast("Any", saver), config.get("configurable", {}).get("thread_id", ""))
-    yield Ask(saved, "read", (saved.place(),))
+    checkpoints: list[CheckpointTuple] = yield Ask(Checkpoints(saved.saver, saved.place()), "read")
+    for each in checkpoints:
+        saved.add(each)
     return saved
 
 

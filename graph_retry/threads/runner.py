@@ -12,14 +12,15 @@ from collections.abc import Awaitable
 from contextlib import ExitStack
 from hashlib import blake2s
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from weakref import WeakValueDictionary
 
 from graph_retry.flow import Flow, Run
-from graph_retry.threads.storage import storage_of
 
 LOCK_NAME = "graph_retry:"
 """Prefix of the text whose `hashtextextended(text, 0)` is the advisory lock's key; then the id."""
+
+_SAVERS = "langgraph.checkpoint."
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 
@@ -153,3 +154,12 @@ def _connect(conn: Any) -> Any:
     where: Any = conn.conninfo() if callable(conn.conninfo) else conn.conninfo
     how: Any = conn.kwargs() if callable(conn.kwargs) else conn.kwargs or {}
     return Connection.connect(where, **{**how, **own})
+
+
+def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"]:
+    """Return what a checkpointer of LangGraph's, or one derived from it, keeps its threads in."""
+    for kind in type(saver).__mro__:
+        storage = kind.__module__.removeprefix(_SAVERS).partition(".")[0]
+        if kind.__module__.startswith(_SAVERS) and storage in ("memory", "sqlite", "postgres"):
+            return storage  # type: ignore[return-value] # one of them, as the line above says
+    return "other"

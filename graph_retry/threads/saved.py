@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -30,17 +31,8 @@ class SavedThread:
         """Return a config for a place in the thread."""
         return {"configurable": {"thread_id": self.thread_id, **place}}
 
-    def read(self, place: RunnableConfig) -> None:
-        """Read from the saver, from sync code."""
-        for saved in self.saver.list(place):
-            self._sort_in(saved)
-
-    async def aread(self, place: RunnableConfig) -> None:
-        """Read from the saver, from async code."""
-        async for saved in self.saver.alist(place):
-            self._sort_in(saved)
-
-    def _sort_in(self, saved: CheckpointTuple) -> None:
+    def add(self, saved: CheckpointTuple) -> None:
+        """Add a checkpoint, of each namespace the newest first."""
         namespace = _setting(saved.config, "checkpoint_ns")
         self.newest.setdefault(namespace, saved)
         self.first[namespace] = saved
@@ -48,32 +40,40 @@ class SavedThread:
         if not namespace:
             self.roots[saved.checkpoint["id"]] = saved
 
-    def calls(self) -> Iterator[dict[str, Any]]:
-        """Yield the newest state values of each call."""
-        for saved in self.newest.values():
+    def calls(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the namespace and the newest state values of each call."""
+        for namespace, saved in self.newest.items():
             if LOOP in saved.checkpoint["channel_values"]:
-                yield saved.checkpoint["channel_values"]
+                yield namespace, saved.checkpoint["channel_values"]
 
     def ledgers(self) -> Iterator[Ledger]:
         """Yield the calls, oldest first, each with the root checkpoint its node started from."""
-        starts = {
-            str(write[0]): root
-            for root, saved in self.roots.items()
-            for write in saved.pending_writes or ()
-        }
         line = self.line()
         for namespace in sorted(self.first, key=self._age):
             saved = self.newest[namespace]
             values = saved.checkpoint["channel_values"]
             if LOOP in values:
-                task = namespace.partition("|")[0].partition(":")[2]
-                root = starts.get(task) or _root(saved)
+                root = self.root_of(namespace)
                 # One that is not kept, as under `durability="exit"`, was not forked from.
                 current = root in line or root not in self.roots
                 yield Ledger(records_in(values), namespace, root, current)
 
+    def root_of(self, namespace: str) -> str:
+        """Return the root checkpoint that a namespace was begun from."""
+        task = namespace.partition("|")[0].partition(":")[2]
+        return self._starts.get(task) or _root(self.newest[namespace])
+
+    @cached_property
+    def _starts(self) -> dict[str, str]:
+        """Root checkpoints by the tasks that wrote something there."""
+        return {
+            str(write[0]): root
+            for root, saved in self.roots.items()
+            for write in saved.pending_writes or ()
+        }
+
     def _age(self, namespace: str) -> tuple[str, str]:
-        """Return what sorts namespaces by their beginning; a carried one began like the other."""
+        """Return what sorts namespaces by their beginning."""
         return self.first[namespace].checkpoint["id"], _root(self.newest[namespace])
 
     def line(self) -> set[str]:

@@ -11,6 +11,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry.flow import Flow, Run, is_async
 from graph_retry.review.shown import parts_of
+from graph_retry.threads.config import on_thread
 from graph_retry.threads.served_runs import http_status
 from graph_retry.threads.waiting import Waiting, find_reviews, intervention
 
@@ -22,7 +23,7 @@ _FIELDS = ("thread_id", "metadata", "interrupts")  # and not what the thread's g
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
-def served_reviews(client: Any, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+def served_reviews(client: Any, base: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
     """List the reviews of all threads that wait, or failed beside a review that still waits."""
     found: dict[str, WaitingT] = {}
     search = client.threads.search
@@ -33,7 +34,7 @@ def served_reviews(client: Any, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
                 partial(search, status=status, select=_FIELDS, limit=_PAGE, offset=offset)
             )
             for thread in page:
-                graph, config = _place(client, thread)
+                graph, config = _place(client, base, thread)
                 if status == "error":  # only its state tells what it asks, and what is answered
                     reviews = yield from _still_asked(graph, config, kind)
                 else:
@@ -45,12 +46,12 @@ def served_reviews(client: Any, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
     return list(found.values())
 
 
-def _place(client: Any, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
+def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
     """Return a thread's graph, with the assistant that ran it, and its config."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
     told = thread["metadata"]
     graph = RemoteGraph(told.get("assistant_id") or told["graph_id"], name=told["graph_id"], **twin)
-    return graph, {"configurable": {"thread_id": thread["thread_id"]}}
+    return graph, on_thread(base, thread["thread_id"])
 
 
 def _still_asked(

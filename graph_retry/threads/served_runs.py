@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
+from pydantic_core import to_jsonable_python
 
 from graph_retry.deadline import EXPIRE
 from graph_retry.errors import StaleDecision
 from graph_retry.flow import Ask, Flow, Run
 from graph_retry.params.jsonlike import is_object
+from graph_retry.threads.config import besides_place
 
 _NEWEST = 20
 """Runs looked at: those that may have come between our look at a review and our answer."""
@@ -27,8 +29,11 @@ class ServedRuns:
     came first.
     """
 
-    def __init__(self, graph: Any, config: RunnableConfig, *, wait: bool = True) -> None:
-        self._graph, self._config, self._wait = graph, config, wait
+    def __init__(
+        self, graph: Any, config: RunnableConfig, *, context: Any = None, wait: bool = True
+    ) -> None:
+        self._graph, self._wait = graph, wait
+        self._config, self._context = _as_sent(graph, config, context)
         self._thread_id = config.get("configurable", {}).get("thread_id")
         self._over: set[str] = set()
         self._mine: str | None = None
@@ -70,14 +75,15 @@ class ServedRuns:
         Raises:
             StaleDecision: If somebody else's answer came first, or the thread is being run.
         """
-        options = {**options, "multitask_strategy": "reject"}
+        options = {**options, **self._context, "multitask_strategy": "reject"}
         go_on: Command[Any] | None = Command(resume=dict(by_id)) if by_id else None
         try:
             if self._wait:
                 noting = {**options, "on_run_created": self._note}
                 state = yield Ask(self._graph, "invoke", (go_on, self._config), noting)
             else:
-                state = yield Ask(self, "start", ({"resume": dict(by_id)},), options)
+                alone = {**options, "config": _as_json(self._config)}
+                state = yield Ask(self, "start", ({"resume": dict(by_id)},), alone)
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
@@ -121,6 +127,32 @@ class ServedRuns:
                     names[str(answer["review_id"])] = interrupt_id
         ids = {**{each: each for each in first}, **names}
         return [(*first[interrupt_id], name) for name, interrupt_id in ids.items()]
+
+
+def _as_sent(
+    graph: Any, config: RunnableConfig, context: Any
+) -> tuple[RunnableConfig, dict[str, Any]]:
+    """Return the config and the context of a run as a server takes them.
+
+    It refuses a context beside a `configurable`, and makes the one of the other by itself.
+    """
+    if context is None:
+        return config, {}
+    own = {**besides_place(getattr(graph, "config", None)), **besides_place(config)}
+    if not own:
+        return config, {"context": context}
+    told = to_jsonable_python(context)
+    if not is_object(told):
+        came = type(context).__name__
+        raise TypeError(f"`context` is a `{came}`: a server takes a dict, a dataclass or a model.")
+    return {**config, "configurable": {**config.get("configurable", {}), **told}}, {}
+
+
+def _as_json(config: RunnableConfig) -> dict[str, Any]:
+    """Return what of a config a server is told."""
+    kept = ("tags", "metadata", "recursion_limit")
+    told: dict[str, Any] = {key: value for key, value in config.items() if key in kept}
+    return {**told, "configurable": besides_place(config)}
 
 
 def http_status(error: Exception) -> int | None:

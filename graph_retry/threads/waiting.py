@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
-from graph_retry.engine.state import ANSWER, LOOP, OpenReview, loop_of
+from graph_retry.engine.state import ANSWER, LOOP, is_open
 from graph_retry.flow import Ask, Flow
-from graph_retry.forks.hidden import hidden_calls
+from graph_retry.keeping import newest_tuple, whole
 from graph_retry.ledger import records_in
 from graph_retry.params.jsonlike import is_object
-from graph_retry.pausing import swallowed_text
 from graph_retry.records import Attempt
 from graph_retry.review.payload import INTERVENTION
 from graph_retry.review.shown import Review, parts_of
+from graph_retry.threads.hidden import hidden_calls
 from graph_retry.threads.reading import is_local, is_served, read_ledgers, read_saved
 from graph_retry.threads.served_runs import ServedRuns, http_status
-from graph_retry.threads.swallowed import swallowed_calls
+from graph_retry.threads.whole import reader_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,17 +31,33 @@ class Waiting(Review):
 
     `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
     own state is, if an answer can be written there. A `hidden` one is out of LangGraph's sight
-    since somebody updated the state of the graph around it; `resume` brings it back.
+    since somebody updated the state of the graph around it; `resume` brings it back, and `hidden`
+    is the checkpoint its call was made from.
     """
 
     interrupt_id: str
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
     call_config: RunnableConfig | None = field(default=None, repr=False)
-    hidden: bool = field(default=False, repr=False)
+    hidden: str = field(default="", repr=False)
 
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
+
+
+def shown_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+    """Return a thread's open reviews as users see them."""
+    return (yield from whole_reviews(graph, (yield from find_reviews(graph, config, kind))))
+
+
+def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> Flow[list[WaitingT]]:
+    """Return reviews with the records of their histories made whole, where that can be read."""
+    made: list[WaitingT] = []
+    for review in reviews:
+        where = source if review.graph is None else review.graph
+        read = reader_of(where, review.thread_id, review.value["checkpoint_ns"])
+        made.append(replace(review, history=(yield from whole(review.history, read))))
+    return made
 
 
 def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
@@ -70,10 +86,9 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
             parts = parts_of(value, records_in(values), thread_id)
             place = call.config if call and local else None
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
-    if (snapshot.metadata or {}).get("source") == "update" and snapshot.next:
-        for lost in (yield from hidden_calls(graph, config)):
-            parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
-            reviews.append(kind(interrupt_id=lost.question.id, hidden=True, **where, **parts))
+    for lost in (yield from hidden_calls(graph, config, snapshot)):
+        parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
+        reviews.append(kind(interrupt_id=lost.question.id, hidden=lost.root, **where, **parts))
     return reviews
 
 
@@ -99,12 +114,6 @@ def intervention(value: Any) -> dict[str, Any] | None:
     """Return an interrupt's value if it is a question of ours."""
     found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     return found if found.get("type") == INTERVENTION else None
-
-
-def is_open(values: Mapping[str, Any], review_id: str) -> bool:
-    """Tell by a call's own state whether it still waits for this review's answer."""
-    asked: OpenReview | None = loop_of(values)["review"]
-    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
 
 
 def thread_of(config: RunnableConfig) -> str | None:
@@ -137,10 +146,8 @@ def _saved_call(
     """Read a function-form call's state, which the graph itself does not show."""
     if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return None
-    place = {"thread_id": thread_of(config), "checkpoint_ns": value["checkpoint_ns"]}
-    saved: CheckpointTuple | None = yield Ask(
-        graph.checkpointer, "get_tuple", ({"configurable": place},)
-    )
+    saver: Any = cast("Any", graph).checkpointer
+    saved = yield from newest_tuple(saver, thread_of(config), value["checkpoint_ns"])
     return None if saved is None else saved.checkpoint["channel_values"]
 
 
@@ -170,23 +177,22 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
     """Say who answered a review and when, as far as the thread tells; None is the last one."""
     found: list[tuple[str, str, str]] = []
     saved = yield from read_saved(graph, config)
-    for values in saved.calls() if saved else ():
+    for namespace, values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
             found.append((written.get("at") or "", by, value.get("review_id", "")))
-        found += _notes(records_in(values))
+        read = reader_of(graph, thread_of(config), namespace)
+        found += _notes((yield from whole(records_in(values), read)))
     if is_served(graph):
         found += yield from ServedRuns(graph, config).answers()
         for ledger in (yield from read_ledgers(graph, config)):
-            found += _notes(ledger.attempts)
+            read = reader_of(graph, thread_of(config), ledger.namespace)
+            found += _notes((yield from whole(ledger.attempts, read)))
     for at, author, answered in sorted(found, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    left = yield from swallowed_calls(graph, config)
-    if left:
-        return swallowed_text(left[-1].title).rstrip(".")
     return "it was answered already, or never asked here"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from threading import Thread
 from typing import Any
@@ -36,7 +36,9 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
         '/age: "30" (str) → 30 (int)'
     """
     # `list[int]` and `NewType` objects can be called too, hence types first.
-    if isinstance(output, type) or type(output).__module__ in TYPING_MODULES:
+    if isinstance(output, type):
+        return _of_class(output, strict=strict)
+    if type(output).__module__ in TYPING_MODULES:
         return TypedValidator(output, strict=strict)
     if is_object(output):
         return _of_schema()(output)
@@ -48,6 +50,12 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
         f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "
         "Schema dict, a function that takes the value, or a validator such as `heuristic()`"
     )
+
+
+@lru_cache(maxsize=128)
+def _of_class(output: type[Any], *, strict: bool) -> Validator:
+    """Make the validator of a class once: pydantic takes longer for it than a loop without I/O."""
+    return TypedValidator(output, strict=strict)
 
 
 @cache

@@ -51,6 +51,20 @@ def cut(text: str, limit: int) -> str:
     return text.encode("utf-8", "backslashreplace").decode()[:limit]
 
 
+def excerpt(text: str, limit: int) -> str:
+    """Shorten `text` to at most `limit` characters (60 or more): both ends and how much is cut.
+
+    Example:
+        >>> excerpt("a" * 1000, 60)
+        'aaaaaaaaaaaaaaa…[980 characters cut]…aaaaa'
+    """
+    if len(text) > limit:
+        room = limit - 40
+        head, tail = text[: room * 3 // 4], text[len(text) - room // 4 :]
+        text = f"{head}…[{len(text) - len(head) - len(tail):,} characters cut]…{tail}"
+    return cut(text, limit)
+
+
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one."""
     value = value[:limit] if isinstance(value, str) else value
@@ -129,14 +143,18 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
 def schema_issue(error: Any) -> Issue:
     """Make an issue of a violation of a JSON Schema; of the closest one in `anyOf` and the like."""
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
-    path = closest.absolute_path
+    path = [*closest.absolute_path]
     # A `false` schema has no keyword, nor has an error that somebody made.
     code = closest.validator if isinstance(closest.validator, str) else "schema"
     # The message spells out the whole value, however long it is.
     text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
     text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
-    if code in ("required", "schema"):
-        return issue(path, text, code, "a value" if code == "required" else None)
+    if code == "required":
+        names = closest.validator_value if is_array(closest.validator_value) else []
+        path += [name for name in names if closest.message == f"{name!r} is a required property"]
+        return issue(path, text, code, "a value")
+    if code == "schema":
+        return issue(path, text, code)
     wanted = f"{code} {literal(closest.validator_value)}"
     return issue(path, text, code, wanted, describe(closest.instance))
 

@@ -24,7 +24,7 @@ from graph_retry.validate.issues import (
     pointer,
     schema_issue,
 )
-from graph_retry.validate.schema_rules import bounded, matcher, start_counting
+from graph_retry.validate.linear_patterns import matcher, with_linear_patterns
 from graph_retry.validate.validator import Validator, json_problem
 
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,8 +37,8 @@ class SchemaValidator(Validator):
 
     The draft is the one `$schema` names, 2020-12 by default. References inside the schema and to
     the drafts themselves work; nothing is fetched. `format` is an annotation and not checked.
-    Every check ends: patterns are matched in linear time, and a schema that needs look-around,
-    back-references or more than some thousand repeats is refused; a check has a million steps.
+    Patterns are matched in linear time: one that needs look-around, back-references or more than
+    some thousand repeats is refused.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -60,7 +60,7 @@ class SchemaValidator(Validator):
         except RecursionError:
             raise _faulty("is nested too deeply: name its parts under `$defs`") from None
         _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
-        self._validator = bounded(draft)(document, registry=_REGISTRY)
+        self._validator = with_linear_patterns(draft)(document, registry=_REGISTRY)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Find the issues; a model instance or the like is taken as the JSON it dumps to."""
@@ -72,7 +72,6 @@ class SchemaValidator(Validator):
         return value, unreadable or broken or found
 
     def _issues(self, value: Any) -> list[Issue]:
-        start_counting()
         errors = islice(self._validator.iter_errors(value), MAX_ISSUES + 1)
         try:
             return [schema_issue(error) for error in errors]
@@ -86,7 +85,7 @@ def _faulty(what: str) -> ValueError:
 
 
 def _check_parts(document: dict[str, Any], specification: Any) -> None:
-    """Raise `ValueError` for a reference that leads nowhere, or what cannot be kept in bounds."""
+    """Raise `ValueError` for a reference that leads nowhere, or a pattern that cannot be linear."""
     root = specification.create_resource(document)
     pending = [(root, _REGISTRY.resolver_with_root(root))]
     seen: dict[int, dict[str, Any]] = {}
@@ -108,7 +107,7 @@ def _check_parts(document: dict[str, Any], specification: Any) -> None:
     words = {word for contents in seen.values() for word in contents}
     if {"unevaluatedProperties", "patternProperties"} <= words:
         both = "has both `unevaluatedProperties` and `patternProperties`"
-        raise _faulty(f"{both}, whose time cannot be bounded: use `additionalProperties`")
+        raise _faulty(f"{both}, which would match by backtracking: use `additionalProperties`")
 
 
 def _check_patterns(contents: dict[str, Any]) -> None:
@@ -117,7 +116,7 @@ def _check_patterns(contents: dict[str, Any]) -> None:
             matcher(pattern)
         except ValueError as error:
             how = "use several patterns in `allOf`, `maxLength`, or a validator function"
-            what = f"has the pattern {literal(pattern, 80)}, which cannot be matched in bounded"
+            what = f"has the pattern {literal(pattern, 80)}, which cannot be matched in linear"
             raise _faulty(f"{what} time ({cut(str(error), 120)}): {how}") from None
 
 

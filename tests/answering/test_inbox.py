@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from graph_retry import StaleDecision, edit, history, respond, resume, retry_llm_call
+from graph_retry import edit, history, respond, resume
 from graph_retry import inbox as inbox_module
 from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
 
@@ -148,21 +148,4 @@ def test_a_call_in_a_graph_without_a_checkpointer_is_refused(mode):
     graph = builder.compile(checkpointer=InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     with pytest.raises(ValueError, match="`outer` is compiled with `checkpointer=False`"):
-        answer(mode, graph, thread(), edit(n=1))
-
-
-def test_a_pause_that_was_swallowed_is_named(mode, checkpointer):
-    """Who answers it is told why there is nothing to answer, and what to mend."""
-
-    def node(state):
-        try:
-            return {"output": retry_llm_call(Model(), state["params"], output=int, name="count")}
-        except Exception:  # noqa: BLE001 - what this test is about
-            return {"output": None}
-
-    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
-    graph = builder.compile(checkpointer=checkpointer)
-    with pytest.warns(RuntimeWarning, match="pause of `count`"):
-        mode.invoke(graph, {"params": {"n": 0}}, thread())
-    with pytest.raises(StaleDecision, match=r"of `count in ask`.* was caught by code around it"):
         answer(mode, graph, thread(), edit(n=1))

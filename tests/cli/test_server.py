@@ -6,7 +6,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 
 from tests.cli.test_terminal import COMMAND, environment
-from tests.dev_server import dev_server, shows_functions
+from tests.dev_server import dev_server
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.filterwarnings("default::UserWarning")
@@ -50,13 +50,11 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
         assert run(*where, "--approve", "--review", stale)[0] == 4
     assert calls() == 4
 
-    assert "params: /n: 0 → 1" in run("history", node, "--url", server)[1]
+    assert "params: /n: 0 → 1" in run("show", node, "--url", server)[1]
     code, out, _ = run("answer", node, "--url", server, "--set", "n=2", "--by", "ada")
     assert (code, calls()) == (0, 5)
     assert '"n": 2' in out
-    assert "edit by ada (terminal)" in run("history", node, "--url", server)[1]
-    made = 2 if shows_functions(server, "function") else 1
-    assert f"calls | value: {made}" in run("metrics", "--url", server)[1]
+    assert "edit by ada (terminal)" in run("show", node, "--url", server)[1]
 
     person = Terminal([*COMMAND, "answer", function, "--url", server], tmp_path, environment())
     person.wait_for("answer> ")
@@ -70,11 +68,10 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
 def test_attempts_that_the_server_hides_are_told_of(server, run):
     """One line on the error stream, beside the review, which is shown."""
     thread = begin(server, "hiding")
-    for command, code in (("show", 0), ("history", 3)):
-        ended, out, err = run(command, thread, "--url", server)
-        assert (ended, "field: n | value: 0" in out) == (code, code == 0)
-        assert err.startswith("graph-retry: the server does not show the attempts of calls that w")
-        assert "(ask)" in err
+    code, out, err = run("show", thread, "--url", server)
+    assert (code, "field: n | value: 0" in out) == (0, True)
+    assert err.startswith("graph-retry: the server does not show the attempts of calls that w")
+    assert "(ask)" in err
 
 
 def test_a_thread_the_server_does_not_have(server, run):

@@ -136,45 +136,18 @@ def test_several_reviews_are_asked_one_after_the_other(sqlite, terminal, calls):
     assert (person.close(), calls()) == (0, 4)
 
 
-def test_watch_shows_what_comes_until_ctrl_c(sqlite, terminal):
-    """One table is kept up to date; leaving it is how it ends, so the exit code is 0."""
-    sqlite.begin("node", "first")
-    person = terminal(sqlite, "inbox", "--watch", "--every", "0.1")
-    person.wait_for("first")
-    sqlite.begin("node", "second")
-    person.wait_for("second")
-    person.type("\x03")
-    assert person.close() == 0
-
-
-def test_watch_writes_each_review_once_into_a_pipe(sqlite):
-    """A program that reads along gets a line for each review, when it comes."""
-    sqlite.begin("node", "first")
-    command = [*COMMAND, "inbox", "--watch", "--json", "--every", "0.1", "--db", sqlite.place]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as watching:
-        first = json.loads(watching.stdout.readline())
-        sqlite.begin("node", "second")
-        second = json.loads(watching.stdout.readline())
-        watching.send_signal(2)
-        rest = watching.stdout.read()
-    assert (first["thread_id"], second["thread_id"], rest) == ("first", "second", b"")
-    assert watching.returncode == 0
-
-
 def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):
-    """`graph-retry inbox --watch | head -1` ends without a word."""
-    sqlite.begin("node", "first")
-    command = [*COMMAND, "inbox", "--watch", "--every", "0.1", "--db", sqlite.place]
+    """`graph-retry inbox | true` ends without a word."""
+    sqlite.begin()
+    command = [*COMMAND, "inbox", "--db", sqlite.place]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment()}
-    with subprocess.Popen(command, **pipes) as watching:
-        assert watching.stdout.readline().startswith(b"  thread: first")
-        watching.stdout.close()
-        sqlite.begin("node", "second")
-        assert watching.stderr.read() == b""
-    assert watching.returncode == 1
+    with subprocess.Popen(command, **pipes) as listing:
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+    assert listing.returncode == 1
 
 
-@pytest.mark.parametrize("words", [["inbox"], ["show", "1"], ["answer", "1"], ["metrics"]])
+@pytest.mark.parametrize("words", [["inbox"], ["show", "1"], ["answer", "1"]])
 def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, words):
     """Nothing but colours reaches the terminal; markup and escapes appear as text."""
     sqlite.begin(n=-1)
@@ -186,14 +159,14 @@ def test_what_a_model_wrote_cannot_take_over_the_terminal(sqlite, terminal, word
     assert re.search(r"\x1b\[(\d+;)*\d*m", person.seen), "colours are on"
     plain = re.sub(r"\x1b\[(\d+;)*\d*m", "", person.seen).replace("\r\n", "\n")
     assert [char for char in plain if not (char.isprintable() or char == "\n")] == []
-    assert words == ["metrics"] or "[bold]no[/bold] \\x1b[2J" in plain
+    assert "[bold]no[/bold] \\x1b[2J" in plain
 
 
 def test_no_color_is_heard(sqlite, terminal):
     """With NO_COLOR set there are tables and no colours."""
     sqlite.begin()
-    person = terminal(sqlite, "metrics", NO_COLOR="1")
-    person.wait_for("█")
+    person = terminal(sqlite, "inbox", NO_COLOR="1")
+    person.wait_for("ValidationError")
     assert person.close() == 0
     assert not re.search(r"\x1b\[3\d", person.seen)
 

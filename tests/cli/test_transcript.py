@@ -23,7 +23,6 @@ def steadied(text):
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("\r", "")
     text = re.sub(r"\b[0-9a-f]{24}\b", "ID", text)
     text = re.sub(r"\b\d+ (s|min|h|d)\b", "AGE", text)
-    text = re.sub(r"\b\d+\.\d(\d\d)?( s)?\b(?=,? *(p\d+|\n))", "TIME", text)
     return [re.sub(r"[ ─]{2,}", " ", line).strip() for line in text.splitlines() if line.strip()]
 
 

@@ -183,39 +183,3 @@ def test_issues_and_raw_output_reach_the_review(form, mode):
     assert "old" in review.value["raw_output"]
     state = answer(mode, graph, thread(), respond(ADA))
     assert state["output"] in (ADA, Person(**ADA))
-
-
-class Loose(BaseModel):
-    """What is better than nothing."""
-
-    name: str
-
-
-def test_a_looser_output_is_settled_for_only_on_request_and_flagged():
-    """After the last automatic attempt a degraded result is accepted and says so."""
-    text = '{"name": "Ada"}'
-    state, record = run(text)
-    assert (state["status"], record["degraded"]) == ("exhausted", False)
-    state, record = run(text, relaxed=Loose)
-    assert (state["status"], state["output"]) == ("succeeded", {"name": "Ada"})
-    assert (record["degraded"], record["status"]) == (True, "failed")
-    loose = retry_llm_call(lambda params: text, {}, output=Person, relaxed=Loose)
-    assert loose == Loose(name="Ada")
-    assert run("no JSON", relaxed=Loose)[0]["status"] == "exhausted"
-    with pytest.raises(ValueError, match="looser `output`"):
-        create_retry_node(lambda params: text, dict, relaxed=Loose)
-
-
-def test_automation_is_used_up_before_less_is_accepted():
-    """A hook's retry comes first; the relaxed type is the last resort before a person."""
-    calls = []
-
-    def call(params):
-        calls.append(params)
-        return '{"name": "Ada", "age": 36}' if params["n"] else '{"name": "Ada"}'
-
-    def more(error, attempt, params):
-        return {"n": 1}
-
-    done = retry_llm_call(call, {"n": 0}, more, output=Person, relaxed=Loose, auto_retries=1)
-    assert (done, len(calls)) == (Person(name="Ada", age=36), 2)

@@ -8,8 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import create_retry_node, edit, pending_reviews, resume
 from graph_retry.errors import ReplayMismatch
-from graph_retry.exporting import export_ledgers, import_ledgers
-from graph_retry.history import attempts_of
+from graph_retry.history import attempts_of, export_ledgers, import_ledgers
 from graph_retry.replay import replay
 from graph_retry.testing import ScriptedLLM, assert_replayable, from_ledger
 from tests.loops import one_call, thread

@@ -7,8 +7,9 @@ import matplotlib as mpl
 mpl.use("agg")
 
 import matplotlib.pyplot as plt
+import pytest
 
-from graph_retry.exporting import import_ledgers
+from graph_retry.history import import_ledgers
 from graph_retry.plot import plot_summary, plot_timeline
 
 LEDGERS = import_ledgers(Path(__file__).parent / "fixtures" / "v1.jsonl")
@@ -36,3 +37,17 @@ def test_a_summary_counts_what_the_ledgers_hold():
     )
     assert round(success.lines[0].get_ydata()[-1]) == 67
     plt.close(figure)
+
+
+def test_a_summary_counts_a_fork_with_its_call():
+    """What both ledgers hold is drawn once, and no share is above 100 %."""
+    figure = plot_summary([*LEDGERS, *LEDGERS])
+    failures, success, latency, _ = figure.axes
+    alone = plot_summary(LEDGERS)
+    for drawn, once in ((failures, alone.axes[0]), (latency, alone.axes[2])):
+        assert sum(bar.get_width() for bar in drawn.patches) == pytest.approx(
+            sum(bar.get_width() for bar in once.patches)
+        )
+    assert round(success.lines[0].get_ydata()[-1]) == 67
+    plt.close(figure)
+    plt.close(alone)

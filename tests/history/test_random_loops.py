@@ -5,12 +5,22 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
-from graph_retry import Completion, approve, edit, pending_reviews, reject, respond, resume
+from graph_retry import (
+    Completion,
+    approve,
+    edit,
+    pending_reviews,
+    reject,
+    respond,
+    resume,
+    retry_llm_call,
+)
 from graph_retry.history import attempts_of
 from graph_retry.replay import replay
 from graph_retry.rewind import rewind
-from tests.loops import Model, one_call, thread
+from tests.loops import Model, State, one_call, thread
 
 
 class AuthenticationError(Exception):
@@ -148,3 +158,87 @@ def test_an_old_review_is_answered_differently_without_a_call(plan, number):
         assert len(loop.model.calls) == calls
         numbers = [each["number"] for each in state["attempts"]]
         assert all(b - a == 1 for a, b in pairwise(numbers))
+
+
+CITIES = ["Paris", "Rome", "Oslo", "Bern"]
+CALLS = st.fixed_dictionaries(
+    {
+        "table": st.lists(st.sampled_from(sorted(OUTCOMES)), min_size=10, max_size=10),
+        "hooked": st.integers(1, 3),
+        "decisions": st.lists(st.one_of(st.none(), NUMBERS), max_size=3),
+    }
+)  # fmt: skip
+
+
+class Together:
+    """Calls of one node, which starts them in another order each time, answered to the end."""
+
+    def __init__(self, plans, draw):
+        def answer(params):
+            outcome = OUTCOMES[plans[params["item"]]["table"][params["n"]]]
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        def hook(error, attempt, params):
+            moved = {**params, "n": (params["n"] + 1) % 10}
+            return moved if params["n"] % plans[params["item"]]["hooked"] == 0 else None
+
+        def node(state):
+            results = {}
+            for item in draw.sample(sorted(plans), len(plans)):
+                results[item] = retry_llm_call(self.model, {"item": item, "n": 0}, hook, **options)
+            return {"output": [results[item] for item in sorted(plans)]}
+
+        self.model = Model(answer)
+        options = {
+            "output": dict[str, int],
+            "auto_retries": 1,
+            "max_attempts": 30,
+            "name": "count",
+        }
+        builder = StateGraph(State).add_node("all", node).add_edge(START, "all")
+        self.graph = builder.compile(checkpointer=InMemorySaver())
+        self.graph.invoke({"params": None}, thread())
+        left = {item: list(plan["decisions"]) for item, plan in plans.items()}
+        decided = {}
+        while open_ := pending_reviews(self.graph, thread()):
+            for review in open_:
+                if review.review_id not in decided:
+                    decisions = left[review.params["item"]]
+                    decided[review.review_id] = decision(decisions.pop(0) if decisions else "last")
+            answers = {review.review_id: decided[review.review_id] for review in open_}
+            resume(self.graph, thread(), answers=answers)
+        self.output = self.graph.get_state(thread()).values["output"]
+
+    def calls_of(self, item):
+        """List the params of a call's model calls."""
+        return [params for params in self.model.calls if params["item"] == item]
+
+    def story_of(self, item):
+        """Tell a call's ledger without times and keys."""
+        for ledger in attempts_of(self.graph, thread()):
+            if ledger.current and ledger.params_at(1)["item"] == item:
+                kept = ("number", "status", "author", "reason", "params_patch", "raw", "failure")
+                return [{key: attempt[key] for key in kept} for attempt in ledger.attempts]
+        return None
+
+
+def decision(planned):
+    """Return the decision that a plan means: an edit by number, or a retry, or the end."""
+    if planned == "last":
+        return respond({"n": 5})
+    return approve() if planned is None else edit(n=planned)
+
+
+@settings(max_examples=100, suppress_health_check=SLOW)
+@given(plans=st.lists(CALLS, min_size=2, max_size=4), draw=st.randoms(use_true_random=False))
+def test_calls_started_in_random_order_go_as_each_would_alone(plans, draw):
+    """Each has the model calls, the ledger and the result that it has as a node's only call."""
+    named = dict(zip(CITIES, plans, strict=False))
+    together = Together(named, draw)
+    for place, (item, plan) in enumerate(sorted(named.items())):
+        alone = Together({item: plan}, draw)
+        assert together.output[place] == alone.output[0]
+        assert together.calls_of(item) == alone.calls_of(item)
+        assert together.story_of(item) == alone.story_of(item)

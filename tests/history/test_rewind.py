@@ -216,5 +216,5 @@ def test_a_call_whose_checkpoints_were_not_kept_is_refused(mode):
     """With `durability="exit"` the checkpoint that a finished call started from is not saved."""
     graph = one_call("node", mode, Model(goal=0), InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread(), durability="exit")
-    with pytest.raises(ValueError, match="its checkpoints are gone"):
+    with pytest.raises(ValueError, match="the checkpoint it was made from is gone"):
         go_back(mode, graph, attempt=1, params={"n": 1})

@@ -60,7 +60,7 @@ def test_when_the_attempts_are_used_up_the_history_is_in_hand(mode):
         retry_llm_call(scripted(*BAD), START, output=Person, feedback="full", **LOOP)
 
     assert state["status"] == "exhausted"
-    assert "output" not in state
+    assert state["output"] is None
     for attempts in (state["attempts"], caught.value.attempts):
         assert [attempt["raw"]["text"] for attempt in attempts] == BAD
         assert all(attempt["issues"] and attempt["duration_s"] >= 0 for attempt in attempts)

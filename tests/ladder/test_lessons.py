@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
-from langgraph.store.memory import InMemoryStore
 from typing_extensions import TypedDict
 
 from graph_retry import AttemptsExhausted, create_retry_node, edit, reject, retry_llm_call
@@ -29,7 +28,7 @@ def lesson(number, step="extract", text="/age: missing"):
     return Lesson(id=f"{step}{number}", step=step, text=text, at=f"2030-01-01T00:00:{number:02}")
 
 
-def two_steps(mode, first, second, saver=None, store=None, *, parallel=False, **options):
+def two_steps(mode, first, second, saver=None, *, parallel=False, **options):
     """Compile a parent with two retry nodes that share the state key `lessons`."""
     builder = StateGraph(Steps)
     for name, model in (("one", first), ("two", second)):
@@ -46,7 +45,7 @@ def two_steps(mode, first, second, saver=None, store=None, *, parallel=False, **
     if not parallel:
         builder.add_edge(START, "one")
         builder.add_edge("one", "two")
-    return builder.compile(checkpointer=saver, store=store)
+    return builder.compile(checkpointer=saver)
 
 
 BAD, GOOD = '{"n": "x"}', '{"n": 1}'
@@ -114,38 +113,6 @@ def test_parallel_steps_merge_their_lessons(mode):
     answers = {review.review_id: reject("no") for review in reviews(mode, graph, thread())}
     state = answer(mode, graph, thread(), answers=answers)
     assert sorted(each["step"] for each in state["lessons"]) == ["one", "two"]
-
-
-def test_threads_share_lessons_through_the_store(mode):
-    """One thread's failure is told to another; success clears it for all; names keep apart."""
-    store = InMemoryStore()
-    shared = ("lessons", "tenant")
-
-    def run(name, first, **options):
-        second = Model(lambda params: GOOD)
-        graph = two_steps(mode, Model(lambda params: first), second, None, store, **options)
-        mode.invoke(graph, {"one": {"prompt": "One."}, "two": {"prompt": "Two."}}, thread(name))
-        return second.calls[0]["prompt"]
-
-    assert FAULT in run("1", BAD, shared=shared)
-    assert len(store.search(shared)) == 1
-    assert run("2", GOOD) == "Two.", "sharing is asked for by a namespace"
-    assert run("3", GOOD, shared=("lessons",)) == "Two.", "a namespace does not hold another's"
-    run("4", GOOD, shared=shared)
-    assert store.search(shared) == []
-
-
-def test_the_store_keeps_a_window(mode):
-    """However often a step fails, the store holds the last ten lessons."""
-    store = InMemoryStore()
-    for n in range(KEPT + 3):
-        bad = Model(lambda params, n=n: f'{{"n{n}": "x"}}')
-        graph = two_steps(mode, bad, Model(lambda params: GOOD), None, store, shared=("all",))
-        mode.invoke(graph, {"one": {"prompt": "1"}, "two": {"prompt": "2"}}, thread(str(n)))
-    texts = [item.value["text"] for item in store.search(("all",), limit=50)]
-    assert len(texts) == KEPT
-    assert not any("/n0:" in text for text in texts)
-    assert any(f"/n{KEPT + 2}:" in text for text in texts)
 
 
 def test_resuming_and_failing_hooks_write_a_lesson_once(mode, checkpointer):

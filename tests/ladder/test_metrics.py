@@ -8,7 +8,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from graph_retry import Completion, edit, retry_llm_call
+import graph_retry.history
+import graph_retry.rewind
+from graph_retry import Completion, edit, respond, retry_llm_call
 from graph_retry.metrics import summarize
 from graph_retry.tracing import tracer
 from tests.loops import Model, answer, one_call, thread
@@ -70,6 +72,65 @@ def test_one_ledger_and_collected_records_count_the_same():
     """A flat list of records says the same as the ledgers they came from."""
     assert summarize([each for ledger in LEDGERS for each in ledger]) == summarize(LEDGERS)
     assert summarize(LEDGERS[1])["calls"] == 1
+
+
+FAILED = record(1, "failed", kind="invalid_schema", idempotency_key="a")
+
+
+def forked(*attempts):
+    """Make a ledger that goes on from the shared first attempt."""
+    return [{**FAILED, "decision": {"type": "edit"}}, *attempts]
+
+
+TWICE = [
+    forked(record(2, idempotency_key="b", usage=USAGE)),
+    forked(record(2, idempotency_key="c", usage=USAGE)),
+]
+
+ENDS = {
+    "responded": ([[{**FAILED, "decision": {"type": "respond"}}]], (1, 1, {1: 1}, 1)),
+    "succeeded in both forks": (TWICE, (1, 1, {2: 1}, 3)),
+    "rejected in the last fork": (
+        [*TWICE, [{**FAILED, "decision": {"type": "reject"}}]],
+        (1, 0, {}, 3),
+    ),
+    "a success that was taken back": (
+        [[record(idempotency_key="a", decision={"type": "reject"})]],
+        (1, 0, {}, 1),
+    ),
+    "the same ledger given twice": ([TWICE[0], TWICE[0]], (1, 1, {2: 1}, 2)),
+    "attempts without a key": ([[record()], [record()]], (2, 2, {1: 2}, 2)),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_call_counts_once_by_how_it_ended(name):
+    """Forks share attempts and are one call; a person's output is a success, too."""
+    ledgers, expected = ENDS[name]
+    figures = summarize(ledgers)
+    told = ("calls", "succeeded", "success_by_attempt", "attempts")
+    assert tuple(figures[key] for key in told) == expected
+    assert figures["success_rate"] == expected[1] / expected[0]
+
+
+def test_real_forks_and_answers_are_counted_once(form, mode, checkpointer):
+    """Of a thread that was answered and rewound all ledgers are taken, left behind or not."""
+    graph = one_call(form, mode, Model(goal=1), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=1))
+    for n in (2, 3):
+        mode.call(graph_retry.rewind, "rewind", graph, thread(), attempt=2, params={"n": n})
+    mode.invoke(graph, {"params": {"n": 0}}, thread("2"))
+    answer(mode, graph, thread("2"), respond({"n": 7}))
+    ledgers = [
+        ledger.attempts
+        for name in ("1", "2")
+        for ledger in mode.call(graph_retry.history, "attempts_of", graph, thread(name))
+    ]
+    figures = summarize(ledgers)
+    assert (figures["calls"], figures["succeeded"], figures["success_rate"]) == (2, 2, 1.0)
+    assert figures["success_by_attempt"] == {1: 1, 2: 1}
+    assert figures["attempts"] == 5
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=60))

@@ -94,7 +94,7 @@ def expected(item: int, number: int) -> dict[str, Any]:
 def told_wrong(setting: Setting, end: dict[str, Any]) -> str:
     """Say what is wrong with a finished thread's results and ledgers."""
     items = list(range(3 if setting.shape == "send" else 1))
-    quick = [QUICK] if setting.shape == "function" else []
+    quick = [QUICK] if setting.shape.endswith("function") else []
     numbers = dict.fromkeys(items, GOAL + 1) | dict.fromkeys(quick, 1)
     results = [
         {"n": GOAL, "item": item, "mark": f"call-{item}-{numbers[item]}"}

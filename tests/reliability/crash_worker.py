@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, Send
+from langgraph.types import Command, RetryPolicy, Send
 from typing_extensions import TypedDict
 
 import graph_retry
@@ -47,7 +47,11 @@ STYLES: dict[str, Callable[[PendingReview], dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One configuration of the matrix. `answers` is `library`, or one of `STYLES`."""
+    """One configuration of the matrix.
+
+    `answers` is `library`, or one of `STYLES`. In a shape that begins with `retried` the node's own
+    code fails at each of its places once a life, and a `RetryPolicy` runs the node again.
+    """
 
     store: str
     mode: str
@@ -145,7 +149,17 @@ def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:
         await asyncio.sleep(LATENCY_S)
         return finish(params, context)
 
+    retried, failed = setting.shape.startswith("retried"), set[Any]()
+
+    def fail_once(place: Any) -> None:
+        """Raise, the first time that this life comes to a place where the node has own code."""
+        if retried and place not in failed:
+            failed.add(place)
+            raise ConnectionError(f"the node's own code, after {place}")
+
     def hook(error: Exception, attempt: int, params: dict[str, Any]) -> Any:
+        if setting.shape == "retried-node":
+            fail_once(f"attempt {attempt}")
         return {**params, "n": 1, "answer": "hook"} if attempt == 1 else None
 
     options: Any = {"output": _Output, "name": "count", "auto_retries": 1}
@@ -159,12 +173,18 @@ def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:
 
     def twice(state: Fanned) -> Any:
         quick = retry_llm_call(llm_call, {"item": QUICK, "n": GOAL, "answer": ""}, **options)
-        return {"results": [quick, *once(state)["results"]]}
+        fail_once("the first call")
+        results = [quick, *once(state)["results"]]
+        fail_once("the last call")
+        return {"results": results}
 
     async def atwice(state: Fanned) -> Any:
         first = {"item": QUICK, "n": GOAL, "answer": ""}
         quick = await aretry_llm_call(llm_call, first, **options)
-        return {"results": [quick, *(await aonce(state))["results"]]}
+        fail_once("the first call")
+        results = [quick, *(await aonce(state))["results"]]
+        fail_once("the last call")
+        return {"results": results}
 
     def spread(state: Fanned) -> Any:
         width = 3 if setting.shape == "send" else 1
@@ -177,15 +197,17 @@ def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:
     branch.add_edge("ask", "hand")
     node: Any = branch.compile()
     builder = StateGraph(Fanned)
-    if setting.shape == "node":
+    policy = RetryPolicy(initial_interval=0.001, jitter=False, retry_on=ConnectionError)
+    given: Any = {"retry_policy": policy} if retried else {}
+    if setting.shape.endswith("node"):
         flat: Any = StateGraph(_Branch)
-        flat.add_node("ask", create_retry_node(llm_call, dict, hook, **options))
+        flat.add_node("ask", create_retry_node(llm_call, dict, hook, **options), **given)
         flat.add_node("hand", lambda state: {"results": [state["output"]]})
         return flat.add_edge(START, "ask").add_edge("ask", "hand")
-    if setting.shape == "function":
+    if setting.shape.endswith("function"):
         node = atwice if mode.is_async else twice
     elif int(name[-1]) % 2:
         node = aonce if mode.is_async else once
-    builder.add_node("ask", node)
+    builder.add_node("ask", node, **given)
     builder.add_conditional_edges(START, spread, ["ask"])
     return builder

@@ -8,7 +8,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import CallCancelled, create_retry_node, edit, pending_reviews, reject, respond
-from graph_retry.patching import patch_feedback
 from graph_retry.redacting import without_keys
 from tests.loops import Model, answer, one_call, reviews, thread
 
@@ -163,10 +162,3 @@ def test_what_the_call_captures_is_nowhere(form, mode, caplog):
 def test_keys_are_known_by_their_shape(text, masked):
     """Whatever error quotes one; ordinary words stay."""
     assert without_keys(text) == masked
-
-
-@pytest.mark.parametrize("options", [{"relaxed": dict}, {"feedback": patch_feedback()}])
-def test_redaction_never_ends_up_in_an_output(options):
-    """What would make an output of the redacted ledger is refused."""
-    with pytest.raises(ValueError, match="`redact` cannot be combined"):
-        create_retry_node(Model(), dict, output=dict[str, int], redact=redact, **options)

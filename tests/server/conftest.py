@@ -29,6 +29,8 @@ GRAPHS = (
     "hiding_async",
     "behind_tasks",
     "nested",
+    "tenants",
+    "expiring_tenants",
 )
 
 

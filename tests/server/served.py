@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import dataclass
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +11,19 @@ from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.runtime import get_runtime
 from langgraph.types import Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from graph_retry import AttemptContext, aretry_llm_call, create_retry_node, respond, retry_llm_call
+from graph_retry import (
+    AttemptContext,
+    aretry_llm_call,
+    create_retry_node,
+    edit,
+    respond,
+    retry_llm_call,
+)
 from tests.review.questions import Params, Person
 
 HERE = Path(__file__).parent
@@ -49,13 +58,31 @@ def log_call(what: dict[str, Any]) -> int:
 
 
 def count_model(params: P) -> str:
-    """Fail below 2, scaled; a note `gate-…` names a file that is waited for."""
+    """Fail below 2, scaled; the note `talk` means at length, `gate-…` names a file to wait for."""
     log_call(params.model_dump())
     if params.note.startswith("gate-"):
         deadline = time.monotonic() + 120
         while not (HERE / params.note).exists() and time.monotonic() < deadline:
             time.sleep(0.005)
     if params.n * params.scale < 2:
+        if params.note == "talk":
+            return json.dumps({"n": f"{params.n} is too small, " + "very " * 500})
+        raise ValueError(f"{params.n} is too small")
+    return f'{{"n": {params.n}}}'
+
+
+@dataclass
+class Tenancy:
+    """What a run of `tenants` is for."""
+
+    tenant: str
+
+
+def tenant_model(params: P) -> str:
+    """Note for which tenant and desk it is called, and fail below 2."""
+    desk = get_config()["configurable"].get("desk")
+    log_call({"n": params.n, "tenant": get_runtime(Tenancy).context.tenant, "desk": desk})
+    if params.n < 2:
         raise ValueError(f"{params.n} is too small")
     return f'{{"n": {params.n}}}'
 
@@ -183,6 +210,13 @@ expiring = build(
         expires_after=0.001,
         default_decision=respond({"n": 7}),
     ),
+)
+tenants, expiring_tenants = (
+    StateGraph(State, context_schema=Tenancy)
+    .add_node("ask", create_retry_node(tenant_model, P, output=Result, name="count", **deadline))
+    .add_edge(START, "ask")
+    .compile()
+    for deadline in ({}, {"expires_after": 0.001, "default_decision": edit(n=3)})
 )
 extract = (
     StateGraph(ChatState)

@@ -38,11 +38,11 @@ def test_a_finished_call_is_read_and_made_again(remote, form, shown):
     assert thread.calls() == [0, 2, 3, 1, 5]
 
 
-def test_a_call_that_never_asked_is_made_again(remote, form, shown):
-    """It succeeded at once: nobody was asked, and it is found by its place."""
+def test_a_call_that_never_asked_is_made_again(remote, form):
+    """It succeeded at once: a retry node is found by its place, a function's call is not."""
     thread = remote(form)
     thread.invoke({"params": {"n": 2}})
-    if not (shown or form == "node"):
+    if form == "function":
         with pytest.raises(ValueError, match="made 0 calls"):
             thread.rewind(attempt=1, params={"n": 3})
         return
@@ -141,11 +141,14 @@ def test_of_several_calls_in_a_node_the_later_ones_follow(remote, name, shown):
     assert thread.resume(edit(n=2))["output"] == [2, 12, 22]
     if not shown:
         return
-    assert thread.rewind(thread.ledgers()[2], attempt=1, params={"n": 30})["output"] == [2, 12, 30]
+    assert thread.rewind(thread.ledgers()[-1], attempt=1, params={"n": 30})["output"] == [2, 12, 30]
     assert thread.calls() == [0, 2, 12, 22, 30]
     assert thread.rewind(thread.ledgers()[0], attempt=2, params={"n": 3})["output"] == [3, 13, 23]
     assert thread.calls() == [0, 2, 12, 22, 30, 3, 13, 23]
-    assert thread.told() == [[("caller", 0), ("rewind", 3)], [("caller", 13)], [("caller", 23)]]
+    told = [[("caller", 0), ("rewind", 3)], [("caller", 13)], [("caller", 23)]]
+    if name == "several_async":
+        del told[1]  # it has a name of its own, and nobody was asked about it
+    assert thread.told() == told
 
 
 def test_a_call_whose_attempts_no_state_shows_is_made_again(remote):
@@ -158,13 +161,12 @@ def test_a_call_whose_attempts_no_state_shows_is_made_again(remote):
     assert thread.calls() == [0, 2, 3]
 
 
-def test_a_call_in_a_subgraph_is_refused_before_anything_happens(remote):
-    """A fork on a server would make the subgraph's calls again."""
+def test_a_call_in_a_subgraph_is_made_again(remote):
+    """The subgraph runs again from its beginning, and its calls keep what they had."""
     thread = remote("nested")
     finish(thread)
     (ledger,) = (each for each in thread.ledgers() if "|" in each.namespace)
     assert len(ledger.attempts) == 2
-    with pytest.raises(ValueError, match="in a subgraph"):
-        thread.rewind(ledger, attempt=1, params={"n": 3})
-    assert thread.calls() == [0, 2]
+    assert thread.rewind(ledger, attempt=2, params={"n": 3})["output"] == {"n": 3}
+    assert thread.calls() == [0, 2, 3]
     assert thread.status() == "idle"

@@ -1,0 +1,129 @@
+"""What the config of a running task tells, found by what each value is and not by its key.
+
+LangGraph keeps these values under private keys of `configurable`. They are touched here only, and
+where one is missing the engine does without it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from typing_extensions import TypeIs
+
+
+def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
+    """Return what LangGraph counts a task's subgraphs with, if this is a task."""
+    return next((each for each in configurable.values() if _is_scratchpad(each)), None)
+
+
+def _is_scratchpad(value: Any) -> bool:
+    return callable(getattr(value, "subgraph_counter", None)) and callable(
+        getattr(value, "get_null_resume", None)
+    )
+
+
+def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configurable under which a graph keeps the namespace it is given."""
+    return _with_scratchpad(configurable, subgraph_counter=lambda: 0)
+
+
+def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+    return {
+        key: replace(each, **changed) if _is_scratchpad(each) else each
+        for key, each in configurable.items()
+    }
+
+
+def has_answer(configurable: Mapping[str, Any]) -> bool:
+    """Tell whether an `interrupt` would return at once; True where that cannot be known."""
+    scratchpad = scratchpad_in(configurable)
+    if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
+        return True
+    return bool(scratchpad.resume) or scratchpad.get_null_resume() is not None
+
+
+@contextmanager
+def plain_answer_hidden() -> Generator[None, None, None]:
+    """Have an `interrupt` pause, although an answer waits that names no question."""
+    config = get_config()
+    here = config.get("configurable", {})
+    configurable = _with_scratchpad(here, get_null_resume=lambda _=False: None)
+    hidden = cast("RunnableConfig", {**config, "configurable": configurable})
+    token = var_child_runnable_config.set(hidden)
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def node_attempt(configurable: Mapping[str, Any]) -> int:
+    """Return how often a retry policy has begun the task, 1-based."""
+    runtime = _runtime_in(configurable)
+    info = runtime and runtime.execution_info
+    return info.node_attempt if info else 1
+
+
+def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
+    """Tell whether a task may have run before. Only threads of version 1 depend on it."""
+    return any(value is True for key, value in configurable.items() if key.endswith("resuming"))
+
+
+def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
+    return next(filter(_is_runtime, configurable.values()), None)
+
+
+def _is_runtime(value: object) -> TypeIs[Runtime[Any]]:
+    return isinstance(value, Runtime)
+
+
+def is_in_own_flow() -> bool:
+    """Tell whether a node makes a call itself, not in a thread or asyncio task that it started.
+
+    LangGraph's runner is then below it on the stack.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("langgraph.pregel"):
+            return True
+        frame = cast("Any", frame.f_back)
+    return False
+
+
+def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:
+    """Return a step's config as the node that made the call would have it.
+
+    Tokens and custom events of the user's function then belong to that node. What LangGraph saves
+    graphs and tasks by stays that of the step.
+    """
+    if caller is None:
+        return inner
+    outer = _runtime_in(caller.get("configurable", {}))
+    configurable = {
+        key: each.override(stream_writer=_writer(caller, outer))
+        if outer is not None and _is_runtime(each)
+        else each
+        for key, each in inner.get("configurable", {}).items()
+    }
+    metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
+    return {**inner, "metadata": metadata, "configurable": configurable}
+
+
+def _writer(caller: RunnableConfig, outer: Runtime[Any]) -> Any:
+    """Return the caller's stream writer; which node an event is from it reads from the context."""
+
+    def write(event: Any) -> None:
+        token = var_child_runnable_config.set(caller)
+        try:
+            outer.stream_writer(event)
+        finally:
+            var_child_runnable_config.reset(token)
+
+    return write

@@ -1,0 +1,90 @@
+"""JSON Schema's `pattern` and `patternProperties` in linear time.
+
+The stock rules match by backtracking, which a pattern such as `^(a+)+$` makes exponential.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+from pydantic_core import SchemaError, core_schema
+from pydantic_core import SchemaValidator as CompiledSchema
+
+_lib: Any = jsonschema  # Its stubs leave much untyped.
+_PART = re.compile(r"\\[<>]|\\.|(\[\^?)(\]?(?:\\.|[^\\\]])*)\]", re.DOTALL)
+_RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
+
+
+def with_linear_patterns(draft: Any) -> Any:
+    """Return a draft's validator class that matches every pattern in linear time."""
+    additional = _additional(draft.VALIDATORS["additionalProperties"])
+    rules = {"pattern": _pattern, "patternProperties": _pattern_properties}
+    return _lib.validators.extend(draft, {**rules, "additionalProperties": additional})
+
+
+@lru_cache(maxsize=256)
+def matcher(pattern: str) -> Callable[[str], bool]:
+    r"""Return a search for a pattern that takes linear time.
+
+    `$` is the very end, as in ECMA 262; `.`, `\w` and the like are those of `re`.
+
+    Raises:
+        ValueError: If there is no such search: for look-around, back-references, or too many
+            repeats.
+
+    Example:
+        >>> matcher("(a+)+$")("a" * 100_000 + "b")
+        False
+    """
+    try:
+        string = core_schema.str_schema(pattern=_PART.sub(_as_rust, pattern))
+        return CompiledSchema(string).isinstance_python
+    except SchemaError as error:
+        raise ValueError(str(error).strip().splitlines()[-1].strip()) from None
+
+
+def _as_rust(part: re.Match[str]) -> str:
+    """Write a part of a pattern so that Rust sees no operators where `re` has characters."""
+    if part[1] is None:
+        return part[0][1:] if part[0] in (r"\<", r"\>") else part[0]
+    inner = _RANGE.sub(
+        lambda m: f"{_plain(m[1])}-{_plain(m[2])}" if m[1] else _plain(m[3]), part[2]
+    )
+    return f"{part[1]}{inner}]"
+
+
+def _plain(char: str) -> str:
+    return f"\\{char}" if char in "[]&~-" else char
+
+
+def _pattern(validator: Any, pattern: str, text: Any, _: Any) -> Iterator[Any]:
+    if validator.is_type(text, "string") and not matcher(pattern)(text):
+        yield _lib.ValidationError(f"{text!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[Any]:
+    for pattern, below in wanted.items() if validator.is_type(value, "object") else ():
+        for name, each in value.items():
+            if matcher(pattern)(name):
+                yield from validator.descend(each, below, path=name, schema_path=pattern)
+
+
+def _additional(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the stock rule for the properties that no pattern matches: it would backtrack."""
+
+    def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+        patterns = schema.get("patternProperties")
+        if patterns and validator.is_type(value, "object"):
+            schema = {key: each for key, each in schema.items() if key != "patternProperties"}
+            value = {
+                name: each
+                for name, each in value.items()
+                if not any(matcher(pattern)(name) for pattern in patterns)
+            }
+        yield from stock(validator, wanted, value, schema)
+
+    return judge

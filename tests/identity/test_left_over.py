@@ -1,0 +1,134 @@
+"""An answer that a cancelled run left in the thread never decides a question nobody has seen."""
+
+import asyncio
+
+import pytest
+from langgraph.types import Command
+
+from tests.loops import Model, answer, one_call, reviews, thread
+
+EDIT = {"type": "edit", "params": {"n": 1}}
+AGAIN = {"type": "edit", "params": {"n": 7}}
+"""What a person sends who cannot see that a further question has not been asked yet."""
+
+
+class Crash(BaseException):
+    """What ends a sync run in mid call, as Ctrl-C does."""
+
+
+class Hanging:
+    """A model that fails until `n` is 2, and in whose second call the run is cut off."""
+
+    def __init__(self):
+        self.made, self.is_over, self.begun = [], False, None
+
+    def __call__(self, params):
+        self.made.append(params["n"])
+        if len(self.made) == 2:
+            raise Crash
+        return self.reach(params)
+
+    async def acall(self, params):
+        """Do the same, async: the second call hangs until it is cancelled."""
+        self.made.append(params["n"])
+        if len(self.made) == 2:
+            self.begun.set()
+            await asyncio.Event().wait()
+        return self.reach(params)
+
+    def reach(self, params):
+        """Fail until `n` is 2."""
+        if params["n"] < 2:
+            raise ValueError(f"{params['n']} is too small")
+        return f'{{"n": {params["n"]}}}'
+
+
+def cut_off(mode, graph, model, resume):
+    """Resume with an answer and cut the run off in the call that the answer makes."""
+    if not mode.is_async:
+        with pytest.raises(Crash):
+            graph.invoke(Command(resume=resume), thread())
+        return
+
+    async def cancelled():
+        model.begun = asyncio.Event()
+        run = asyncio.create_task(graph.ainvoke(Command(resume=resume), thread()))
+        await model.begun.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    mode.run(cancelled)
+
+
+def go_on(mode, graph, how, interrupt_id):
+    """Continue the thread in one of the ways a client has."""
+    if how == "resume":
+        answer(mode, graph, thread())
+    elif how == "invoke(None)":
+        mode.invoke(graph, None, thread())
+    elif how == "by id":
+        mode.invoke(graph, Command(resume={interrupt_id: AGAIN}), thread())
+    else:
+        mode.invoke(graph, Command(resume=AGAIN), thread())
+
+
+@pytest.mark.parametrize("how", ["invoke(None)", "resume", "by id", "plain"])
+@pytest.mark.parametrize("sent", ["plain", "by id"])
+def test_an_answer_decides_no_further_question(form, mode, checkpointer, sent, how):
+    """Protects the next question from the last answer: asked, with a reason, and no call is paid.
+
+    The call that was cut off is made once more, and nothing else. An answer that is sent before
+    the next question was asked cannot be meant for it either.
+    """
+    model = Hanging()
+    llm_call = model.acall if mode.is_async else model.__call__
+    graph = one_call(form, None if form == "node" else mode, llm_call, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (first,) = reviews(mode, graph, thread())
+    cut_off(mode, graph, model, EDIT if sent == "plain" else {first.interrupt_id: EDIT})
+    assert model.made == [0, 1]
+
+    go_on(mode, graph, how, first.interrupt_id)
+
+    assert model.made == [0, 1, 1]
+    (second,) = reviews(mode, graph, thread())
+    assert (second.attempt, second.params) == (2, {"n": 1})
+    left_over = sent == "plain" or how == "plain"
+    assert bool(second.problem) is left_over
+    state = answer(
+        mode, graph, thread(), answers={second.review_id: {"type": "edit", "params": {"n": 2}}}
+    )
+    assert state["output"] == {"n": 2}
+    assert model.made == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("how", ["invoke(None)", "resume"])
+def test_a_left_over_rejection_cancels_nothing(form, mode, checkpointer, how):
+    """Protects a call whose answer was given to an earlier call of the same node or thread."""
+    model = Hanging()
+    llm_call = model.acall if mode.is_async else model.__call__
+    graph = one_call(form, None if form == "node" else mode, llm_call, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    cut_off(mode, graph, model, EDIT)
+    go_on(mode, graph, how, None)
+    (second,) = reviews(mode, graph, thread())
+
+    state = mode.invoke(graph, Command(resume={"type": "edit", "params": {"n": 2}}), thread())
+
+    assert second.attempt == 2
+    assert state["output"] == {"n": 2}
+    assert model.made == [0, 1, 1, 2]
+
+
+def test_a_plain_answer_is_given_once(mode, form, checkpointer):
+    """LangGraph gives it to the next question again when the thread is run on without an answer."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": -2}}, thread())
+    mode.invoke(graph, Command(resume={"type": "edit", "params": {"n": -1}}), thread())
+    for _ in range(2):
+        mode.invoke(graph, None, thread())
+        (review,) = reviews(mode, graph, thread())
+        assert (review.attempt, bool(review.problem), len(model.calls)) == (2, True, 2)
+    assert answer(mode, graph, thread(), EDIT)["output"] == {"n": 1}
