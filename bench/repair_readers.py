@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graph_retry.repair import parse_output
+from graph_retry.output import parse_output
 
 Outcome = tuple[bool, Any]
 """Whether a value came out, and which."""

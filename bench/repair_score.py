@@ -16,7 +16,7 @@ from typing import Any
 from bench.repair_corpus import Case, build, damaged
 from bench.repair_documents import document
 from bench.repair_readers import Outcome, jsonrepair, ours, readers
-from graph_retry.repair import parse_output
+from graph_retry.output import parse_output
 
 
 def same(left: Any, right: Any) -> bool:

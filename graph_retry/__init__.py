@@ -8,7 +8,9 @@ waits for a person with `pending_reviews` and answer it with `resume`. The rest 
 
 from typing import TYPE_CHECKING, Any
 
-from graph_retry.callables import AttemptContext
+from graph_retry._output.completion import Completion
+from graph_retry._review.decision import Decision, approve, edit, reject, respond
+from graph_retry._signatures import AttemptContext
 from graph_retry.errors import (
     AttemptFailed,
     AttemptsExhausted,
@@ -21,9 +23,7 @@ from graph_retry.errors import (
 from graph_retry.function import aretry_llm_call, gather_calls, retry_llm_call
 from graph_retry.node import create_retry_node
 from graph_retry.options import RetryOptions
-from graph_retry.outcome import Completion
 from graph_retry.records import Attempt, Issue
-from graph_retry.review.decision import Decision, approve, edit, reject, respond
 
 if TYPE_CHECKING:
     from graph_retry.answering import (

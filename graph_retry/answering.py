@@ -8,9 +8,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
-from graph_retry.flow import adrive, drive
-from graph_retry.resuming import resuming
-from graph_retry.threads.waiting import Waiting, shown_reviews
+from graph_retry._flow import adrive, drive
+from graph_retry._threads.resuming import resuming
+from graph_retry._threads.reviews import Waiting, shown_reviews
 
 
 class PendingReview(Waiting):

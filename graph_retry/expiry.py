@@ -6,12 +6,12 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry._flow import Flow, adrive, drive
+from graph_retry._review.deadline import EXPIRE, is_over
+from graph_retry._threads.resuming import resuming
 from graph_retry.answering import PendingReview
-from graph_retry.deadline import EXPIRE, is_over
 from graph_retry.errors import StaleDecision
-from graph_retry.flow import Flow, adrive, drive
 from graph_retry.inbox import find_all
-from graph_retry.resuming import resuming
 
 
 def expire_reviews(

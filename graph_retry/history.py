@@ -13,13 +13,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 from pydantic_core import to_jsonable_python
 
-from graph_retry.flow import Ask, Flow, adrive, drive
+from graph_retry._flow import Ask, Flow, adrive, drive
+from graph_retry._json import is_array, is_object
+from graph_retry._threads.calls import is_served, read_calls
+from graph_retry._threads.reviews import thread_of
+from graph_retry._threads.whole import whole_ledgers
 from graph_retry.ledger import Ledger, check_version
-from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import SCHEMA_VERSION, Attempt
-from graph_retry.threads.reading import is_served, read_calls
-from graph_retry.threads.waiting import thread_of
-from graph_retry.threads.whole import whole_ledgers
 
 _FIELDS = Attempt.__annotations__.keys() - {"name", "kept_in"}  # the first exports had none
 

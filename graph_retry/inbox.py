@@ -12,16 +12,16 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
+from graph_retry._engine.state import LOOP, is_open, loop_of
+from graph_retry._flow import Ask, Flow, adrive, drive
+from graph_retry._review.shown import parts_of
+from graph_retry._threads.calls import is_local
+from graph_retry._threads.config import check_placeless, on_thread
+from graph_retry._threads.lock import storage_of
+from graph_retry._threads.remote_reviews import served_reviews
+from graph_retry._threads.reviews import find_reviews, intervention, whole_reviews
 from graph_retry.answering import PendingReview
-from graph_retry.engine.state import LOOP, is_open, loop_of
-from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.ledger import records_in
-from graph_retry.review.shown import parts_of
-from graph_retry.threads.config import check_placeless, on_thread
-from graph_retry.threads.reading import is_local
-from graph_retry.threads.runner import storage_of
-from graph_retry.threads.served import served_reviews
-from graph_retry.threads.waiting import find_reviews, intervention, whole_reviews
 
 _PAGE = 100
 """Checkpoints read at a time."""

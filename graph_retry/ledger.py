@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from graph_retry._json import is_array
+from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import apply_patch, diff_views, initial_patch, readable_diff
 from graph_retry.errors import ReplayMismatch
-from graph_retry.params.codec import Encoded
-from graph_retry.params.jsonlike import is_array
-from graph_retry.params.patch import apply_patch, diff_views, initial_patch, readable_diff
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
 _LEFT = {

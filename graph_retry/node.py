@@ -6,11 +6,11 @@ from typing import Any, Unpack
 
 from langgraph.graph.state import CompiledStateGraph
 
-from graph_retry.callables import LLMCall, OnRetry, name_of
-from graph_retry.engine.graph import node_graph
-from graph_retry.engine.plan import make_plan
+from graph_retry._engine.graph import node_graph
+from graph_retry._engine.plan import make_plan
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._signatures import LLMCall, OnRetry, name_of
 from graph_retry.options import RetryOptions, settle
-from graph_retry.params.codec import ParamsCodec
 
 
 def create_retry_node(

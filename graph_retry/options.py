@@ -16,14 +16,14 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from graph_retry.budget import Budget
-from graph_retry.feedback import FeedbackStrategy, feedback
-from graph_retry.lessons import Lessons
-from graph_retry.params.jsonlike import is_array
+from graph_retry._json import is_array
+from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType, reject
+from graph_retry._review.dialects import did_you_mean
+from graph_retry._review.shown import Review, Reviewer
+from graph_retry.hooks._budget import Budget
+from graph_retry.hooks._feedback import FeedbackStrategy, feedback
+from graph_retry.hooks._lessons import Lessons
 from graph_retry.records import Attempt, FailureKind, RepairLevel
-from graph_retry.review.decision import DECISION_TYPES, Decision, DecisionType, reject
-from graph_retry.review.dialects import did_you_mean
-from graph_retry.review.shown import Review, Reviewer
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
@@ -59,21 +59,21 @@ class RetryOptions(TypedDict, total=False):
         in its thread and its late result dropped.
     classify: A function of an exception that names its failure kind, or None for the default.
     feedback: A hook that tells the model what was wrong, on top of what `on_retry` hooks change:
-        a strategy of `graph_retry.feedback.feedback`, or any hook (default None).
+        a strategy of `graph_retry.hooks.feedback`, or any hook (default None).
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person.
     expires_after: Seconds after which a review is over (default None: it waits for ever). An answer
         that comes later is not taken; `graph_retry.expiry.expire_reviews` ends those nobody
         answers.
     default_decision: What becomes of a review that is over: `reject(…)` (default), `approve()`,
         `edit(…)` or `respond(…)`, by the author `system`.
-    notify: Called with each question, a `graph_retry.review.shown.Review`, a moment before the
+    notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the
         thread is saved as waiting: the place to send a message. Its errors are logged.
     redact: A function `text -> text` that takes out what must not be told (default None). It is
         applied to what attempts leave in the ledger (output, issues, errors) and to the params and
         texts that a review shows; an edit keeps what stands behind a redacted value. The params in
         state, which the call needs, and the checkpoints written during an attempt are as they are.
     budget: What automation may spend before a reviewer is asked (default None: no limit).
-    lessons: How this call learns from other steps, a `graph_retry.lessons.Lessons` (default None).
+    lessons: How this call learns from other steps, a `graph_retry.hooks.Lessons` (default None).
     on_attempt: Called once with each finished attempt's record.
     name: What reviews, events and records call this step (default: the function's name).
     key: What this call is known by among the calls of its name that one node makes (default: its

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
-from graph_retry.callables import OnRetry
-from graph_retry.engine.call import announced
-from graph_retry.engine.check import hold, read_raw
-from graph_retry.engine.hooks import propose
-from graph_retry.engine.plan import Plan, make_plan
-from graph_retry.engine.revise import hooks_may_help
+from graph_retry._engine.call import announced
+from graph_retry._engine.check import hold, read_raw
+from graph_retry._engine.hooks import propose
+from graph_retry._engine.plan import Plan, make_plan
+from graph_retry._engine.revise import hooks_may_help
+from graph_retry._flow import Flow, adrive, drive, plain
+from graph_retry._output.failures import failure_of
+from graph_retry._params.codec import Encoded, ParamsCodec
+from graph_retry._signatures import OnRetry
 from graph_retry.errors import ReplayMismatch
-from graph_retry.failures import failure_of
-from graph_retry.flow import Flow, adrive, drive, plain
 from graph_retry.ledger import params_at, readable
 from graph_retry.options import RetryOptions, settle
-from graph_retry.params.codec import Encoded, ParamsCodec
 from graph_retry.records import Attempt, Failure
 
 _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless", "parsed")

@@ -9,12 +9,12 @@ from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypedDict
 
 from graph_retry import answering
+from graph_retry._engine.fork import REWIND
+from graph_retry._flow import Ask, Flow, adrive, drive
+from graph_retry._threads.calls import is_local, read_calls, read_ledgers
+from graph_retry._threads.forking import go_back
 from graph_retry.answering import PendingReview
-from graph_retry.engine.fork import REWIND
-from graph_retry.flow import Ask, Flow, adrive, drive
 from graph_retry.ledger import Ledger
-from graph_retry.threads.forking import go_back
-from graph_retry.threads.reading import is_local, read_calls, read_ledgers
 
 
 class Change(TypedDict):

@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from graph_retry._json import is_array, is_object
+from graph_retry._output.completion import Completion
 from graph_retry.answering import pending_reviews, resume
 from graph_retry.history import attempts_of
-from graph_retry.outcome import Completion
-from graph_retry.params.jsonlike import is_array, is_object
 from graph_retry.records import Attempt, Failure
 
 _STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}

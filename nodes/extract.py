@@ -15,8 +15,7 @@ from langgraph.graph import StateGraph
 from pydantic import AfterValidator, BaseModel, Field
 
 from graph_retry import AttemptContext, AttemptFailed, create_retry_node
-from graph_retry.validate import build_validator
-from graph_retry.validate.of_params import SchemaOfParams
+from graph_retry.output import SchemaOfParams, build_validator
 from nodes.serving import Messages, around, chat_model, is_real
 
 INVOICE = """Vendor: Nordlicht Druck, Hamburg

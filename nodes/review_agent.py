@@ -14,8 +14,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import BaseModel, Field
 
 from graph_retry import Decision, create_retry_node
-from graph_retry.agents import model_reviewer
-from graph_retry.review.shown import Review
+from graph_retry.hooks import Review, model_reviewer
 from nodes.serving import Messages, around, chat_model, is_real
 
 CATEGORIES = "The categories are: billing, bug, other."

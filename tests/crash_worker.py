@@ -27,8 +27,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry.lessons import Lessons
-from graph_retry.review.shown import Review
+from graph_retry.hooks import Lessons, Review
 from tests.loops import State, thread
 
 GOAL = 3

@@ -15,8 +15,8 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import answering, approve, edit, reject, respond
+from graph_retry.output import SchemaOfParams
 from graph_retry.replay import replay
-from graph_retry.validate.of_params import SchemaOfParams
 from nodes.image import sniffed
 from nodes.serving import NoModelError, chat_model
 from tests.loops import thread

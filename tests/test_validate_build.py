@@ -13,7 +13,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, StringConstraints
 from typing_extensions import TypeAliasType, TypedDict
 
-from graph_retry.validate import Validator, build_validator, heuristic
+from graph_retry._output.build import Validator, build_validator, heuristic
 
 
 class Person(BaseModel):
@@ -225,7 +225,7 @@ def test_jsonschema_is_imported_only_when_a_schema_is_used():
     """A program that never validates with JSON Schema does not load it."""
     program = """
 import sys
-import graph_retry.validate as validate
+import graph_retry._output.build as validate
 assert validate.build_validator(int).check("x").issues
 assert "jsonschema" not in sys.modules
 validate.build_validator({})
@@ -239,7 +239,7 @@ def test_a_schema_may_first_be_used_in_the_event_loop_of_a_server():
     program = """
 import asyncio
 from blockbuster import BlockBuster
-from graph_retry.validate import build_validator
+from graph_retry.output import build_validator
 
 async def judge():
     guard = BlockBuster()

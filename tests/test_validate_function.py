@@ -8,7 +8,7 @@ import pytest
 from langgraph.errors import GraphInterrupt
 from pydantic import TypeAdapter
 
-from graph_retry.validate import build_validator
+from graph_retry.output import build_validator
 
 RECORD = {"path": "/a", "message": "bad", "code": "odd", "expected": "x", "received": None}
 FOUND = [("/a", "bad", "odd")]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry.validate import build_validator, format_issues, wrap_error
-from graph_retry.validate.issues import describe, issue, literal, pointer
+from graph_retry._issues import describe, issue, literal, pointer
+from graph_retry._output.build import build_validator, format_issues, wrap_error
 
 DEEP: Any = None
 DEEP_OBJECT: Any = None

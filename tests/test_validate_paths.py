@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from graph_retry.validate import build_validator
+from graph_retry.output import build_validator
 from tests.validating import same
 
 

@@ -27,8 +27,8 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from graph_retry.validate import build_validator
-from graph_retry.validate.validator import json_problem
+from graph_retry._output.validator import json_problem
+from graph_retry.output import build_validator
 from tests.validating import same
 
 NAN = float("nan")

@@ -9,7 +9,7 @@ import pytest
 from langgraph.errors import GraphInterrupt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from graph_retry.validate import build_validator
+from graph_retry.output import build_validator
 
 
 class Color(Enum):

@@ -9,6 +9,7 @@ from typing import Any
 
 from langgraph.pregel.remote import RemoteException
 
+from graph_retry._review.decision import Decision
 from graph_retry.answering import PendingReview
 from graph_retry.cli.decide import UnreadableError, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
@@ -16,7 +17,6 @@ from graph_retry.cli.place import Place
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_review
 from graph_retry.errors import CallCancelled
-from graph_retry.review.decision import Decision
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from graph_retry._json import is_object
+from graph_retry._review.decision import Decision, approve, edit, reject, respond
+from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.forms.strict_json import NotJsonError, read_json
-from graph_retry.params.jsonlike import is_object
-from graph_retry.review.decision import Decision, approve, edit, reject, respond
 
 _HELP = {
     "approve": "approve             call again with the params as shown, suggestion included",

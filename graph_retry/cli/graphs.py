@@ -11,8 +11,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from graph_retry._threads.calls import is_local
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.threads.reading import is_local
 
 
 def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from graph_retry._issues import excerpt
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt, Failure, Issue
-from graph_retry.validate.issues import excerpt
 
 INBOX = ("thread", "function", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")

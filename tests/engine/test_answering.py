@@ -8,7 +8,7 @@ from langgraph.types import Command
 
 import graph_retry
 from graph_retry import StaleDecision, approve, edit, pending_reviews, reject, respond, resume
-from graph_retry.engine.state import ANSWER
+from graph_retry._engine.state import ANSWER
 from tests.loops import Model, answer, fan_out, one_call, reviews, thread
 
 

@@ -18,7 +18,7 @@ from graph_retry import (
     resume,
 )
 from graph_retry import history as histories
-from graph_retry import keeping as rules
+from graph_retry._engine import kept as rules
 from graph_retry.history import attempts_of
 from graph_retry.inbox import list_reviews
 from graph_retry.ledger import records_in

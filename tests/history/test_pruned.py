@@ -8,10 +8,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import CallCancelled, Completion, edit, reject
-from graph_retry.budget import Budget
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_ledger
 from graph_retry.history import attempts_of, export_ledgers, import_ledgers
+from graph_retry.hooks import Budget
 from graph_retry.metrics import summarize
 from graph_retry.plot import plot_summary, plot_timeline
 from graph_retry.replay import replay

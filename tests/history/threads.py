@@ -6,7 +6,7 @@ from langgraph.graph import START, StateGraph
 
 import graph_retry.history
 import graph_retry.rewind
-from graph_retry.flow import adrive, drive
+from graph_retry._flow import adrive, drive
 from tests.loops import State, answer, one_call, reviews, thread
 
 

@@ -8,13 +8,13 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, edit
-from graph_retry.budget import Budget
-from graph_retry.engine.check import hold, read_raw
-from graph_retry.engine.stored import store
-from graph_retry.failures import failure_of
+from graph_retry._engine.check import hold, read_raw
+from graph_retry._engine.stored import store
+from graph_retry._output.completion import read_result
+from graph_retry._output.failures import failure_of
+from graph_retry.hooks import Budget
 from graph_retry.options import settle
-from graph_retry.outcome import read_result
-from graph_retry.validate import build_validator
+from graph_retry.output import build_validator
 from tests.hostile.fuzzed import (
     Boxed,
     Grumpy,

@@ -10,7 +10,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import AttemptsExhausted, edit, pending_reviews, reject, resume, retry_llm_call
 from graph_retry.errors import AttemptFailed
-from graph_retry.feedback import feedback
+from graph_retry.hooks import feedback
 from tests.loops import one_call, thread
 
 BIG = 5_000_000
@@ -34,7 +34,7 @@ def test_the_payload_of_large_params_is_four_times_as_large(tmp_path: Any) -> No
 
 def test_a_schema_of_very_many_params_is_left_out() -> None:
     """The form's schema would outgrow the params it describes."""
-    from graph_retry.review.payload import build_payload
+    from graph_retry._review.payload import build_payload
     from tests.review.questions import question
 
     params = {f"k{number}": number for number in range(20_000)}

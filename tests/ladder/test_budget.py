@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, approve, edit, respond
-from graph_retry.budget import Budget, breaker
+from graph_retry.hooks._budget import Budget, breaker
 from tests.loops import Model, answer, one_call, reviews, thread
 
 USAGE = {"input_tokens": 60, "output_tokens": 40, "total_tokens": 100}
@@ -119,7 +119,7 @@ def clock(monkeypatch):
     class Clock:
         monotonic = staticmethod(lambda: now[0])
 
-    monkeypatch.setattr("graph_retry.budget.time", Clock)
+    monkeypatch.setattr("graph_retry.hooks._budget.time", Clock)
     return now
 
 

@@ -10,8 +10,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter, ValidationError
 
 from graph_retry import Completion, approve, edit
-from graph_retry.budget import CircuitOpenError
-from graph_retry.failures import ROUTES, failure_of, finish_kind, is_complete, retry_after
+from graph_retry._output.failures import (
+    ROUTES,
+    CircuitOpenError,
+    failure_of,
+    finish_kind,
+    is_complete,
+    retry_after,
+)
 from tests.loops import Model, answer, one_call, reviews, thread
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/v1")

@@ -10,8 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import AttemptFailed, retry_llm_call
-from graph_retry.feedback import feedback
-from graph_retry.quoting import FEEDBACK, LESSONS, fenced
+from graph_retry.hooks import feedback
+from graph_retry.hooks._quoting import FEEDBACK, LESSONS, fenced
 from tests.loops import Model, one_call, reviews, thread
 
 ISSUE = {

@@ -11,8 +11,8 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from graph_retry import AttemptsExhausted, create_retry_node, edit, reject, retry_llm_call
-from graph_retry.lessons import KEPT, TOLD, Lesson, Lessons, lessons_of, merge_lessons
-from graph_retry.quoting import LESSONS
+from graph_retry.hooks._lessons import KEPT, TOLD, Lesson, Lessons, lessons_of, merge_lessons
+from graph_retry.hooks._quoting import LESSONS
 from tests.loops import Model, answer, reviews, thread
 
 

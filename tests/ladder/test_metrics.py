@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import graph_retry.history
 import graph_retry.rewind
 from graph_retry import Completion, edit, respond, retry_llm_call
+from graph_retry._engine.tracing import tracer
 from graph_retry.metrics import summarize
-from graph_retry.tracing import tracer
 from tests.loops import Model, answer, one_call, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}

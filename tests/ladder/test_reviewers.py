@@ -9,7 +9,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import approve, edit, reject, respond, retry_llm_call
-from graph_retry.agents import model_reviewer
+from graph_retry.hooks import model_reviewer
 from tests.loops import Model, answer, one_call, reviews, thread
 
 

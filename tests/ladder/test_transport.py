@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import RetryPolicy
 
 from graph_retry import AttemptContext, aretry_llm_call, retry_llm_call
-from graph_retry.flow import Pause
+from graph_retry._flow import Pause
 from tests.loops import Model, answer, one_call, reviews, thread
 
 AT_ONCE = RetryPolicy(max_attempts=3, initial_interval=0.0, jitter=False)
@@ -86,8 +86,8 @@ def test_retry_after_is_waited_for(mode, monkeypatch):
     async def asleep(seconds):
         waits.append(seconds)
 
-    monkeypatch.setattr("graph_retry.flow.time.sleep", waits.append)
-    monkeypatch.setattr("graph_retry.flow.asyncio.sleep", asleep)
+    monkeypatch.setattr("graph_retry._flow.time.sleep", waits.append)
+    monkeypatch.setattr("graph_retry._flow.asyncio.sleep", asleep)
     model = failing(1, httpx.HTTPStatusError("slow down", request=request, response=limited))
     graph = one_call("function", mode, model, InMemorySaver(), transient=AT_ONCE)
     assert mode.invoke(graph, {"params": {"n": 0}}, thread())["output"] == {"n": 1}

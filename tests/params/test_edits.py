@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from graph_retry.params.codec import Encoded, ParamsCodec, ParamsInvalid
+from graph_retry._params.codec import Encoded, ParamsCodec, ParamsInvalid
 from tests.params.models import Aliased, Chat, Circle, Loose, Open, Owner, Plain, Point, Request
 
 

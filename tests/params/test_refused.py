@@ -26,7 +26,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from graph_retry.params.codec import ParamsCodec, ParamsInvalid
+from graph_retry._params.codec import ParamsCodec, ParamsInvalid
 from tests.params.models import Colour, Computed, Plain, Point, Shape, Tool
 
 LOOP: dict[str, Any] = {}

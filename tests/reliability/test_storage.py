@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -23,7 +24,7 @@ def fail(saver, attempts, size, params=0):
 
 def sqlite_bytes(attempts, size, params=0):
     """Return the bytes of all that a thread leaves in SQLite."""
-    with sqlite3.connect(":memory:", check_same_thread=False) as connection:
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
         fail(SqliteSaver(connection), attempts, size, params)
         parts = ("checkpoint", "checkpoints"), ("metadata", "checkpoints"), ("value", "writes")
         asked = [f"SELECT sum(length({column})) FROM {table}" for column, table in parts]

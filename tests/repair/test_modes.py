@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph_retry.repair import parse_output
+from graph_retry.output import parse_output
 
 A = {"a": 1}
 F = "```"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from graph_retry.repair import parse_output
+from graph_retry.output import parse_output
 
 many = settings(
     max_examples=int(os.environ.get("REPAIR_EXAMPLES", "150")),

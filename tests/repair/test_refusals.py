@@ -2,7 +2,7 @@
 
 import pytest
 
-from graph_retry.repair import parse_output
+from graph_retry.output import parse_output
 
 F = "```"
 

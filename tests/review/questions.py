@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from graph_retry.params.codec import ParamsCodec
-from graph_retry.review.question import Question
-from graph_retry.validate import build_validator
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._review.question import Question
+from graph_retry.output import build_validator
 
 TITLE = "extract failed (attempt 2): RateLimitError"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from graph_retry.review.decision import approve, edit, reject, respond
-from graph_retry.review.judge import judge
-from graph_retry.review.question import Accepted, Refused
+from graph_retry import approve, edit, reject, respond
+from graph_retry._review.judge import judge
+from graph_retry._review.question import Accepted, Refused
 from tests.review.questions import TITLE, Person, Style, question
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_answers.json").read_text("utf-8"))

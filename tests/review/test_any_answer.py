@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry.review.dialects import Answer
-from graph_retry.review.judge import MAX_PROBLEM, judge
-from graph_retry.review.question import Accepted, Question, Refused
+from graph_retry._review.dialects import Answer
+from graph_retry._review.judge import MAX_PROBLEM, judge
+from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import TITLE, Color, Params, Style, question
 
 SCALARS = (

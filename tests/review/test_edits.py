@@ -9,10 +9,10 @@ from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel, field_validator
 from typing_extensions import TypedDict
 
-from graph_retry.params.codec import ParamsCodec
-from graph_retry.review.judge import judge
-from graph_retry.review.question import Accepted, Question, Refused
-from graph_retry.validate.validator import Checked
+from graph_retry._output.validator import Checked
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._review.judge import judge
+from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import TITLE, Params, Style, question
 
 HOT = Params(temperature=1.5, seed=7)

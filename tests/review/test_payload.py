@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry.params.codec import ParamsCodec
-from graph_retry.params.patch import readable_diff
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.patch import readable_diff
+from graph_retry._review.description import MAX_DESCRIPTION
+from graph_retry._review.judge import judge
+from graph_retry._review.payload import build_payload
+from graph_retry._review.question import Accepted, Question
 from graph_retry.records import Failure, Issue
-from graph_retry.review.description import MAX_DESCRIPTION
-from graph_retry.review.judge import judge
-from graph_retry.review.payload import build_payload
-from graph_retry.review.question import Accepted, Question
 from tests.review.questions import TITLE, Params, Person, question
 
 KEYS = {

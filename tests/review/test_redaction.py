@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import CallCancelled, create_retry_node, edit, pending_reviews, reject, respond
-from graph_retry.redacting import without_keys
+from graph_retry._redact import without_keys
 from tests.loops import Model, answer, one_call, reviews, thread
 
 CANARY = "canary-7f3a"

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_retry.forms.javascript import identical, undamaged
-from graph_retry.forms.restore import form_args
-from graph_retry.params.codec import ParamsCodec
-from graph_retry.review.judge import judge
-from graph_retry.review.question import Accepted, Question, Refused
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._review.forms.javascript import identical, undamaged
+from graph_retry._review.forms.restore import form_args
+from graph_retry._review.judge import judge
+from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import (
     TITLE,
     Color,

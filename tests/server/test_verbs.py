@@ -13,7 +13,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 import graph_retry
 from graph_retry import StaleDecision, edit, inbox, pending_reviews, respond, resume
-from graph_retry.threads import served as served_module
+from graph_retry._threads import remote_reviews as served_module
 from tests.dev_server import ROOT
 
 

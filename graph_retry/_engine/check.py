@@ -1,0 +1,143 @@
+"""The `repair` and `validate` steps: from raw output to a value the caller asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from graph_retry._engine.finish import finished
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.state import LOOP, loop_of
+from graph_retry._flow import Flow
+from graph_retry._output.build import Checked, Validator, format_issues
+from graph_retry._output.failures import finish_kind, is_complete
+from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._redact import told
+from graph_retry.ledger import params_at, parsed_value
+from graph_retry.options import Settings
+from graph_retry.records import Attempt, Failure, FailureKind, Issue
+
+if TYPE_CHECKING:
+    from graph_retry._output.repair import ParsedOutput
+
+_REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
+
+
+def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that reads the raw text as JSON, as far as syntax alone allows."""
+    keys, settings = plan.settings.keys, plan.settings
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        yield from ()
+        update = read_raw(state[keys["attempts"]][-1], plan.validator, settings)
+        return {LOOP: {**loop_of(state), "next": "validate"}, keys["attempts"]: [update]}
+
+    return flow
+
+
+def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
+    """Return what reading an attempt's raw text as JSON adds to its record."""
+    update: dict[str, Any] = {
+        "number": record["number"],
+        "repaired": None,
+        "repairs": [],
+        "lossless": None,
+        "parsed": None,
+        "failure": None,
+        "issues": [],
+    }
+    accepts_text = validator is not None and validator.accepts_text
+    raw = record["raw"] or {}
+    if "text" in raw and not (validator and validator.wants_text):
+        parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
+        update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
+        if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
+            # One of a few words needs no quotes to be read.
+            update["parsed"] = {"value": raw["text"].strip()}
+        elif parsed.failure is not None:
+            announced = finish_kind(record["finish_reason"])
+            update["failure"] = _syntax_failure(parsed, announced)
+            update["issues"] = [_syntax_issue(parsed)]
+        elif parsed.text != raw["text"]:
+            update["repaired"] = {"text": parsed.text}
+    return update
+
+
+def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that holds the parsed value against the output type."""
+    keys, redact = plan.settings.keys, plan.settings.redact
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        record: Attempt = state[keys["attempts"]][-1]
+        loop = loop_of(state)
+        validator = plan.validator
+        if validator is None or record["failure"] is not None:
+            update = {"number": record["number"]} | told(record, redact)
+            return _failed(loop, keys["attempts"], update)
+        update, checked = hold(state[keys["attempts"]], validator)
+        if not checked.ok:
+            return _failed(loop, keys["attempts"], update | told({**record, **update}, redact))
+        update = {**update, "status": "succeeded"} | told({**record, **update}, redact)
+        learned = yield from finished(plan, cast("Attempt", {**record, **update}))
+        return learned | {
+            LOOP: {**loop, "next": "end"},
+            keys["attempts"]: [update],
+            keys["output"]: checked.jsonable,
+            keys["status"]: "succeeded",
+        }
+
+    return flow
+
+
+def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any], Checked]:
+    """Hold the last attempt's value against the output type; return also what its record gains."""
+    record = attempts[-1]
+    if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
+        validator = validator.fitted(at.view)
+    checked = validator.check(parsed_value(record, as_text=validator.wants_text))
+    update: dict[str, Any] = {
+        "number": record["number"],
+        "issues": checked.issues,
+        "repairs": [*record["repairs"], *checked.repairs],
+    }
+    if not checked.ok:
+        update["failure"] = _schema_failure(record, validator, checked.issues)
+    return update, checked
+
+
+def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, Any]:
+    return {LOOP: {**loop, "next": "revise"}, attempts_key: [{**update, "status": "failed"}]}
+
+
+def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
+    from graph_retry._output.repair import parse_output  # noqa: PLC0415 - a third of the import time
+
+    level, function = settings.repair
+    parsed = parse_output(text, level, complete=complete)
+    if function is None:
+        return parsed
+    changed = function(parsed.text)
+    return parsed if changed == parsed.text else parse_output(changed, level, complete=complete)
+
+
+def _syntax_failure(parsed: ParsedOutput, announced: FailureKind | None) -> Failure:
+    assert parsed.failure is not None  # noqa: S101
+    kind = announced or _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
+    return {"kind": kind, "type": "InvalidJSON", "message": parsed.failure["message"]}
+
+
+def _syntax_issue(parsed: ParsedOutput) -> Issue:
+    assert parsed.failure is not None  # noqa: S101
+    return {
+        "path": "",
+        "message": parsed.failure["message"],
+        "code": "invalid_json",
+        "expected": "one JSON value",
+        "received": parsed.failure["excerpt"],
+    }
+
+
+def _schema_failure(record: Attempt, validator: Validator, issues: list[Issue]) -> Failure:
+    kind = finish_kind(record["finish_reason"]) or "invalid_schema"
+    message = f"the output is not a valid {validator.name}: {format_issues(issues)}"
+    return {"kind": kind, "type": "ValidationError", "message": message}

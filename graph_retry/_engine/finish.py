@@ -1,0 +1,47 @@
+"""Tell what happens in the loop: events on the custom stream, a report of each attempt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.config import get_stream_writer
+
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.tracing import tracer, write_span
+from graph_retry._flow import Durable, Flow, Run
+from graph_retry._signatures import name_of
+from graph_retry.hooks._budget import breaker
+from graph_retry.hooks._lessons import lessons_of
+from graph_retry.records import Attempt
+
+
+def emit(event: str, name: str, attempt: int, **details: Any) -> None:
+    """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`."""
+    get_stream_writer()(
+        {"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details}
+    )
+
+
+def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
+    """Report the attempt, where anybody listens, and return what it teaches as a state update.
+
+    A report that is done is not repeated when the step around it runs again.
+    """
+    settings, name = plan.settings, plan.settings.name
+    emit("attempt_finished", name, record["number"], status=record["status"])
+    on_attempt, spans = settings.on_attempt, tracer()
+
+    def report() -> Flow[None]:
+        if on_attempt is not None:
+            yield Run(on_attempt, (record,))
+        if spans is not None:
+            write_span(spans, name, record)
+        if settings.budget is not None:
+            breaker.note(name, record["failure"])
+
+    listener = "breaker" if on_attempt is None else name_of(on_attempt, "on_attempt")
+    if on_attempt or spans or settings.budget:
+        yield Durable(f"{name}:{listener}#{record['number']}", report)
+    if settings.lessons is None:
+        return {}
+    return {settings.keys["lessons"]: lessons_of(name, [record])}

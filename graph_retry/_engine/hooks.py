@@ -1,0 +1,85 @@
+"""Ask hooks for new params: once per attempt, on a copy, by name if one misbehaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graph_retry._engine.plan import Plan
+from graph_retry._flow import Durable, Flow, Run
+from graph_retry._params.codec import Encoded
+from graph_retry._signatures import name_of
+from graph_retry.errors import AttemptFailed
+from graph_retry.records import Attempt, Failure
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Params a hook made, and who made them."""
+
+    params: Encoded
+    author: str
+
+
+def propose(plan: Plan[Any], params: Encoded, attempts: list[Attempt]) -> Flow[Proposal | None]:
+    """Ask the hooks in order until one changes the params; then let feedback add to it."""
+    proposal: Proposal | None = None
+    for hook in plan.hooks:
+        proposal = yield from _asked(plan, hook, "hook", params, attempts)
+        if proposal is not None:
+            break
+    feedback, failure = plan.settings.feedback, attempts[-1]["failure"]
+    # An answer that was cut off is asked for again with more room, not with more words.
+    cut_off = failure is not None and failure["kind"] == "truncated"
+    if feedback is None or (cut_off and proposal is not None):
+        return proposal
+    base = params if proposal is None else proposal.params
+    added = yield from _asked(plan, feedback, "feedback", base, attempts)
+    if added is None or proposal is None:
+        return added or proposal
+    return Proposal(added.params, f"{proposal.author} and {added.author}")
+
+
+def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
+    """Rebuild the last attempt's error from the ledger."""
+    record = attempts[-1]
+    unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
+    failure = record["failure"] or unknown
+    return AttemptFailed(
+        failure["message"],
+        attempts,
+        kind=failure["kind"],
+        type=failure["type"],
+        issues=record["issues"],
+        raw_output=(record["raw"] or {}).get("text"),
+        output_schema=plan.validator.schema if plan.validator else None,
+    )
+
+
+def _asked(
+    plan: Plan[Any],
+    hook: Callable[..., Any],
+    role: str,
+    params: Encoded,
+    attempts: list[Attempt],
+) -> Flow[Proposal | None]:
+    name, number = name_of(hook, "on_retry"), attempts[-1]["number"]
+
+    def ask() -> Flow[list[Any] | None]:
+        copy = plan.codec.decode(params.view, params.types)
+        revised = yield Run(hook, (error_of(plan, attempts), number, copy))
+        if plan.codec.changed_in_place(params, copy):
+            raise TypeError(
+                f"hook `{name}` changed its params in place: return a new object instead "
+                "(e.g. `params.model_copy(update=...)`, `dataclasses.replace`, `{**params, ...}`)."
+            )
+        if revised is None:
+            return None
+        return list(plan.codec.encode(revised, owner=f"the params returned by hook `{name}`"))
+
+    author = role if role == name else f"{role}:{name}"
+    revised = yield Durable(f"{author}#{number}", ask)
+    if revised is None or revised == list(params):
+        return None
+    return Proposal(Encoded(*revised), author)

@@ -1,0 +1,74 @@
+"""What the steps need to know that is not in state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, cast
+
+from graph_retry._issues import format_issues
+from graph_retry._output.build import Validator, build_validator
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._signatures import AttemptContext, LLMCall, OnRetry, ParamsT, bind_call, check_hook
+from graph_retry.options import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Generic[ParamsT]):
+    """The user's functions and types, checked and made ready."""
+
+    llm_call: Callable[..., Any]
+    arguments: Callable[[Any, AttemptContext], tuple[Any, ...]]
+    codec: ParamsCodec[ParamsT]
+    hooks: tuple[Callable[..., Any], ...]
+    validator: Validator | None
+    settings: Settings
+
+
+def make_plan(
+    llm_call: LLMCall[Any, Any],
+    codec: ParamsCodec[Any],
+    on_retry: OnRetry[Any],
+    output: Any,
+    settings: Settings,
+) -> Plan[Any]:
+    """Validate what both forms are given and put it together.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If `locked` names a field that params do not have.
+    """
+    unknown = [name for name in settings.locked if codec.fields and name not in codec.fields]
+    if unknown:
+        known = ", ".join(codec.fields or ())
+        msg = f"`locked` names `{unknown[0]}`, which params do not have; the fields are {known}."
+        raise ValueError(msg)
+    validator = None if output is None else build_validator(output, strict=settings.strict)
+    _check_default(settings, validator)
+    return Plan(
+        llm_call=llm_call,
+        arguments=bind_call(llm_call),
+        codec=codec,
+        hooks=_hooks(on_retry),
+        validator=validator,
+        settings=settings,
+    )
+
+
+def _check_default(settings: Settings, validator: Validator | None) -> None:
+    """Refuse an output by default that would not be accepted when nobody is there to see it."""
+    default = settings.default_decision
+    if default["type"] != "respond" or validator is None:
+        return
+    issues = validator.check(default.get("output")).issues
+    if issues:
+        what = "`default_decision` responds with an output that is not valid"
+        raise ValueError(f"{what}:\n{format_issues(issues)}")
+
+
+def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
+    listed = isinstance(on_retry, Sequence) and not isinstance(on_retry, str)
+    hooks = cast("Sequence[Any]", () if on_retry is None else on_retry if listed else (on_retry,))
+    for hook in hooks:
+        check_hook(hook)
+    return tuple(hooks)

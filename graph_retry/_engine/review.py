@@ -1,0 +1,133 @@
+"""The `review` step: ask once, take one answer, never raise because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
+
+from graph_retry._engine.asking import possible
+from graph_retry._engine.ending import without_output
+from graph_retry._engine.finish import emit
+from graph_retry._engine.fork import REFUSED
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
+from graph_retry._engine.taking import Taken, take_answer
+from graph_retry._flow import Flow
+from graph_retry._review.deadline import is_over, now
+from graph_retry._review.decision import Decision, reject
+from graph_retry._review.judge import judge
+from graph_retry._review.question import Accepted, Question, Refused
+from graph_retry.ledger import digest
+from graph_retry.records import Attempt
+
+
+def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step that asks a person and applies the answer, or asks again."""
+    keys, settings = plan.settings.keys, plan.settings
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        attempts: list[Attempt] = state[keys["attempts"]]
+        loop, number = loop_of(state), attempts[-1]["number"]
+        taken = yield from take_answer(plan, state)
+        if taken.by_agent and taken.value is None:
+            return _escalate(plan, loop, taken, taken.problem)
+        question, author, channel, fork = taken.question, taken.author, taken.channel, taken.fork
+        verdict: Accepted | Refused
+        if author == "human" and is_over(question.expires_at, taken.came_at):
+            author, channel = "system", "system"
+            verdict = _default(plan, question, loop, attempts)
+        elif taken.problem is not None:
+            verdict = Refused(taken.problem)
+        else:
+            verdict = judge(taken.value, question)
+        if isinstance(verdict, Refused):
+            if taken.by_agent:
+                return _escalate(plan, loop, taken, verdict.problem)
+            if attempts[-1]["failure"] is None:
+                raise ValueError(f"{REFUSED}{verdict.problem}")
+            again = _ask_again(loop, attempts[-1], verdict.problem)
+            emit("review_asked", settings.name, number, review_id=again["review_id"])
+            return {LOOP: {**loop, "review": again}, ANSWER: None}
+        note = _note(verdict.decision, author, channel, question.review_id)
+        decided = verdict.decision["type"]
+        emit("review_answered", settings.name, number, decision=decided, author=note["author"])
+        ledger: Any = [{"number": number, "decision": note}]
+        if fork is not None:
+            ledger = Overwrite(fork.kept(note))
+        update = _apply(plan, taken.loop, verdict, note["author"], fork and fork.reason)
+        return {ANSWER: None, keys["attempts"]: ledger, **update}
+
+    return flow
+
+
+def _default(plan: Plan[Any], question: Question, loop: Loop, attempts: list[Attempt]) -> Accepted:
+    """Decide a review whose time is over; where the default is not possible, the call is ended."""
+    default = plan.settings.default_decision
+    verdict = judge(default, replace(question, allowed=possible(plan, loop, attempts)))
+    if isinstance(verdict, Accepted):
+        return verdict
+    return Accepted(reject(f"nobody answered in time, and by default: {verdict.problem}"))
+
+
+def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
+    """Write down who decided what, when and through what."""
+    said = {key: value for key, value in decision.items() if key not in ("params", "output")}
+    user = _user() if author == "human" else None
+    by = user or decision.get("by")
+    return {
+        "channel": channel,
+        **said,
+        **({"user": user} if user else {}),
+        "review_id": review_id,
+        "author": f"{author}:{by}" if by else author,
+        "at": now(),
+    }
+
+
+def _user() -> str | None:
+    """Return who a server has authenticated as the one that resumed this run."""
+    server = getattr(get_runtime(), "server_info", None)
+    return getattr(getattr(server, "user", None), "identity", None)
+
+
+def _escalate(plan: Plan[Any], loop: Loop, taken: Taken, problem: str | None) -> dict[str, Any]:
+    """Keep what the automatic reviewers said, and go on to the person, if one may be asked."""
+    agent = {"by": taken.author, "decision": taken.value, "problem": problem}
+    noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agent": agent}}
+    if plan.settings.review:
+        return {LOOP: noted}
+    return {LOOP: {**noted, "next": "end"}} | without_output(plan, "exhausted")
+
+
+def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:
+    review = loop["review"]
+    assert review is not None  # noqa: S101
+    round_ = review["round"] + 1
+    review_id = digest(record["idempotency_key"], round_)
+    return {**review, "review_id": review_id, "round": round_, "problem": problem}
+
+
+def _apply(
+    plan: Plan[Any], loop: Loop, verdict: Accepted, author: str, why: str | None
+) -> dict[str, Any]:
+    """Turn an accepted decision into the state that follows it."""
+    keys, decision = plan.settings.keys, verdict.decision
+    closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
+    if decision["type"] == "reject":
+        return {LOOP: {**closed, "next": "end"}} | without_output(plan, "cancelled")
+    if decision["type"] == "respond":
+        return {
+            LOOP: {**closed, "next": "end", "output_types": {}},
+            keys["output"]: decision.get("output"),
+            keys["status"]: "succeeded",
+        }
+    suggested_by = loop["review"] and loop["review"]["suggested_by"]
+    approved = f"approved {suggested_by}" if suggested_by else "approved the same params"
+    default = why or (approved if decision["type"] == "approve" else "edited")
+    reason = decision.get("message") or default
+    retry: Loop = {**closed, "next": "call", "types": verdict.types, "reason": reason}
+    return {LOOP: retry, keys["params"]: verdict.params}

@@ -1,0 +1,113 @@
+"""The `revise` step: what automation may still do about a failure, and otherwise a review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from graph_retry._engine.ending import without_output
+from graph_retry._engine.finish import emit, finished
+from graph_retry._engine.hooks import Proposal, propose
+from graph_retry._engine.keeping import whole_here
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.state import LOOP, Loop, OpenReview, fresh_review, loop_of
+from graph_retry._engine.transitions import after_failure, no_progress
+from graph_retry._flow import Flow
+from graph_retry._output.failures import ROUTES
+from graph_retry._params.codec import Encoded
+from graph_retry._review.deadline import after, now
+from graph_retry.ledger import digest
+from graph_retry.options import Settings
+from graph_retry.records import Attempt
+
+
+def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
+    """Return the step between a failure and what is done about it."""
+    keys, settings = plan.settings.keys, plan.settings
+
+    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
+        # Hooks and feedback may look at any attempt, the rules only at the last two.
+        looked = bool(plan.hooks or settings.feedback)
+        attempts = yield from whole_here(state[keys["attempts"]], 0 if looked else 2)
+        record, loop = attempts[-1], loop_of(state)
+        learned = yield from finished(plan, record)
+        params = Encoded(state[keys["params"]], loop["types"])
+        proposal: Proposal | None = None
+        if hooks_may_help(record, settings):
+            proposal = yield from propose(plan, params, attempts)
+        stop = _stop(attempts, loop, settings, _overspent(state[keys["attempts"]], loop, settings))
+        verdict = after_failure(
+            changed=proposal is not None,
+            stopped=stop is not None,
+            automatic=loop["automatic"],
+            auto_retries=settings.auto_retries,
+            review=settings.review or bool(settings.reviewer),
+        )
+        if verdict == "retry" and proposal is not None:
+            revised: Loop = {
+                **loop,
+                "next": "call",
+                "types": proposal.params.types,
+                "author": proposal.author,
+                "reason": failure_text(record),
+                "automatic": loop["automatic"] + 1,
+            }
+            return learned | {LOOP: revised, keys["params"]: proposal.params.view}
+        if verdict == "ask":
+            review = _open_review(settings, record, proposal, stop)
+            emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
+            return learned | {LOOP: {**loop, "next": "review", "review": review}}
+        return learned | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
+
+    return flow
+
+
+def failure_text(record: Attempt) -> str:
+    """Return an attempt's failure in a line."""
+    failure = record["failure"]
+    return "" if failure is None else f"{failure['type']}: {failure['message']}"[:300]
+
+
+def hooks_may_help(record: Attempt, settings: Settings) -> bool:
+    """Tell whether hooks are asked about a failed attempt at all."""
+    kind = record["failure"] and record["failure"]["kind"]
+    return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
+
+
+def _overspent(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None:
+    return settings.budget.tripped(attempts, loop["spent"]) if settings.budget else None
+
+
+def _stop(
+    attempts: list[Attempt], loop: Loop, settings: Settings, overspent: str | None
+) -> str | None:
+    """Say why automation must not go on, if it must not."""
+    record = attempts[-1]
+    if record["number"] >= settings.max_attempts:
+        return f"all {settings.max_attempts} attempts are used"
+    if record["failure"] and ROUTES[record["failure"]["kind"]] == "review":
+        return f"a {record['failure']['kind']} failure is not retried automatically"
+    # With nobody to ask, another try is better than none: a model may still come round.
+    if settings.review and no_progress(attempts):
+        return "the last two attempts failed in the same way"
+    if overspent:
+        return overspent
+    if settings.auto_retries and loop["automatic"] >= settings.auto_retries:
+        return f"{loop['automatic']} automatic retries did not help"
+    return None
+
+
+def _open_review(
+    settings: Settings, record: Attempt, proposal: Proposal | None, note: str | None
+) -> OpenReview:
+    asked_at = now()
+    review: OpenReview = {
+        **fresh_review(digest(record["idempotency_key"], 1)),
+        "note": note,
+        "asked_at": asked_at,
+        "expires_at": after(asked_at, settings.expires_after),
+    }
+    if proposal is not None:
+        review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
+        review["suggested_types"] = proposal.params.types
+    return review

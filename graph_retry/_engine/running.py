@@ -1,0 +1,187 @@
+"""Run the loop: each call in a namespace of its own, saved step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_config
+from langgraph.errors import GraphInterrupt
+from langgraph.graph.state import CompiledStateGraph
+
+from graph_retry._engine.calls import Found, Made, find_call
+from graph_retry._engine.identity import identity_of
+from graph_retry._engine.past import task_path
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import scratchpad_in, without_counting
+from graph_retry._engine.state import loop_of
+from graph_retry._flow import Flow, adrive, drive, saver_in
+from graph_retry._params.codec import Encoded
+
+CALL = "__graph_retry_call"
+"""The key of `configurable` under which a function hands over its call."""
+
+_RUN = "__graph_retry_run"
+"""The key of `configurable` under which the steps of a run find it.
+
+What does not begin with two underscores is copied into the metadata of checkpoints.
+"""
+
+_PATIENCE = 60.0
+"""Seconds a pause waits for other calls, one of which may itself wait for what paused."""
+
+_LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
+
+
+@dataclass
+class FunctionCall:
+    """A function's call: its plan, and what it is known by or, once it runs, goes on as."""
+
+    plan: Plan[Any]
+    identity: str
+
+
+@dataclass(frozen=True)
+class LoopRun:
+    """One run of the loop.
+
+    `caller` is the config of the node or function that made the call, `identity` what the call is
+    known by inside that node's task (at `task_path`), and `found` where its state is.
+    """
+
+    plan: Plan[Any]
+    caller: RunnableConfig | None = None
+    identity: str | None = None
+    task_path: str | None = None
+    found: Found | None = None
+
+    @property
+    def past(self) -> dict[str, Any] | None:
+        """The state of the call from where it was saved before, if it is to be taken up here."""
+        return None if self.found is None else self.found.past
+
+    def has_saved(self) -> None:
+        """Note that the call is saved, so that the next one of its name may begin."""
+        if self.found is not None:
+            self.found.turn.end(saved=True)
+
+    def end(self) -> None:
+        """Note that the run has ended, perhaps before anything was saved."""
+        if self.found is not None:
+            self.found.end()
+
+    async def pause(self) -> None:
+        """Wait until the other calls of the task have paused or ended, too.
+
+        Under `asyncio.gather` the first pause ends the task, and a model call that was under way
+        beside it would be lost, to be made again.
+        """
+        self.end()
+        beside = [] if self.found is None else list(self.found.beside)
+        if beside:
+            await asyncio.wait([asyncio.wrap_future(each) for each in beside], timeout=_PATIENCE)
+
+
+def current_run() -> LoopRun:
+    """Return the run whose step is running."""
+    run: LoopRun = get_config().get("configurable", {})[_RUN]
+    return run
+
+
+class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
+    """The compiled loop. Inside another graph it finds its saved state by what the call is.
+
+    It runs with `durability="sync"` unless it is told otherwise itself: a graph inside another
+    inherits the durability of the run. LangGraph's default `async` saves a moment later than it
+    runs, so that a crash could repeat a finished call; with `exit` nothing of a finished subgraph
+    would be saved, and its calls would be made again whenever a later call of the same node is
+    answered.
+    """
+
+    def __init__(self, *, plan: Plan[Any] | None = None, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.plan = plan
+
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> Iterator[Any]:
+        """Do what `CompiledStateGraph.stream` does, durably."""
+        run, config = drive(self._opened(input, config, options))
+        try:
+            yield from super().stream(input, config, **options)
+        finally:
+            run.end()
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        """Do what `CompiledStateGraph.astream` does, durably."""
+        run, config = await adrive(self._opened(input, config, options))
+        try:
+            async with aclosing(cast("Any", super().astream(input, config, **options))) as parts:
+                async for part in parts:
+                    yield part
+        except GraphInterrupt:
+            await run.pause()
+            raise
+        finally:
+            run.end()
+
+    def _opened(
+        self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
+    ) -> Flow[tuple[LoopRun, RunnableConfig]]:
+        """Find the call's state, and set what its run depends on."""
+        given: Mapping[str, Any] = (config or {}).get("configurable", {})
+        around = ensure_config().get("configurable", {})
+        # A config that names a thread is the whole place, be it LangGraph's or the user's own.
+        configurable = dict(given if any(key in given for key in _LINEAGE) else {**around, **given})
+        caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
+        call: FunctionCall | None = configurable.pop(CALL, None)
+        plan = cast("Plan[Any]", self.plan or (call and call.plan))
+        own = isinstance(self.checkpointer, BaseCheckpointSaver)
+        saved = own or saver_in(configurable) is not None
+        if saved and "checkpoint_during" not in options:
+            options["durability"] = options.get("durability") or "sync"
+        is_nested = bool(configurable.get("checkpoint_ns"))
+        if not (is_nested and saved):
+            run = LoopRun(plan, caller if is_nested else None)
+        else:
+            place = task_path(caller)
+            made = self._made(plan, input, place, is_task=scratchpad_in(given) is not None)
+            found = yield from find_call(made, configurable)
+            identity = found.identity if found else made.identity
+            run = LoopRun(plan, caller, identity, place, found)
+            if call is not None:
+                call.identity = cast("str", run.identity)
+            if found is not None:
+                configurable = without_counting(configurable)
+                configurable["checkpoint_ns"] = found.namespace
+        configurable[_RUN] = run
+        return run, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
+
+    def _made(self, plan: Plan[Any], input: Any, place: str, *, is_task: bool) -> Made:
+        settings, is_node = plan.settings, self.plan is not None
+        key = settings.keys["params"]
+        loop, params = loop_of(input), Encoded({}, {})
+        try:
+            params = plan.codec.load(input.get(key), loop["types"])
+        except (TypeError, ValueError):
+            # A task that waits goes on, whatever its input would be today; the step `call` tells.
+            if not is_task:
+                raise
+        return Made(
+            name=settings.name,
+            key=settings.key,
+            params=params,
+            identity=loop["identity"] or identity_of(*params),
+            task_path=place,
+            params_key=key,
+            is_node=is_node,
+            is_task=is_task and is_node,
+        )

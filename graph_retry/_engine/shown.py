@@ -1,0 +1,86 @@
+"""Which questions a thread shows to people: only those can be answered.
+
+An answer that names no question goes to the first one that is asked in the run. After a run that
+was cut off, that may be one nobody has seen; beside other calls, it may be another call's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+from langgraph.config import get_config
+
+from graph_retry._engine.kept import newest_tuple
+from graph_retry._engine.run_config import has_answer
+from graph_retry._engine.state import call_namespace, is_open
+from graph_retry._flow import Ask, Flow, saver_in
+from graph_retry._json import is_object
+
+_GIVEN = "graph_retry_given"
+"""The key of what stands in a thread for an answer that was given."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is known of a question before it is asked.
+
+    `is_ours` tells whether the thread shows it, and `is_for_another` whether a waiting answer is
+    meant for another question.
+    """
+
+    is_ours: bool = True
+    is_for_another: bool = False
+    saver: BaseCheckpointSaver[Any] | None = None
+    thread: CheckpointTuple | None = None
+
+    def note_given(self, answer: Any) -> Flow[bool]:
+        """Mark an answer that names no question as given; tell whether it was given before.
+
+        LangGraph keeps it, and gives it to the next question, too, where the thread is run on
+        without an answer. A marked one that comes again is taken out of the thread.
+        """
+        before = is_object(answer) and answer.keys() == {_GIVEN}
+        if self.saver is not None and self.thread is not None:
+            marked = None if before or not self.is_ours else {_GIVEN: True}
+            for task, channel, value in self.thread.pending_writes or ():
+                if channel == RESUME and value == answer:
+                    noted = (self.thread.config, [(RESUME, marked)], task)
+                    yield Ask(self.saver, "put_writes", noted)
+        return before
+
+
+def look_at_shown(review_id: str) -> Flow[Shown]:
+    """Read what the thread shows, if an answer waits for the question that is to be asked."""
+    configurable = get_config().get("configurable", {})
+    saver = saver_in(configurable)
+    if saver is None or not has_answer(configurable):
+        return Shown()
+    thread_id = str(configurable["thread_id"])
+    thread = yield from newest_tuple(saver, thread_id, "")
+    questions = list(_questions(thread))
+    if any(question.get("review_id") == review_id for question in questions):
+        return Shown(saver=saver, thread=thread)
+    for question in questions:
+        namespace = question.get("checkpoint_ns")
+        if namespace == call_namespace():
+            continue  # an earlier question of this call, which is answered
+        call = None if namespace is None else (yield from newest_tuple(saver, thread_id, namespace))
+        if call is None or is_open(call.checkpoint["channel_values"], question.get("review_id")):
+            return Shown(is_ours=False, is_for_another=True)
+    return Shown(is_ours=False, saver=saver, thread=thread)
+
+
+def _questions(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
+    """Yield the values of all questions a thread shows; an open one that is not ours is empty."""
+    writes: Any = (thread and thread.pending_writes) or ()
+    answered = {task for task, channel, _ in writes if channel == RESUME}
+    for task, channel, questions in writes:
+        for question in questions if channel == INTERRUPT else ():
+            if is_object(question.value) and "review_id" in question.value:
+                yield question.value
+            elif task not in answered:
+                yield {}

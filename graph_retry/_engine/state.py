@@ -1,0 +1,154 @@
+"""What the loop keeps in graph state."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NotRequired, cast
+
+from langgraph.config import get_config
+from typing_extensions import TypedDict
+
+from graph_retry.hooks._budget import Spent
+from graph_retry.hooks._lessons import Lesson, merge_lessons
+from graph_retry.ledger import merge_attempts
+from graph_retry.records import Attempt
+
+LOOP = "retry_loop"
+ANSWER = "retry_answer"
+
+
+class OpenReview(TypedDict):
+    """The open question: which one it is, and what is suggested.
+
+    `agent` is what the automatic reviewers said: `by`, `decision`, and the `problem` with it.
+    `round` counts the questions asked about one attempt; `problem` says why the last answer to it
+    was not taken; `note` why automation stopped. `asked_at` and `expires_at` are ISO 8601 in UTC.
+    """
+
+    review_id: str
+    round: int
+    suggested: dict[str, Any] | None
+    suggested_types: dict[str, str]
+    suggested_by: str | None
+    agent: dict[str, Any] | None
+    note: str | None
+    problem: str | None
+    asked_at: str | None
+    expires_at: str | None
+
+
+class Loop(TypedDict):
+    """The loop's position, beside the ledger. Plain JSON.
+
+    `next` is the step to run; `types` belongs to the params in state, which `author` made for
+    `reason`; `automatic` counts revisions since a reviewer last decided. `fork` is the review at
+    which somebody last went back to an earlier attempt. `identity` is what the call is known by,
+    and `given` the params it was made with, where `lessons` changed them before the first attempt.
+    `origin` tells calls apart in idempotency keys where no namespace does. `task_path` is where
+    LangGraph placed the task that made the call. `seen` are the ids of decisions about attempts
+    whose records are not in state, and `spent` is what those attempts have spent.
+    """
+
+    next: str
+    types: dict[str, str]
+    author: str
+    reason: str | None
+    automatic: int
+    output_types: dict[str, str]
+    review: OpenReview | None
+    fork: str | None
+    identity: str | None
+    given: dict[str, Any] | None
+    origin: str | None
+    task_path: str | None
+    seen: list[str]
+    spent: Spent | None
+
+
+def fresh_loop() -> Loop:
+    """Return the position before the first attempt."""
+    return {
+        "next": "call",
+        "types": {},
+        "author": "caller",
+        "reason": None,
+        "automatic": 0,
+        "output_types": {},
+        "review": None,
+        "fork": None,
+        "identity": None,
+        "given": None,
+        "origin": None,
+        "task_path": None,
+        "seen": [],
+        "spent": None,
+    }
+
+
+def fresh_review(review_id: str) -> OpenReview:
+    """Return a question with nothing suggested."""
+    return {
+        "review_id": review_id,
+        "round": 1,
+        "suggested": None,
+        "suggested_types": {},
+        "suggested_by": None,
+        "agent": None,
+        "note": None,
+        "problem": None,
+        "asked_at": None,
+        "expires_at": None,
+    }
+
+
+def loop_of(state: Mapping[str, Any]) -> Loop:
+    """Read the loop's position from state; what an older version did not keep is as at first."""
+    loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
+    if loop["review"]:
+        loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
+    return loop
+
+
+def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
+    """Tell by a call's own state whether it still waits for this review's answer."""
+    asked: OpenReview | None = loop_of(values)["review"]
+    return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
+
+
+def call_namespace() -> str:
+    """Return the checkpoint namespace of the call whose step is running."""
+    here = get_config().get("configurable", {}).get("checkpoint_ns", "")
+    return str(here).rpartition("|")[0]
+
+
+def current_thread() -> str | None:
+    """Return the id of the thread whose step is running, where there is one."""
+    found = get_config().get("configurable", {}).get("thread_id")
+    return None if found is None else str(found)
+
+
+def schemas(
+    keys: Mapping[str, str], params_type: Any, *, lessons: bool
+) -> tuple[type[Any], type[Any], type[Any]]:
+    """Return state, input and output schema for these state keys.
+
+    They are TypedDicts made at run time because users may name the keys. Without a `params_type`
+    (the function form) input and output are the whole state.
+    """
+    ledger = Annotated[list[Attempt], merge_attempts]
+    inputs: dict[str, Any] = {
+        keys["params"]: Any if params_type is None else params_type,
+        keys["attempts"]: NotRequired[ledger],
+    }
+    outputs: dict[str, Any] = {
+        keys["output"]: Any,
+        keys["status"]: str,
+        keys["attempts"]: ledger,
+    }
+    if lessons:
+        inputs[keys["lessons"]] = NotRequired[Annotated[list[Lesson], merge_lessons]]
+        outputs[keys["lessons"]] = Annotated[list[Lesson], merge_lessons]
+    private: dict[str, Any] = {LOOP: Any, ANSWER: Any}
+    make = cast("Callable[..., type[Any]]", TypedDict)
+    state = make("RetryState", {**inputs, **outputs, **private}, total=False)
+    if params_type is None:
+        return state, state, state
+    return state, make("RetryInput", inputs), make("RetryOutput", outputs)

@@ -1,0 +1,199 @@
+"""Issue records: made by hand or of exceptions, bounded, and printed."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from langgraph.errors import GraphBubbleUp
+from pydantic import ValidationError
+
+from graph_retry._json import is_array, is_object
+from graph_retry.records import Issue
+
+SHOWN_ISSUES = 20
+MAX_ISSUES = 100
+MESSAGE_CHARS = 500
+VALUE_CHARS = 200
+REFUSED = "the validator refused the value"
+ABSENT: Any = object()
+"""Stands for a value that is not there, where `None` would be one."""
+
+Path = tuple[int | str, ...]
+
+
+def issue(
+    path: Iterable[Any] | str, message: str, code: str, expected: Any = None, received: Any = None
+) -> Issue:
+    """Make one issue with every text bounded; `path` is a JSON Pointer or its parts."""
+    return {
+        "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
+        "message": cut(message, MESSAGE_CHARS),
+        "code": cut(str(code), 80),
+        "expected": None if expected is None else cut(str(expected), VALUE_CHARS),
+        "received": None if received is None else cut(str(received), VALUE_CHARS),
+    }
+
+
+def pointer(parts: Iterable[Any]) -> str:
+    """Spell path parts as a JSON Pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def cut(text: str, limit: int) -> str:
+    """Bound `text` to `limit` characters, with lone surrogates spelled out."""
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return text.encode("utf-8", "backslashreplace").decode()[:limit]
+
+
+def excerpt(text: str, limit: int) -> str:
+    """Shorten `text` to at most `limit` characters (60 or more): both ends and how much is cut.
+
+    Example:
+        >>> excerpt("a" * 1000, 60)
+        'aaaaaaaaaaaaaaa…[980 characters cut]…aaaaa'
+    """
+    if len(text) > limit:
+        room = limit - 40
+        head, tail = text[: room * 3 // 4], text[len(text) - room // 4 :]
+        text = f"{head}…[{len(text) - len(head) - len(tail):,} characters cut]…{tail}"
+    return cut(text, limit)
+
+
+def literal(value: Any, limit: int = VALUE_CHARS) -> str:
+    """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one."""
+    value = value[:limit] if isinstance(value, str) else value
+    try:
+        pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
+        return cut("".join(islice(pieces, limit + 1)), limit)
+    except Exception:  # noqa: BLE001  what a value says of itself may raise anything
+        with suppress(Exception):
+            return cut(reprlib.repr(value), limit)
+        return f"a `{type(value).__name__}` that cannot be spelled"
+
+
+def text_of(error: Exception) -> str:
+    """Return what an exception says, or why it cannot."""
+    try:
+        return str(error)
+    except Exception as failed:  # noqa: BLE001  an exception is anybody's class
+        return f"(its text failed with {type(failed).__name__})"
+
+
+def describe(value: Any) -> str:
+    """Spell `value` and its Python type, as in `"30" (str)`, at most 200 characters."""
+    kind = "" if value is None else f" ({type(value).__name__})"
+    return literal(value, VALUE_CHARS - len(kind)) + kind
+
+
+def format_issues(issues: list[Issue]) -> str:
+    """Number the issues for a person or a model to read, one line each, the first 20 of them.
+
+    Example:
+        >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
+        1. /b: not a number (expected int, received "x" (str))
+        >>> format_issues([])
+        'no issues'
+    """
+    lines: list[str] = []
+    for number, each in enumerate(issues[:SHOWN_ISSUES], 1):
+        facts = ", ".join(f"{key} {each[key]}" for key in ("expected", "received") if each[key])
+        line = f"{each['path'] or '(whole value)'}: {each['message']}{facts and f' ({facts})'}"
+        lines.append(f"{number}. {' '.join(line.split())}")
+    if len(issues) > SHOWN_ISSUES:
+        lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
+    return "\n".join(lines) or "no issues"
+
+
+def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
+    """Call somebody's code; what it raises becomes issues, with `ABSENT` for the result.
+
+    `root` is the value that was checked, if the whole of it was.
+    """
+    try:
+        return call(*args), []
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001  validators are users' code and may raise anything
+        return ABSENT, wrap_error(error, root)
+
+
+def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
+    """Turn a caught exception into issues; a `ValidationError`, of `root`, brings its own.
+
+    Example:
+        >>> wrap_error(KeyError("age"))[0]["message"]
+        "KeyError: 'age'"
+    """
+    if isinstance(error, ValidationError):
+        return pydantic_issues(error, root)
+    jsonschema = sys.modules.get("jsonschema")  # Importing it costs tens of milliseconds.
+    if jsonschema and isinstance(error, jsonschema.ValidationError):
+        return [schema_issue(error)]
+    if isinstance(error, ValueError | AssertionError):
+        return [issue("", text_of(error) or REFUSED, "value_error")]
+    return [issue("", f"{type(error).__name__}: {text_of(error)}", "unexpected_error")]
+
+
+def schema_issue(error: Any) -> Issue:
+    """Make an issue of a violation of a JSON Schema; of the closest one in `anyOf` and the like."""
+    closest = sys.modules["jsonschema"].exceptions.best_match([error])
+    path = [*closest.absolute_path]
+    # A `false` schema has no keyword, nor has an error that somebody made.
+    code = closest.validator if isinstance(closest.validator, str) else "schema"
+    # The message spells out the whole value, however long it is.
+    text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
+    text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
+    if code == "required":
+        names = closest.validator_value if is_array(closest.validator_value) else []
+        path += [name for name in names if closest.message == f"{name!r} is a required property"]
+        return issue(path, text, code, "a value")
+    if code == "schema":
+        return issue(path, text, code)
+    wanted = f"{code} {literal(closest.validator_value)}"
+    return issue(path, text, code, wanted, describe(closest.instance))
+
+
+def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
+    """Make one issue per error.
+
+    Pydantic mixes union tags and validator names into its locations. With `root`, the value that
+    was checked, they are taken out of the path.
+    """
+    issues: list[Issue] = []
+    for each in islice(error.errors(include_url=False), MAX_ISSUES + 1):
+        path, code, context = each["loc"], each["type"], each.get("ctx", {})
+        missing = code.startswith("missing")
+        if root is not ABSENT:
+            end = len(path) - missing
+            path = _real_path(path[:end], each["input"], root) + path[end:]
+        kind, _, reason = code.rpartition("_")
+        wanted = "a value" if missing else kind if reason in {"type", "parsing"} else None
+        wanted = context.get("expected") or context.get("expected_tags") or wanted
+        received = None if missing else describe(each["input"])
+        issues.append(issue(path, each["msg"], code, wanted, received))
+    return issues
+
+
+def _real_path(loc: Path, goal: Any, root: Any) -> Path:
+    """Find the parts of a location that lead through `root` to `goal`."""
+    reached: dict[Path, Any] = {(): root}
+    for part in loc:
+        for path, node in list(reached.items()):
+            if (child := child_of(node, part)) is not ABSENT:
+                reached[*path, part] = child
+    exact = [path for path, node in reached.items() if node == goal]
+    # A goal made by someone's validator is nowhere in the data: go as far as there is a way.
+    return max(exact or reached, key=len)
+
+
+def child_of(node: Any, part: Any) -> Any:
+    """Look up one step below a dict or a list; `ABSENT` where there is none."""
+    if is_object(node):
+        return node.get(part, ABSENT)
+    return node[part] if is_array(node) and part in range(len(node)) else ABSENT

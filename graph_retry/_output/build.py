@@ -1,0 +1,89 @@
+"""Judge a value against what the caller asked for, and say exactly what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from importlib import import_module
+from threading import Thread
+from typing import Any
+
+from graph_retry._issues import describe, format_issues, wrap_error
+from graph_retry._json import is_object
+from graph_retry._output.function import FunctionValidator
+from graph_retry._output.typed import TypedValidator
+from graph_retry._output.validator import Checked, Validator
+
+__all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristic", "wrap_error"]
+TYPING_MODULES = ("typing", "typing_extensions", "types")
+
+
+def build_validator(output: Any, *, strict: bool = False) -> Validator:
+    """Make a validator from a type, a JSON Schema, a function, or another validator.
+
+    - A type is validated by pydantic. `strict` refuses what would have to be converted, such as
+      `"30"` for an `int`. Its own validators may run several times for one value.
+    - A `dict` is a JSON Schema. It never converts. Nothing is fetched.
+    - Another callable judges the value: see `FunctionValidator`. To run it on a typed value, or on
+      plain text, pass `Annotated[str, AfterValidator(function)]`.
+
+    Raises:
+        TypeError: If `output` is none of these, or pydantic cannot validate the type.
+        ValueError: If a JSON Schema is not valid or refers to something outside of it.
+
+    Example:
+        >>> build_validator(dict[str, int]).check({"age": "30"}).repairs[0]["detail"]
+        '/age: "30" (str) → 30 (int)'
+    """
+    # `list[int]` and `NewType` objects can be called too, hence types first.
+    if isinstance(output, type):
+        return _of_class(output, strict=strict)
+    if type(output).__module__ in TYPING_MODULES:
+        return TypedValidator(output, strict=strict)
+    if is_object(output):
+        return _of_schema()(output)
+    if isinstance(output, Validator):
+        return output
+    if callable(output):
+        return FunctionValidator(output)
+    raise TypeError(
+        f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "
+        "Schema dict, a function that takes the value, or a validator such as `heuristic()`"
+    )
+
+
+@lru_cache(maxsize=128)
+def _of_class(output: type[Any], *, strict: bool) -> Validator:
+    """Make the validator of a class once: pydantic takes longer for it than a loop without I/O."""
+    return TypedValidator(output, strict=strict)
+
+
+@cache
+def _of_schema() -> Callable[[dict[str, Any]], Validator]:
+    """Import what judges by JSON Schema on first use: `jsonschema` costs tens of milliseconds.
+
+    It reads a folder, which `langgraph dev` refuses in its event loop on Python 3.13: in a thread.
+    """
+    loading = Thread(target=import_module, args=("graph_retry._output.json_schema",))
+    loading.start()
+    loading.join()
+    from graph_retry._output.json_schema import SchemaValidator  # noqa: PLC0415
+
+    return SchemaValidator
+
+
+def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validator:
+    """Make a small validator: any JSON, JSON of one type, or an object with some keys.
+
+    Raises:
+        ValueError: If `type` is no JSON Schema type, or has no keys although some are `required`.
+
+    Example:
+        >>> heuristic(required=["id"]).check({"title": "x"}).issues[0]["path"]
+        '/id'
+    """
+    wanted = type or ("object" if required else None)
+    if required and (wanted != "object" or isinstance(required, str)):
+        raise ValueError(f"`required` is {required!r} of {wanted!r}; give a list, of an 'object'")
+    schema = {"title": f"JSON {wanted or 'value'}", "required": [*required]}
+    return build_validator({**schema, "type": wanted} if wanted else schema)

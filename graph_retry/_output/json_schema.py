@@ -1,0 +1,127 @@
+"""A validator for JSON Schema. Importing this module imports `jsonschema`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import jsonschema
+import jsonschema_specifications  # type: ignore[import-untyped]
+from pydantic_core import to_jsonable_python
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
+
+from graph_retry._issues import (
+    MAX_ISSUES,
+    attempt,
+    cut,
+    issue,
+    literal,
+    pointer,
+    schema_issue,
+)
+from graph_retry._json import is_object
+from graph_retry._output.linear_patterns import matcher, with_linear_patterns
+from graph_retry._output.validator import Validator, json_problem
+from graph_retry.records import Issue
+
+DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_REGISTRY: Any = jsonschema_specifications.REGISTRY
+_lib: Any = jsonschema  # Its stubs leave much untyped.
+
+
+class SchemaValidator(Validator):
+    """Validate plain JSON against a JSON Schema of any draft from 4 on; nothing is converted.
+
+    The draft is the one `$schema` names, 2020-12 by default. References inside the schema and to
+    the drafts themselves work; nothing is fetched. `format` is an annotation and not checked.
+    Patterns are matched in linear time: one that needs look-around, back-references or more than
+    some thousand repeats is refused.
+    """
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        if problem := json_problem(schema):
+            raise _faulty(f"is not plain JSON at {literal(problem['path'])}: {problem['message']}")
+        self.schema = copy.deepcopy(schema)
+        self.name = cut(str(schema.get("title") or "JSON value"), 80)
+        uri = schema.get("$schema", DEFAULT_DRAFT)
+        draft = _lib.validators.validator_for({"$schema": str(uri)}, default=_lib.Draft3Validator)
+        if draft is _lib.Draft3Validator:
+            raise _faulty(f"has `$schema` {literal(uri)}; name a draft from 4 on, or leave it out")
+        # The draft is settled; left in, `$schema` would bring the unextended draft class back.
+        document = {key: value for key, value in self.schema.items() if key != "$schema"}
+        try:
+            draft.check_schema(document, format_checker=_lib.FormatChecker(formats=()))
+        except jsonschema.SchemaError as error:
+            place = literal(pointer(error.absolute_path))
+            raise _faulty(f"is not valid at {place}: {cut(error.message, 300)}") from error
+        except RecursionError:
+            raise _faulty("is nested too deeply: name its parts under `$defs`") from None
+        _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
+        self._validator = with_linear_patterns(draft)(document, registry=_REGISTRY)
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        """Find the issues; a model instance or the like is taken as the JSON it dumps to."""
+        value, unreadable = attempt(to_jsonable_python, value)
+        problem = None if unreadable else json_problem(value)
+        if problem:
+            return value, [problem]
+        found, broken = attempt(self._issues, value)
+        return value, unreadable or broken or found
+
+    def _issues(self, value: Any) -> list[Issue]:
+        errors = islice(self._validator.iter_errors(value), MAX_ISSUES + 1)
+        try:
+            return [schema_issue(error) for error in errors]
+        except RecursionError:
+            endless = "this is nested too deeply to be judged, or a reference leads back to itself"
+            return [issue("", endless, "too_deep")]
+
+
+def _faulty(what: str) -> ValueError:
+    return ValueError(f"`output` JSON Schema {what}")
+
+
+def _check_parts(document: dict[str, Any], specification: Any) -> None:
+    """Raise `ValueError` for a reference that leads nowhere, or a pattern that cannot be linear."""
+    root = specification.create_resource(document)
+    pending = [(root, _REGISTRY.resolver_with_root(root))]
+    seen: dict[int, dict[str, Any]] = {}
+    while pending:
+        resource, resolver = pending.pop()
+        if not is_object(contents := resource.contents) or id(contents) in seen:
+            continue
+        seen[id(contents)] = contents
+        _check_patterns(contents)
+        pending += [(each, resolver.in_subresource(each)) for each in resource.subresources()]
+        references = map(contents.get, ("$ref", "$dynamicRef", "$recursiveRef"))
+        for reference in [each for each in references if isinstance(each, str)]:
+            try:
+                target = resolver.lookup(reference)
+            except (Unresolvable, ValueError) as error:
+                where = "is not in it; nothing is fetched: put the definition under `$defs`"
+                raise _faulty(f"refers to {literal(reference)}, which {where}") from error
+            pending.append((specification.create_resource(target.contents), target.resolver))
+    words = {word for contents in seen.values() for word in contents}
+    if {"unevaluatedProperties", "patternProperties"} <= words:
+        both = "has both `unevaluatedProperties` and `patternProperties`"
+        raise _faulty(f"{both}, which would match by backtracking: use `additionalProperties`")
+
+
+def _check_patterns(contents: dict[str, Any]) -> None:
+    for pattern in _patterns(contents):
+        try:
+            matcher(pattern)
+        except ValueError as error:
+            how = "use several patterns in `allOf`, `maxLength`, or a validator function"
+            what = f"has the pattern {literal(pattern, 80)}, which cannot be matched in linear"
+            raise _faulty(f"{what} time ({cut(str(error), 120)}): {how}") from None
+
+
+def _patterns(contents: dict[str, Any]) -> Iterator[str]:
+    if isinstance(contents.get("pattern"), str):
+        yield contents["pattern"]
+    if is_object(named := contents.get("patternProperties")):
+        yield from named

@@ -1,0 +1,21 @@
+"""Lossless reading of what a model wrote: the value, or why there is none.
+
+The rooms, in the order a text passes them: `parse` (the entry), `find` (where documents begin),
+`mend` (one document, one edit at most), `read` (the tolerant reader, with `strings`, `scalars`,
+`scan` and `frame`), `decide` (which document is the answer), `report` (what is told about it).
+"""
+
+from graph_retry._output.repair.parse import (
+    extract_code_fence,
+    extract_json_block,
+    parse_output,
+    remove_trailing_commas,
+    repair_output,
+)
+from graph_retry._output.repair.report import ParsedOutput, Refusal, RefusalKind
+from graph_retry.records import RepairLevel
+
+__all__ = [
+    "ParsedOutput", "Refusal", "RefusalKind", "RepairLevel", "extract_code_fence",
+    "extract_json_block", "parse_output", "remove_trailing_commas", "repair_output",
+]  # fmt: skip

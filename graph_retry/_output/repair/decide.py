@@ -1,0 +1,131 @@
+"""Which of the documents found is the answer, and whether what surrounds it leaves any doubt."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+from graph_retry._output.repair.find import find_documents
+from graph_retry._output.repair.mend import STRAY, Document
+from graph_retry._output.repair.report import refuse_if, repair
+from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
+
+_SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
+_LIST_END = re.compile(rf"{SPACE}\]{SPACE}(?:```|~~~|\Z)")
+_ANSWER_LABEL = re.compile(
+    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*):)[\s`*_]*\Z"
+)
+_LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||\Z)")
+# What a piece of something else has before it.
+_CONTINUES = re.compile(
+    r"[\"\d\]}]\s*[,，]\s*\Z|[\"'”]\s*[:：]\s*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
+    r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
+)
+_MEMBER = re.compile(r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)")
+_PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
+_LEFTOVER = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
+_LEFT_OUT = re.compile(
+    r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
+    r"|the rest|remaining|remainder|to be continued|continued in|(?:me to|shall i) continue"
+    r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
+)
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
+_CODE = re.compile(
+    r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
+    r"|for .+:\s*$|if .+:\s*$|#include\b|public \w)"
+)
+_FIELD = re.compile(r"(?m)^\s*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^\s*- +\S|^\[[a-z][\w.-]*\]\s*$")
+_LABELS = "Answer|Final|Result|Output|JSON|Response|A\\b"
+_FIELD_BEFORE = re.compile(rf"(?:\A|\n)\s*(?:- +)?(?!{_LABELS})[\w.-]+ *[:=]\s+\Z")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
+
+
+def decide(text: str, *, complete: bool | None) -> Document:
+    """Read the one answer `text` holds.
+
+    Raises:
+        Unreadable: there is none, or more than one, or it is not all there.
+    """
+    begin, found = find_documents(text, complete=complete)
+    documents = [d for d in found if not _in_passing(text, d, begin)]
+    refuse_if(not documents, "no_json", begin, "There is no JSON document in the text.")
+    groups = [[documents[0]]]
+    for left, right in pairwise(documents):
+        if not _SEPARATOR.match(text[left.end : right.start]):
+            groups.append([])
+        groups[-1].append(right)
+    answers = [_joined(text, group, complete=complete) for group in groups]
+    answer = answers[0]
+    others = [other.start for other in answers[1:] if not same(other.value, answer.value)]
+    refuse_if(others, "ambiguous", max([0, *others]), "There are two answers, and they differ.")
+    places = [begin, *(place for a in answers for place in (a.start, a.end)), len(text)]
+    gaps = [text[low:high] for low, high in zip(places[::2], places[1::2], strict=True)]
+    _check_surroundings(text, answers, gaps)
+    repairs, around = list(answer.repairs), (text[:begin] + "".join(gaps)).strip()
+    if around:
+        kind = "code_fence" if _FENCE.fullmatch(around) else "surroundings"
+        repairs.append(repair(kind, 0, f"left out around the answer: {around[:60]}"))
+    if len(answers) > 1:
+        repairs.append(repair("repeated", answers[1].start, "the same answer given again"))
+    return replace(answer, repairs=repairs)
+
+
+def _in_passing(text: str, document: Document, begin: int) -> bool:
+    """Tell whether brackets like `[1]` or `{}` only occur in a sentence: a citation, not data."""
+    value = document.value
+    if value and (type(value) is dict or any(type(item) not in {int, float} for item in value)):
+        return False
+    before = text[max(begin, document.start - 100) : document.start].rpartition("\n")[2]
+    after = text[document.end : document.end + 100].partition("\n")[0]
+    return not (_LINE_END.match(after) and _ANSWER_LABEL.search(before))
+
+
+def _joined(text: str, group: list[Document], *, complete: bool | None) -> Document:
+    """Join documents that follow one another with nothing between into one list: JSON lines."""
+    first, last = group[0], group[-1]
+    if len(group) == 1:
+        return first
+    if len({canonical(document.value) for document in group}) == 1:
+        again = repair("repeated", last.start, "the same answer given again")
+        return replace(first, end=last.end, repairs=[*first.repairs, again])
+    refuse_if(complete is False, "truncated", last.end, "More of the sequence may be missing.")
+    before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
+    in_prose = before.strip(" \t`~") and "\n" in text[first.end : group[1].start]
+    mixed = in_prose or len({isinstance(document.value, list) for document in group}) > 1
+    refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
+    repairs = [met for document in group for met in document.repairs]
+    repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))
+    end = last.end
+    if match := _LIST_END.match(text, end):
+        end += match[0].index("]") + 1
+        repairs.append(repair("supplied", first.start, "`[` supplied", "assumed"))
+    return Document([d.value for d in group], first.start, end, repairs)
+
+
+def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> None:
+    """Refuse an answer that looks like a piece of something, or of which more was announced."""
+    for answer, head, tail in zip(answers, gaps, gaps[1:], strict=False):
+        start, before, after = answer.start, head, tail
+        if head.rstrip()[-3:] == tail.lstrip()[:3] in {'"""', "'''"}:
+            before, after = head.rstrip()[:-2], tail.lstrip()[2:]
+        opened = before[-1:]
+        if opened in _QUOTES and after[:1] == _QUOTES[opened]:
+            before, after = before[:-1], after[1:]
+            twice = opened in {'"', "'"} and "\\" in text[start : answer.end]
+            refuse_if(twice, "ambiguous", start, "Escapes inside a quoted document.")
+        else:
+            piece = opened in {'"', "'"} or _CONTINUES.search(before.removesuffix("<![CDATA["))
+            refuse_if(piece, "syntax", start, "This looks like a part of something else.")
+        line = before.rpartition("\n")[2].strip(EDGES)
+        alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}
+        short = not alone and answer.end - start < 50
+        bare = short and any(r["kind"] == "unquoted_value" for r in answer.repairs)
+        refuse_if(bare, "syntax", start, "In a sentence, data would be quoted.")
+        refuse_if(STRAY.match(after), "syntax", answer.end, "More follows than one document.")
+        refuse_if(re.match(r"\s*(\.{3}|…)", after), "elided", answer.end, "Data was left out.")
+    start, around = answers[0].start, "\n".join(gaps)
+    json_like = _MEMBER.search(around) or _LEFTOVER.search(_PROSE_BRACKETS.sub("", around))
+    listed = _FIELD_BEFORE.search(gaps[0]) and len(_FIELD.findall(around)) > 1
+    other = listed or _CODE.search(around)
+    refuse_if(_LEFT_OUT.search(around), "elided", start, "The text tells of data left out.")
+    refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
+    refuse_if(other, "no_json", start, "The brackets belong to code or to another format.")

@@ -1,0 +1,107 @@
+"""Where in a text documents begin: past reasoning, fences and prose, never inside one another."""
+
+import json
+import re
+from dataclasses import replace
+
+from graph_retry._output.repair.mend import Document, edited, read_document
+from graph_retry._output.repair.report import Edit, Unreadable, repair
+from graph_retry._output.repair.scan import ANY_SPACE, QUOTE, SPACE
+
+_TAGS = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
+_ANSWER = rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?"
+_LANDMARK = re.compile(
+    rf"(?i)(?P<turn><{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)|{_ANSWER})"
+    r"|(?P<fence>(?:`{3,}|~{3,})[^\n`~{}\[\]｛［]*)|<!\[CDATA\[|(?P<open>[{\[｛［])"
+)
+_ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
+# How a document starts. A bracket that goes on otherwise belongs to prose.
+_COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
+_ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
+_START = re.compile(
+    rf"(?i)[{{｛]\{{?{SPACE}(?:{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
+    rf"|[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
+)
+# The same without a quote in sight: only where a value may be expected.
+_BARE_START = re.compile(
+    rf"(?i)[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
+    rf"|\[{SPACE}[^\W\d][\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
+)
+_LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
+_BODY = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
+_PIECE = re.compile(r"(?is)\\u[d][89ab]\w\w\\ud[c-f]\w\w|\\u[\da-f]{4}|\\[\"\\/bfnrt]|.")
+_OPENING_KEY = re.compile(rf"{QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QUOTE}{SPACE}[:：]")
+
+
+def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Document]]:
+    """List the documents of `text`, and say where the answer begins.
+
+    Raises:
+        Unreadable: something began like a document and cannot be read as one.
+    """
+    begin = 0
+    documents = found = _headless(text, 0, complete)
+    position = documents[-1].end if documents else 0
+    while match := _LANDMARK.search(text, position):
+        position = match.end()
+        if match["turn"]:
+            answer = _ANSWER_AHEAD.search(text, match.start())
+            if answer is None:
+                raise Unreadable("truncated", match.start(), "The reasoning never ends.")
+            begin = position = answer.end()
+            documents = []
+        if match["turn"] or match["fence"]:
+            found = _headless(text, position, complete)
+        elif match["open"] and _begins(text, match.start(), begin):
+            try:
+                found = [_document(text, match.start(), complete)]
+            except Unreadable:
+                # Reasoning without an opening tag may hold any draft.
+                answer = _ANSWER_AHEAD.search(text, position)
+                if answer is None:
+                    raise
+                found, position = [], answer.start()
+        else:
+            continue
+        documents += found
+        position = found[-1].end if found else position
+    return begin, documents
+
+
+def _begins(text: str, start: int, begin: int) -> bool:
+    """Tell whether the bracket at `start` opens a document; in prose it may mean anything."""
+    # An index is no list.
+    before = text[max(begin, start - 4) : start].lower()
+    if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
+        return before == "json"
+    line = text[max(begin, start - 100) : start].rpartition("\n")[2]
+    if _START.match(text, start) or not _BARE_START.match(text, start):
+        return _START.match(text, start) is not None
+    return ANY_SPACE.fullmatch(line) is not None or _LABEL.search(line) is not None
+
+
+def _document(text: str, start: int, complete: bool | None) -> Document:
+    """Read the document at `start`, behind one level of escaping or more."""
+    if not _ESCAPED.match(text, start):
+        return read_document(text, start, complete=complete)
+    body = _BODY.match(text, start)
+    pieces = _PIECE.findall(text, start, body.end() if body else len(text))
+    inner = "".join(json.loads(f'"{p}"') if p[0] == "\\" and p[1:] else p for p in pieces)
+    document = _document(inner, 0, complete)
+    end = start + sum(map(len, pieces[: document.end]))
+    if text[start - 1 : start] == text[end : end + 1] == '"':
+        start, end = start - 1, end + 1
+    for moved in document.repairs:
+        moved["position"] = start
+    escaped = repair("escaped", start, "escaped like the inside of a string")
+    return replace(document, start=start, end=end, repairs=[escaped, *document.repairs])
+
+
+def _headless(text: str, position: int, complete: bool | None) -> list[Document]:
+    """Read a document whose opening bracket is missing, where an answer may begin."""
+    match = ANY_SPACE.match(text, position)
+    start = match.end() if match else position
+    if not _OPENING_KEY.match(text, start):
+        return []
+    error = Unreadable("syntax", start, "The opening brace is missing.", Edit(start, 0, "{"))
+    return [edited(text, start, error, complete=complete)]

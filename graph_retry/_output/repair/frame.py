@@ -1,0 +1,69 @@
+"""One open container: what was read of it, and which single edits may explain that it broke."""
+
+from dataclasses import dataclass, field
+
+from graph_retry._output.repair.report import Edit
+
+CLOSE = {"{": "}", "[": "]", "(": ")"}
+
+
+@dataclass(slots=True)
+class Frame:
+    """Places in the text; `inner` is the last child, where it is a container of the same kind."""
+
+    text: str
+    start: int
+    kind: str
+    starts: list[int] = field(default_factory=list[int])
+    first_comma: int = -1
+    comma: int = -1
+    value_at: int = -1
+    end: int = -1
+    inner: "Frame | None" = None
+
+    def separate(self, comma: int) -> None:
+        """Note that a member ended at a comma, written or supplied."""
+        self.comma = comma
+        self.first_comma = comma if self.first_comma < 0 else self.first_comma
+
+    def unclosed(self) -> tuple[Edit, ...]:
+        """Suggest that this container should have been closed after its last value.
+
+        The other places that would do come along, so that a choice between them is noticed.
+        """
+        text, end, close = self.text, self.end, CLOSE[self.kind]
+        # What is empty may be the remains of a value.
+        if end < 0 or (text[end - 1] == close and text[: end - 1].rstrip()[-1:] == self.kind):
+            return ()
+        edits = [Edit(end, 0, close)]
+        frame: Frame | None = self
+        while frame and len(edits) < 8:
+            if frame is not self and len(frame.starts) > 1 and not frame.aligned():
+                edits += (Edit(frame.first_comma, 0, close), Edit(frame.comma, 0, close))
+            if frame.kind == "[":
+                edits.append(Edit(frame.start, 1, ""))
+            frame = frame.inner
+        return tuple(edits)
+
+    def unopened(self) -> tuple[Edit, ...]:
+        """Suggest that the last value of this object began a list, which other values follow."""
+        end = self.end
+        return (Edit(self.value_at, 0, "["),) if end > 0 and self.text[end - 1] != "]" else ()
+
+    def key_in_list(self) -> tuple[Edit, ...]:
+        """Suggest what a colon after an element may mean: the element is a key."""
+        early = (Edit(self.end - 1, 1, ""),) if self.text[self.end - 1] == "}" else ()
+        return (*self.unclosed(), Edit(self.value_at, 0, "{"), Edit(self.start, 1, "{"), *early)
+
+    def aligned(self) -> bool:
+        """Tell whether each member starts a line of its own, all indented alike and deeper."""
+        line = self.text[self.text.rfind("\n", 0, self.start) + 1 : self.start + 1]
+        outer = len(line) - len(line.lstrip(" \t"))
+        first = column(self.text, self.starts[0])
+        return first > outer and all(column(self.text, start) == first for start in self.starts)
+
+
+def column(text: str, position: int) -> int:
+    """Return how far `position` is indented, or -1 where it does not start a line."""
+    line = text.rfind("\n", 0, position) + 1
+    return position - line if line and not text[line:position].strip(" \t") else -1

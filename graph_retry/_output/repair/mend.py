@@ -1,0 +1,108 @@
+"""Read one document; where it breaks, try single edits and accept only an undisputed one."""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from graph_retry._output.repair.frame import column
+from graph_retry._output.repair.read import Reader
+from graph_retry._output.repair.report import Unreadable, refuse_if, repair
+from graph_retry._output.repair.scan import SPACE, STRICT, same
+from graph_retry.records import Repair
+
+# What cannot follow a complete document: it would be a piece of it, or of another one.
+STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}[\"'{{\[\d\]}}]|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’]")
+_EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One value with its place in the text; `json` is its text where that is strict JSON."""
+
+    value: Any
+    start: int
+    end: int
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    json: str = ""
+
+
+def read_document(text: str, start: int, *, complete: bool | None) -> Document:
+    """Read the document that opens at `start`.
+
+    Raises:
+        Unreadable: it breaks, and no single edit explains why, or more than one does.
+    """
+    try:
+        value, end = STRICT.raw_decode(text, start)
+        return _without_extra_braces(text, Document(value, start, end, [], text[start:end]))
+    except RecursionError:
+        raise Unreadable("too_deep", start, "Nested too deeply.") from None
+    except ValueError:
+        reader = Reader(text)
+    try:
+        value, end = reader.read(start)
+    except Unreadable as error:
+        if not error.edits:
+            raise
+        try:  # Without short cuts, for all the edits that may explain it.
+            Reader(text, thorough=True).read(start)
+        except Unreadable as explained:
+            return edited(text, start, explained, complete=complete)
+        raise
+    return _without_extra_braces(text, Document(value, start, end, reader.notes.records()))
+
+
+def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -> Document:
+    """Read the document with each edit `error` suggests; raise it unless they make one value."""
+    position = error.refusal["position"]
+    cut_off = error.refusal["kind"] == "truncated"  # then only evidence of an end allows an edit
+    if complete is False or (cut_off and not complete and position >= len(text.rstrip())):
+        raise error
+    found: Document | None = None
+    for edit in dict.fromkeys(error.edits):
+        low, high = edit.position, edit.position + edit.length
+        attempt = text[:low] + edit.token + text[high:]
+        reader = Reader(attempt, careful=True)
+        try:
+            value, end = reader.read(start)
+        except Unreadable:
+            continue
+        if STRAY.match(attempt, end) or attempt[end : end + 9].lstrip().startswith(","):
+            continue
+        differs = found and not same(found.value, value)
+        refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
+        shift = edit.length - len(edit.token)
+        detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
+        reader.notes.add("supplied", low, detail, "assumed")
+        repairs = reader.notes.records()
+        for moved in repairs:
+            moved["position"] = (moved["position"] or 0) + shift * ((moved["position"] or 0) > low)
+        found = found or Document(value, start, end + shift, repairs)
+    if found is None:
+        raise error
+    return found
+
+
+def _without_extra_braces(text: str, document: Document) -> Document:
+    """Leave out closing braces after a whole document, unless an earlier one may be the extra."""
+    start, end = document.start, document.end
+    match = _EXTRA_BRACES.match(text, end)
+    if match is None or STRAY.match(text, match.end()):
+        return document
+    # On lines of their own, or where the layout shows it, they were added at the end.
+    own_lines = "\n" in match[0] and "\n" not in text[start:end]
+    laid_out = column(text, end - 1) == max(column(text, start), 0)
+    unclear = _shifted(document.value) and not own_lines and not laid_out
+    refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
+    extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
+    return replace(document, end=match.end(), repairs=[*document.repairs, extra])
+
+
+def _shifted(value: Any) -> bool:
+    """Tell whether some closing brace inside `value` could be left out instead of the last one."""
+    while isinstance(value, dict) and value:
+        members: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType]
+        if any(member and isinstance(member, dict) for member in members[:-1]):
+            return True
+        value = members[-1]
+    return False

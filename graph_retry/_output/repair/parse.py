@@ -1,0 +1,181 @@
+"""The entry points: read a model output at a level, or cut a part out of it."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any, get_args
+
+from graph_retry._output.repair.decide import decide
+from graph_retry._output.repair.mend import Document
+from graph_retry._output.repair.report import ParsedOutput, Unreadable, repair
+from graph_retry._output.repair.scan import EDGES, STRICT
+from graph_retry.records import RepairLevel
+
+_LEVELS = get_args(RepairLevel)
+_DECLINED = re.compile(
+    r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
+    r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able|must decline)\b"
+    r"|\bsorry, (?:but )?i\b|\bas an ai\b|\bunable to (?:assist|help|comply|provide|fulfil)"
+)
+_FENCE = re.compile(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
+_STRING_OR_COMMA = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
+_FENCE_LINE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
+
+
+def parse_output(
+    text: str, level: RepairLevel = "standard", *, complete: bool | None = None
+) -> ParsedOutput:
+    """Read the JSON value in a model's output, losslessly or not at all.
+
+    Strict JSON comes back as the standard library reads it, with three exceptions: keys that
+    disagree are refused; `NaN` and `Infinity` are no JSON, so `standard` reads them as floats
+    and says so; and a string that holds a JSON document gives that document.
+
+    Args:
+        text: What the model wrote.
+        level: `none` reads the text as it is; `minimal` also takes it out of one fence that
+            holds it all and strips white space and invisible characters; `standard` reads
+            everything that has one reading; `aggressive` may guess, and flags what it guessed.
+        complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
+
+    Raises:
+        TypeError: `text` is no string.
+        ValueError: `level` is none of the four.
+
+    Example:
+        >>> parse_output("Sure: {'total': 3,}").value
+        {'total': 3}
+        >>> refused = parse_output('{"items": [1, 2, ...]}').failure
+        >>> refused and refused["kind"]
+        'elided'
+    """
+    if level not in _LEVELS:
+        raise ValueError(f"`level` is {level!r:.40}: use one of {', '.join(_LEVELS)}.")
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"`text` is a {type(text).__name__}: pass the model's output as a `str`.")
+    try:
+        value = STRICT.decode(text)
+    except (ValueError, RecursionError):
+        value = 0
+    else:
+        if type(value) is str:
+            return _string(text, value, level, complete)
+        if complete is not False or type(value) not in {int, float}:
+            return ParsedOutput(True, value, text)
+    try:
+        found = _read(text, level, complete)
+        return ParsedOutput(True, found.value, found.json or _dump(found.value), found.repairs)
+    except Unreadable as error:
+        refusal = error.refusal
+    except RecursionError:
+        refusal = Unreadable("too_deep", 0, "Nested too deeply.").refusal
+    may_guess = level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}
+    if may_guess and (value := _guess(text)) is not None:
+        guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
+        return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
+    refusal["excerpt"] = text[max(0, refusal["position"] - 40) : refusal["position"] + 40]
+    return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
+
+
+def repair_output(text: str, level: RepairLevel = "standard") -> str:
+    r"""Return JSON text for what `text` holds, or `text` unchanged where it cannot be read.
+
+    Example:
+        >>> repair_output("```json\n{a: 1}\n```")
+        '{"a": 1}'
+    """
+    return parse_output(text, level).text
+
+
+def extract_code_fence(text: str, lang: str | None = None) -> str | None:
+    r"""Return the contents of the first code fence, or of the first one tagged `lang`.
+
+    Example:
+        >>> extract_code_fence("Here:\n```json\n{}\n```", "json")
+        '{}'
+    """
+    fences = [(each[2].lower(), each[3]) for each in _FENCE.finditer(text)]
+    return next((inside for tag, inside in fences if lang is None or tag == lang.lower()), None)
+
+
+def extract_json_block(text: str) -> str | None:
+    """Return the one JSON document of `text` as it is written there, repairs not made.
+
+    Example:
+        >>> extract_json_block("Sure: {'a': 1,} Anything else?")
+        "{'a': 1,}"
+    """
+    try:
+        document = decide(text, complete=None)
+    except (Unreadable, RecursionError):
+        return None
+    return text[document.start : document.end]
+
+
+def remove_trailing_commas(text: str) -> str:
+    """Return `text` without commas before closing brackets; strings are left alone.
+
+    Example:
+        >>> remove_trailing_commas('{"a": [1, 2,], "b": ",]",}')
+        '{"a": [1, 2], "b": ",]"}'
+    """
+    return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
+
+
+def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
+    low, high = _bounds(text) if level != "none" else (0, len(text))
+    if level not in {"none", "minimal"} and text[low : low + 1] in {"{", "["}:
+        return decide(text, complete=complete)
+    try:
+        value = STRICT.decode(text[low:high])
+        if complete is False and high == len(text) and type(value) in {int, float}:
+            raise Unreadable("truncated", high, "The number may go on.")
+        return Document(value, low, high, [repair("wrapping", 0, "fence left out")], text[low:high])
+    except ValueError as error:
+        if level in {"none", "minimal"}:
+            place = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
+            raise Unreadable("syntax", place, f"This is no strict JSON: {error!s:.40}.") from None
+    try:
+        return decide(text, complete=complete)
+    except Unreadable as error:
+        if error.refusal["kind"] == "no_json" and (match := _DECLINED.search(text)):
+            raise Unreadable("refusal", match.start(), "The model declined to answer.") from None
+        raise
+
+
+def _bounds(text: str) -> tuple[int, int]:
+    """Return where the contents of `text` start and end: inside a fence that holds all of it."""
+    trimmed = text.rstrip(EDGES)
+    low = len(trimmed) - len(trimmed.lstrip(EDGES))
+    if fence := _FENCE_LINE.match(trimmed, low):
+        return fence.end(), len(trimmed.removesuffix(fence[1]))
+    return low, len(trimmed)
+
+
+def _string(text: str, value: str, level: RepairLevel, complete: bool | None) -> ParsedOutput:
+    """Read a document that came as the contents of one JSON string; any other string is itself."""
+    if level in {"standard", "aggressive"} and value.lstrip()[:1] in {"{", "[", "`"}:
+        inner = parse_output(value, "standard", complete=complete)
+        if isinstance(inner.value, (dict, list)):
+            unwrapped = repair("json_in_string", 0, "JSON inside a JSON string")
+            return replace(inner, repairs=[unwrapped, *inner.repairs])
+    return ParsedOutput(True, value, text)
+
+
+def _dump(value: Any) -> str:
+    written = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if re.search("[\ud800-\udfff]", written) else written
+
+
+def _guess(text: str) -> Any:
+    """Let `json_repair` make an object or array of `text`; `None` where it makes none."""
+    if len(text) > 100_000:  # the time it takes grows with the square of a long string
+        return None
+    import json_repair  # noqa: PLC0415 - only this level pays for it
+
+    try:
+        value: Any = json_repair.loads(text)
+        json.dumps(value)
+    except (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+    return value if value and type(value) in {dict, list} else None

@@ -1,0 +1,274 @@
+"""The tolerant reader: one pass over one document, from its opening bracket to its closing one."""
+
+import re
+from typing import Any
+
+from graph_retry._output.repair.frame import CLOSE, Frame
+from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
+from graph_retry._output.repair.scalars import number, read_scalar
+from graph_retry._output.repair.scan import (
+    ELLIPSIS,
+    KEY_AHEAD,
+    MAX_DEPTH,
+    STRICT,
+    char_at,
+    same,
+    skip,
+)
+from graph_retry._output.repair.strings import CLOSERS, Slot, StringReader
+
+# The usual, in one step each.
+_STRICT_KEY = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\])")
+_STRICT_SCALAR = re.compile(
+    r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
+    r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
+)
+_STRICT_PART = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
+_STRICT_COMMA = re.compile(r"[ \t\r\n]*+(,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
+_LITERAL = {"true": True, "false": False, "null": None}
+
+_BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
+_HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
+_COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
+_VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
+_GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
+
+
+class Reader:
+    """Reads one document of `text`.
+
+    `careful` is the mode in which a single edit is being tried: nothing that takes a judgement
+    of its own is accepted on top of it. `thorough` takes no short cuts, to tell all edits.
+    """
+
+    def __init__(self, text: str, *, careful: bool = False, thorough: bool = False) -> None:
+        self.text, self.careful, self.notes = text, careful, Notes()
+        self._strings = StringReader(text, self.notes, careful=careful)
+        self._closed: dict[str, Frame] = {}  # the container read last, by its kind
+        self._doubled: bool | None = None
+        # How many characters may be read in vain by handing strict parts to the standard library.
+        self._patience = 0 if thorough else 2 * len(text) + 1000
+
+    def read(self, start: int) -> tuple[Any, int]:
+        """Read the object or array that opens at `start`; return it and where it ends."""
+        return self._value(start, "element", 0)
+
+    def _skip(self, position: int) -> int:
+        return skip(self.text, position, self.notes)
+
+    def _value(self, start: int, slot: Slot, depth: int) -> tuple[Any, int]:
+        text, char = self.text, char_at(self.text, start)
+        if char in CLOSE:
+            refuse_if(depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
+            quick = depth and self._patience > 0 and _STRICT_PART.match(text, start)
+            if quick and (part := self._strict_part(start)):
+                return part
+            frame = Frame(text, start, char)
+            read = self._object if char == "{" else self._array
+            value, end = read(frame, depth + 1)
+            self._closed = {char: frame}
+            return value, end
+        if char in CLOSERS:
+            return self._string(start, slot)
+        refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
+        self._refuse_absence(start, "value")
+        return read_scalar(text, start, slot, self.notes, self.careful)
+
+    def _strict_part(self, start: int) -> tuple[Any, int] | None:
+        """Read an object or array that is strict JSON in itself."""
+        try:
+            return STRICT.raw_decode(self.text, start)
+        except (ValueError, RecursionError) as error:
+            # Even the smallest failure costs.
+            self._patience -= getattr(error, "pos", len(self.text)) - start + 300
+        return None
+
+    def _refuse_absence(self, at: int, what: str) -> None:
+        char = char_at(self.text, at)
+        refuse_if(char == "", "truncated", at, f"The text ends where a {what} should stand.")
+        placeholder = char == "<" or ELLIPSIS.match(self.text, at)
+        refuse_if(placeholder, "elided", at, "A placeholder stands in the place of data.")
+
+    def _string(self, start: int, slot: Slot) -> tuple[str, int]:
+        """Read a string, with what `+` adds to it."""
+        value, end = self._strings.read(start, slot)
+        after = self._skip(end) if self.text[end : end + 1] not in {",", "}", "]"} else end
+        while self.text[after : after + 1] == "+":
+            more = self._skip(after + 1)
+            single = self.text[more : more + 1]
+            refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
+            self.notes.add("concatenation", after, "strings joined by `+`")
+            part, end = self._strings.read(more, slot)
+            value, after = value + part, self._skip(end)
+        return value, end
+
+    def _goes_on(self, frame: Frame, at: int, slot: Slot) -> bool:
+        """Tell whether a string goes on in a next literal at `at`, as `pprint` writes long ones."""
+        text, end = self.text, frame.end
+        literal = not self.careful and text[at : at + 1] in {'"', "'"}
+        if not literal or frame.kind == "(":
+            return literal
+        cut_at_space = text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n"
+        is_key = slot == "member" and KEY_AHEAD.match(text, at)
+        if is_key or not cut_at_space or "\n" not in text[end:at]:
+            return False
+        either = slot == "element" and text[end - 1] == text[at] == '"'
+        refuse_if(either, "ambiguous", at, "One string in two parts, or a comma is missing.")
+        return True
+
+    def _member(self, frame: Frame, at: int, slot: Slot, depth: int) -> tuple[Any, int]:
+        """Read one value into `frame`, with the comma after it; return where to go on."""
+        frame.value_at = at
+        if match := _STRICT_SCALAR.match(self.text, at):
+            frame.inner, frame.end = None, match.start(3)
+            if match[4]:
+                frame.separate(match.start(4))
+            if match[1] is not None:
+                return match[1], match.end()
+            word = self.text[at : frame.end]
+            return _LITERAL[word] if match[2] else number(word, at, self.notes), match.end()
+        self._closed.clear()
+        value, frame.end = self._value(at, slot, depth)
+        frame.inner = self._closed.get(frame.kind)
+        if match := _STRICT_COMMA.match(self.text, frame.end):
+            frame.separate(match.start(1))
+            return value, match.end()
+        at = self._skip(frame.end)
+        while isinstance(value, str) and self._goes_on(frame, at, slot):
+            self.notes.add("concatenation", at, "adjacent strings joined")
+            part, frame.end = self._string(at, slot)
+            value, at = value + part, self._skip(frame.end)
+        if char_at(self.text, at) != ",":
+            return value, at
+        frame.separate(at)
+        at = self._skip(at + 1)
+        self._refuse_absence(at, "value")
+        return value, at
+
+    def _object(self, frame: Frame, depth: int) -> tuple[dict[str, Any], int]:
+        text, notes = self.text, self.notes
+        result: dict[str, Any] = {}
+        doubled = text.startswith("{", frame.start + 1)
+        self._doubled = doubled if self._doubled is None else self._doubled
+        edits = Edit(frame.start, 1, ""), Edit(frame.start, 1, "[")
+        stray = doubled and not self._doubled
+        refuse_if(stray, "syntax", frame.start, "A key should stand here.", *edits)
+        at = self._skip(frame.start + 1 + doubled)
+        while (char := char_at(text, at)) != "}":
+            if char == "," and not self.careful:
+                notes.add("extra_comma", at, "a comma too many left out")
+                at = self._skip(at + 1)
+                continue
+            frame.starts.append(at)
+            if match := _STRICT_KEY.match(text, at):
+                key, place = match[1], match.end()
+            else:
+                key, at = self._key(frame, at)
+                place = self._colon(frame, at)
+            value, at = self._member(frame, place, "member", depth)
+            if key in result:
+                differs = not same(result[key], value)
+                refuse_if(differs, "ambiguous", place, f"Two values for the key `{key[:40]}`.")
+                notes.add("duplicate_key", place, f"the key `{key[:40]}` given twice alike")
+            result[key] = value
+            if frame.comma >= frame.end:
+                continue
+            if (char := char_at(text, at)) == "}":
+                break
+            if not KEY_AHEAD.match(text, at) and not _HALF_KEY.match(text, at):
+                raise self._broken(frame, at, char)
+            self.notes.add("missing_comma", frame.end, "comma supplied")
+            frame.separate(frame.end)
+        if 0 <= frame.end <= frame.comma:
+            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+        if not doubled:
+            return result, at + 1
+        if text.startswith("}", at + 1):
+            notes.add("doubled_braces", frame.start, "braces written twice")
+            return result, at + 2
+        refuse_if(self.careful, "syntax", at, "Brackets do not pair up.")
+        notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
+        return result, at + 1
+
+    def _key(self, frame: Frame, at: int) -> tuple[str, int]:
+        text, char = self.text, char_at(self.text, at)
+        if char in CLOSERS:
+            return self._strings.read(at, "key")
+        if match := _BARE_KEY.match(text, at):
+            self.notes.add("unquoted_key", at, "key without quotes")
+            return match[0], match.end()
+        self._refuse_absence(at, "key")
+        edits: tuple[Edit, ...] = frame.unopened()
+        if match := _HALF_KEY.match(text, at):
+            edits = (Edit(at, 0, match[0][-1]),)
+        elif char in {"{", "]"}:
+            closed = frame.unclosed()
+            edits = (*closed, Edit(at, 1, "")) if closed else ()
+        raise Unreadable("syntax", at, "A key should stand here.", *edits)
+
+    def _colon(self, frame: Frame, at: int) -> int:
+        text, at = self.text, self._skip(at)
+        if match := _COLON.match(text, at):
+            if match[0] != ":":
+                self.notes.add("colon", at, f"`{match[0]}` for `:`")
+            place = self._skip(match.end())
+            comment = "#" in text[match.end() : place].partition("\n")[0]
+            refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
+            return place
+        self._refuse_absence(at, "colon")
+        if not self.careful and _VALUE_AHEAD.match(text, at):
+            self.notes.add("colon", at, "colon supplied after a key")
+            return at
+        raise Unreadable("syntax", at, "A colon should follow the key.", *frame.unopened())
+
+    def _array(self, frame: Frame, depth: int) -> tuple[Any, int]:
+        text, close = self.text, CLOSE[frame.kind]
+        result: list[Any] = []
+        supplied = False
+        at = self._skip(frame.start + 1)
+        while char_at(text, at) != close:
+            frame.starts.append(at)
+            before = frame.inner, frame.end
+            value, at = self._member(frame, at, "element", depth)
+            twice = supplied and not isinstance(value, (dict, list)) and same(value, result[-1])
+            refuse_if(twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
+            result.append(value)
+            supplied = False
+            if frame.comma >= frame.end:
+                continue
+            if (char := char_at(text, at)) == close:
+                break
+            if isinstance(value, str) and char in {":", "="}:
+                frame.inner, frame.end = before
+                raise Unreadable("syntax", at, "A key in a list.", *frame.key_in_list())
+            gap = text[frame.end : at]
+            grouped = _GROUPED.match(text, frame.value_at) and "\n" not in gap
+            refuse_if(grouped, "ambiguous", at, "One number with a space in it, or two numbers.")
+            apart = gap or (text[frame.end - 1] in "]}" and char in {"[", "{"})
+            if not char or not apart or not _VALUE_AHEAD.match(text, at):
+                raise self._broken(frame, at, char)
+            supplied = "\n" not in gap
+            self.notes.add("missing_comma", frame.end, "comma supplied")
+            frame.separate(frame.end)
+        if 0 <= frame.end <= frame.comma:
+            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+        if frame.kind == "(":
+            if len(result) == 1 and frame.comma < 0:
+                return result[0], at + 1
+            self.notes.add("tuple", frame.start, "tuple read as a list")
+        return result, at + 1
+
+    def _broken(self, frame: Frame, at: int, char: str) -> Unreadable:
+        """Say why a container cannot go on after a value."""
+        close = CLOSE[frame.kind]
+        if char == "":
+            message = f"The text ends before `{close}`."
+            return Unreadable("truncated", at, message, *frame.unclosed())
+        if ELLIPSIS.match(self.text, at):
+            return Unreadable("elided", at, "Something was left out.")
+        edits: tuple[Edit, ...] = ()
+        if char in {"}", "]", ")"}:
+            edits = (*frame.unclosed(), Edit(at, 1, close))
+        elif char == ":" and frame.kind == "{":
+            edits = (Edit(frame.value_at, 0, "{"),)
+        return Unreadable("syntax", at, f"`{char}` cannot stand after a value.", *edits)

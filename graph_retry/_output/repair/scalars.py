@@ -1,0 +1,77 @@
+"""Numbers, literals and unquoted words."""
+
+import math
+import re
+import unicodedata
+from typing import Any
+
+from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
+from graph_retry._output.repair.scan import ELIDED, FOLLOW
+from graph_retry._output.repair.strings import Slot
+
+_TOKEN = re.compile(r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\])*+")
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
+_LOOSE_NUMBER = re.compile(r"(?ai)[+-]?(?:(?:0|[1-9]\d*(?:_\d+)*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z")
+_RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:,\s*\D|[,}]\s*\Z|}|\n))")
+_LITERALS: dict[str, Any] = {
+    "true": True, "false": False, "null": None, "none": None, "nil": None, "nan": math.nan,
+    "inf": math.inf, "-inf": -math.inf,
+}  # fmt: skip
+# Words that stand for a value, for several values, or for none at all.
+_UNSAYING = re.compile(
+    r"(?i)(?:undefined|yes|no|on|off|[yntf]|na|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?"
+    r"|object|array|any|void|missing|empty|xxx)(?!\S)"
+)
+_NO_WORD = re.compile(r"(?i)(?:true|false|null|none|nil|nan|infinity)+(?![^\W\d_])|[brf]{1,2}'")
+_PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
+_WORD = re.compile(
+    r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w.-]+\w"
+)
+
+
+def number(token: str, position: int, notes: Notes) -> int | float | None:
+    """Read `token` as a number in any spelling that has one meaning; `None` if it is none."""
+    plain = token if token.isascii() else unicodedata.normalize("NFKC", token).replace("−", "-")
+    if plain != token or not _JSON_NUMBER.match(plain):
+        if not _LOOSE_NUMBER.match(plain) and not _RADIX.match(plain):
+            return None
+        notes.add("number_format", position, f"`{token[:40]}` is no JSON number")
+    refuse_if(len(plain) > 4000, "syntax", position, "A number is too long to be read.")
+    if _RADIX.match(plain):
+        return int(plain, 0)
+    return float(plain) if re.search(r"[.eE]", plain) else int(plain)
+
+
+def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) -> tuple[Any, int]:
+    """Read what stands unquoted at `start`; return the value and where it ends."""
+    if slot == "member" and not careful and (match := _THOUSANDS.match(text, start)):
+        notes.add("number_format", start, f"`{match[0]}` is no JSON number")
+        return number(match[0].replace(",", ""), start, notes), match.end()
+    match = _TOKEN.match(text, start)
+    token = match[0].rstrip() if match else ""
+    refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
+    end = start + len(token)
+    after, words = text[end : end + 1], token.split()
+    # A comma may be missing: before another number or literal, or before an unquoted key.
+    split = {"element": _PLAIN.match((*words, "")[1]), "member": after in {":", "：", "="}}[slot]
+    for word in [token, words[0]] if split and len(words) > 1 else [token]:
+        plain = word.lower().replace("infinity", "inf").removeprefix("+")
+        if plain in _LITERALS:
+            value = _LITERALS[plain]
+            if word not in {"true", "false", "null"}:
+                kind = "non_finite" if isinstance(value, float) else "literal_spelling"
+                notes.add(kind, start, f"`{word}` is no JSON literal")
+            return value, start + len(word)
+        value = number(word, start, notes)
+        if value is not None:
+            return value, start + len(word)
+    if after in {'"', "”"} and FOLLOW[slot].match(text, end + 1):
+        raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
+    if ELIDED.search(token.replace("_", " ")):
+        raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
+    unsaying = _UNSAYING.match(token) or _NO_WORD.match(token) or after in {"(", "<", "\\", "="}
+    if careful or unsaying or not _WORD.fullmatch(token):
+        raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
+    notes.add("unquoted_value", start, "value without quotes")
+    return token, end

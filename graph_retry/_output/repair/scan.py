@@ -1,0 +1,123 @@
+"""The smallest things: strict JSON, white space, comments, and what may follow a string."""
+
+import json
+import re
+from typing import Any
+
+from pydantic_core import from_json
+
+from graph_retry._output.repair.report import Notes, Unreadable
+
+SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt])*+"
+QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
+EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+ANY_SPACE = re.compile(SPACE)
+MAX_DEPTH = 200
+ELLIPSIS = re.compile(r"\.\.|…")
+_STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
+# Where a document may end without its last bracket: at a fence or a closing tag.
+_END_MARK = r"```|~~~|</|<\|"
+_END = re.compile(_END_MARK)
+
+# Words by which a writer says that something is not there.
+ELIDED = re.compile(
+    r"(?i)\.\.\.|…|\b(?:rest|omit(?:s|ted|ting)?|more|remain(?:ing|der)|truncated?|etc|continue[sd]?"
+    r"|continuing|so (?:on|forth)|similar(?:ly)?|repeat(?:ed|s)?|additional|others?|same"
+    r"|snip(?:ped)?|abbreviated|elided|skip(?:s|ped|ping)?|left out|not shown|placeholder|todo|tbd"
+    r"|further|your|insert|fill in|until|through|up to|\d+ (?:items|entries|rows|records)"
+    r"|\d+\s*(?:-|–|to)\s*\d+)\b"
+)
+
+_FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
+
+KEY = (
+    rf"(?:{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
+    rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
+)
+KEY_AHEAD = re.compile(KEY)
+
+
+def char_at(text: str, position: int) -> str:
+    """Return the structural character at `position`, `""` at the end of the document."""
+    char = text[position : position + 1]
+    if char in {"`", "~", "<"} and _END.match(text, position):
+        return ""
+    return _FULL_WIDTH.get(char, char)
+
+
+def skip(text: str, position: int, notes: Notes) -> int:
+    """Step over white space and comments; a comment that tells of missing data is refused."""
+    while True:
+        if match := _STRICT_SPACE.match(text, position):
+            position = match.end()
+        char = text[position : position + 1]
+        if char.isalnum() or char in {'"', "{", "}", "[", "]", ",", ":", ""}:
+            return position
+        if (match := ANY_SPACE.match(text, position)) and match.end() > position:
+            notes.add("white_space", position, "white space JSON does not know")
+        elif char in {"/", "#", "<"} and (match := _COMMENT.match(text, position)):
+            if ELIDED.search(match[0]):
+                raise Unreadable("elided", position, "A comment says that data was left out.")
+            notes.add("comment", position, f"comment left out: {match[0][:60].strip()}")
+        elif text.startswith(("/*", "<!--"), position):
+            raise Unreadable("truncated", position, "A comment is never closed.")
+        else:
+            if char in _FULL_WIDTH:
+                notes.add("full_width", position, f"`{char}` for `{_FULL_WIDTH[char]}`")
+            return position
+        position = match.end()
+
+
+_VALUE = rf"{QUOTE}|[\[{{(\d-]|(?:true|false|null|none)\b"
+_STOP = rf"\Z|//|/\*|#|<!--|{_END_MARK}|\.\.|…|[:：=＝]|[\]}}）)］｝]|\+{SPACE}{QUOTE}"
+# A comma before a word that is no key belongs to a sentence.
+_SENTENCE = rf"[^\W\d][\w$.\-' ]*+[\"”]?{SPACE}(?![:：=＝\w$.\-' \"”])"
+_CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］<;)#/]|\Z|{_END_MARK})|\s+(?-i:[A-Z]))"
+_MEMBER = rf"{_STOP}|[,，、](?!{SPACE}{_SENTENCE})|(?={QUOTE}|(?<=\s)){KEY}"
+_BREAK = r"|[ \t]*\n"
+# What may follow the closing quote of a string, by the slot it stands in.
+FOLLOW = {
+    "key": re.compile(rf"(?i){SPACE}(?:\Z|[:：=＝,，}}\]]|->|{_VALUE})"),
+    "member": re.compile(rf"{SPACE}(?:{_MEMBER}){_BREAK}{SPACE}{QUOTE}"),
+    "element": re.compile(rf"(?i){SPACE}(?:{_STOP}|[,，、])|\s{SPACE}(?:{_VALUE})"),
+}
+# The same once a quote inside the string has shown that its quotes are not escaped.
+_NEXT = rf"\Z|{_CLOSED}|[,，]{SPACE}(?:[}}\]｝］]|//|#|/\*"
+FOLLOW_STRONG = {
+    "key": re.compile(rf"{SPACE}[:：=＝]"),
+    "member": re.compile(rf"{SPACE}(?:{_NEXT}|{KEY})){_BREAK}{SPACE}{KEY}"),
+    "element": re.compile(rf"(?i){SPACE}(?:{_NEXT}|{_VALUE}))"),
+}
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two JSON values are equal in value and type (`1`, `1.0` and `True` differ)."""
+    return canonical(left) == canonical(right)
+
+
+def canonical(value: Any) -> str:
+    """Return one text for all spellings of a JSON value."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs) and not all(same(result[key], value) for key, value in pairs):
+        raise ValueError("keys that disagree")
+    return result
+
+
+class _Strict(json.JSONDecoder):
+    """The standard library's decoder, which knows no depth of its own from Python 3.13 on."""
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        value, end = super().raw_decode(s, idx)
+        if s.count("[", idx, end) + s.count("{", idx, end) > MAX_DEPTH:
+            from_json(s[idx:end])  # refuses what is deeper
+        return value, end
+
+
+# Keys that disagree, `NaN`, which is no `int`, and what is too deep are left to the tolerant
+# reader: it refuses or reports them.
+STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int)

@@ -1,0 +1,164 @@
+"""Strings: where one ends when its quotes are not escaped, and what its escapes mean."""
+
+import re
+from typing import Literal
+
+from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
+from graph_retry._output.repair.scan import FOLLOW, FOLLOW_STRONG, KEY_AHEAD, QUOTE
+
+Slot = Literal["key", "member", "element"]
+CLOSERS = {
+    '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
+    "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
+}  # fmt: skip
+_CHUNK = {q: re.compile(rf"(?s)[^{q}\\]*+(?:\\.[^{q}\\]*+)*+") for q in "\"'`“”‘’＂＇"}
+_STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
+_TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
+_STRUCTURE = re.compile(rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]")
+_LIST_LIKE = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
+_OPEN_KEY = re.compile(r"[^\W\d][\w $.\-]*?(?=\s*[:：])")
+
+_HEX = "[0-9a-fA-F]"
+_ESCAPE = re.compile(rf"(?s)\\(u{_HEX}{{4}}|U00(?:0{_HEX}|10){_HEX}{{4}}|x{_HEX}{{2}}|.)")
+_MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
+_DRIVE = re.compile(r"\s*[A-Za-z]:\\[^\\/\"]")
+
+
+def decode(raw: str, start: int, notes: Notes) -> str:
+    """Resolve the escapes of `raw`, which starts at `start`; two readings of one are refused."""
+    if re.search(r"[\x00-\x1f]", raw):
+        notes.add("raw_control", start, "control characters inside a string kept as written")
+    if "\\" not in raw:
+        return raw
+    kept, resolved = False, False
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal kept, resolved
+        escape, place = match[1], start + match.start()
+        if len(escape) > 1:
+            return chr(int(escape[1:], 16))
+        if escape in _MEANING:
+            resolved |= escape in "bfnrt\\"
+            if escape in "'`_$":
+                notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
+            return _MEANING[escape]
+        cut_off = escape == "u" and re.match(_HEX, raw[match.end() :][:1])
+        if cut_off or escape == "v" or not (escape.isascii() and escape.isalpha()):
+            raise Unreadable("ambiguous", place, f"The escape `\\{escape}` has two readings.")
+        kept = True
+        notes.add("bad_escape", place, f"`\\{escape}` kept as written")
+        return match[0]
+
+    value = _ESCAPE.sub(replace, raw)
+    if resolved and (kept or _DRIVE.match(raw)):
+        raise Unreadable("ambiguous", start, "Some backslashes are escapes, others may not be.")
+    # Halves of one character, escaped one by one, come together.
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+class StringReader:
+    """Reads the strings of one document; `careful` refuses what needs a judgement."""
+
+    def __init__(self, text: str, notes: Notes, *, careful: bool) -> None:
+        self.text, self.notes, self.careful = text, notes, careful
+        self._unpaired = 0
+        self._absent: set[str] = set()
+
+    def read(self, start: int, slot: Slot) -> tuple[str, int]:
+        """Read the string whose opening quote is at `start`; return it and where it ends."""
+        text, follow, opener = self.text, FOLLOW[slot], self.text[start]
+        if match := _STRICT_STRING.match(text, start):
+            end = match.end()
+            if follow.match(text, end) and text[end : end + 1] != '"':
+                return match[1], end
+        if text.startswith(('"""', "'''"), start):
+            match = _TRIPLE.match(text, start)
+            if match is None:
+                raise Unreadable("truncated", start, "A string in triple quotes is never closed.")
+            self.notes.add("triple_quotes", start, "string in triple quotes")
+            return decode(match[2], start + 3, self.notes), match.end()
+        if opener != '"':
+            kind = "single_quotes" if opener == "'" else "odd_quotes"
+            self.notes.add(kind, start, f"string in `{opener}` quotes")
+        first, seen = len(text), ""
+        for close in CLOSERS[opener]:
+            end = self._find(close, start + 1, first)
+            while end < first and self._apostrophe(end, close) and not follow.match(text, end + 1):
+                end = self._find(close, end + 1, first)
+            if end < first and follow.match(text, end + 1):
+                if seen:
+                    self.notes.add("odd_quotes", end, f"string closed by `{close}`")
+                return self._finish(start, end), end + 1
+            if not seen and end < first:
+                first, seen = end, close
+        if not seen:
+            edits = self._missing_quote(start, first, slot)
+            raise Unreadable("truncated", first, "The text ends inside a string.", *edits)
+        return self._unescaped(start, seen, slot)
+
+    def _find(self, close: str, position: int, limit: int) -> int:
+        """Return where the next unescaped `close` is, or `limit`."""
+        if close in self._absent:
+            return limit
+        match = _CHUNK[close].match(self.text, position, limit)
+        end = match.end() if match else position
+        if end >= limit or self.text[end] == "\\":
+            if limit == len(self.text):
+                self._absent.add(close)
+            return limit
+        return end
+
+    def _apostrophe(self, place: int, close: str) -> bool:
+        around = self.text[place - 1], self.text[place + 1 : place + 2]
+        return close in "'’" and all(char.isalnum() for char in around)
+
+    def _finish(self, start: int, end: int) -> str:
+        raw = self.text[start + 1 : end]
+        refuse_if("${" in raw and self.text[start] == "`", "elided", start, "An unfilled template.")
+        return decode(raw, start + 1, self.notes)
+
+    def _unescaped(self, start: int, close: str, slot: Slot) -> tuple[str, int]:
+        """Read a string with unescaped quotes inside, where only one end makes sense."""
+        text, strong = self.text, FOLLOW_STRONG[slot]
+        first = end = self._find(close, start + 1, len(text))
+        inner = 0
+        while end < len(text) and not strong.match(text, end + 1):
+            inner += not self._apostrophe(end, close)
+            end = self._find(close, end + 1, len(text))
+        edits = () if self.careful else self._missing_quote(start, first, slot)
+        refuse_if(end >= len(text), "syntax", start, "A string is not closed in its place.", *edits)
+        raw, twice = text[start + 1 : end], close + close
+        last = text[end + 1 : end + 100].lstrip()[:1] in {"]", "］"}
+        self._unpaired += inner % 2
+        doubts = (
+            self.careful or edits or self._unpaired > 1,
+            _STRUCTURE.search(raw) or (slot == "key" and re.search(r"[,:{}\[\]]", raw)),
+            twice in raw[1:-1].strip(close) or raw.startswith(twice) or raw.endswith(twice),
+            raw.startswith(close) and raw.endswith(close),
+            slot == "element" and inner and (_LIST_LIKE.search(raw) or (inner % 2 and not last)),
+        )
+        refuse_if(any(doubts), "ambiguous", start, "A string may end in several places.", *edits)
+        self.notes.add("inner_quotes", first, "unescaped quotes inside a string")
+        return self._finish(start, end), end + 1
+
+    def _missing_quote(self, start: int, first: int, slot: Slot) -> tuple[Edit, ...]:
+        """Suggest where the closing quote may have gone missing.
+
+        That is before a colon, or before the next key or the end and the brackets ahead of them.
+        """
+        if slot == "key":
+            match = _OPEN_KEY.match(self.text, start + 1, first)
+            return (Edit(match.end(), 0, self.text[start]),) if match else ()
+        text, low, high, quote = self.text, start + 1, first, self.text[start]
+        if first < len(text):
+            high = low + len(text[low:first].rstrip()) - 1
+            if not KEY_AHEAD.match(text, first) or text[high] not in {",", "，"}:
+                return ()
+        inside, newline, _ = text[low:high].partition("\n")
+        if newline:
+            return (Edit(low + len(inside.rstrip(" \t\r,")), 0, quote),)
+        tail = low + len(inside.rstrip("}] \t\r"))
+        if text[tail - 1] in "\"'\\" or ("," in inside and "]" in text[tail:high]):
+            return ()
+        brackets = [place for place in range(tail, high) if text[place] in "}]"][:6]
+        return tuple(Edit(place, 0, quote) for place in [*brackets, high])

@@ -1,0 +1,96 @@
+"""A validator for anything pydantic can validate: models, dataclasses, unions, plain types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Literal, get_origin
+
+from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapter
+from pydantic_core import SchemaError, to_jsonable_python
+
+from graph_retry._issues import (
+    ABSENT,
+    MAX_ISSUES,
+    attempt,
+    child_of,
+    cut,
+    describe,
+    pointer,
+)
+from graph_retry._json import is_array, is_object
+from graph_retry._output.validator import Validator, json_problem
+from graph_retry.records import Issue, Repair
+
+
+class TypedValidator(Validator):
+    """Validate with pydantic; keep accepted values in state as JSON that validates back.
+
+    What JSON can spell is validated as JSON, so that a date is read from its string even when
+    strict. Other values, such as a model instance, are validated as Python.
+    """
+
+    def __init__(self, output: Any, *, strict: bool) -> None:
+        is_class = isinstance(output, type) and get_origin(output) is None
+        self.name = cut(output.__name__ if is_class else repr(output).replace("typing.", ""), 80)
+        self._strict = strict or None
+        try:
+            self._adapter: TypeAdapter[Any] = TypeAdapter(output)
+            self._adapter.rebuild()
+            with suppress(PydanticInvalidForJsonSchema):
+                self.schema = self._adapter.json_schema()
+        except (PydanticUserError, SchemaError, NameError, TypeError) as error:
+            reason = cut(" ".join(str(error).split()), 300)
+            message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
+            raise TypeError(message) from error
+        other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
+        self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        return attempt(self._read, value, self._strict, root=value)
+
+    def _read(self, value: Any, strict: bool | None) -> Any:
+        try:
+            text = json.dumps(value)
+        except TypeError:
+            return self._adapter.validate_python(value, strict=strict)
+        return self._adapter.validate_json(text, strict=strict)
+
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
+        """Keep the dump, or else what came, whichever validates back to an equal value."""
+        forms = (attempt(self._dump, accepted, "json")[0], given)
+        for form in forms:
+            again, failed = (None, True) if json_problem(form) else self._judge(form)
+            if not failed and type(again) is type(accepted) and again == accepted:
+                return form, self._coercions(given, accepted)
+        return next(filter(json_problem, forms), ABSENT), []
+
+    def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
+        dump = self._adapter.dump_python
+        return dump(accepted, mode=mode, by_alias=True, round_trip=True, warnings="none")
+
+    def _coercions(self, given: Any, accepted: Any) -> list[Repair]:
+        """List what a strict validation refuses: the values that have another JSON type now.
+
+        A strict one reads dates, enums and sets from their JSON forms, and an `int` for a `float`.
+        """
+        if self._strict or not attempt(self._read, given, True)[1]:
+            return []
+        found = _changes(given, attempt(self._dump, accepted, "python")[0], "")
+        told = [cut(each, 500) for each in islice(found, MAX_ISSUES)] or [
+            "(whole value): converted"
+        ]
+        return [Repair(kind="coerced", position=None, grade="coerced", detail=d) for d in told]
+
+
+def _changes(given: Any, now: Any, path: str) -> Iterator[str]:
+    if is_object(given) or is_array(given):
+        for part, each in given.items() if is_object(given) else enumerate(given):
+            if (child := child_of(now, part)) is not ABSENT:
+                yield from _changes(each, child, path + pointer([part]))
+        return
+    kinds: list[Any] = [type(each) for each in to_jsonable_python([given, now], fallback=str)]
+    if kinds[0] is not kinds[1] and kinds != [int, float]:
+        yield f"{path or '(whole value)'}: {describe(given)} → {describe(now)}"

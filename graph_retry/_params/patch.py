@@ -1,0 +1,133 @@
+"""Changes between two views: RFC 6902 patches for the ledger, a short diff for people."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+import jsonpatch
+
+from graph_retry._issues import pointer
+from graph_retry._json import is_array, is_object
+
+_ABSENT: Any = object()
+_SHOWN_CHARS = 200
+_SHOWN_CHANGES = 50
+
+
+def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
+    """Write the patch of the first attempt: the whole view.
+
+    Example:
+        >>> initial_patch({"topic": "rain"})
+        [{'op': 'replace', 'path': '', 'value': {'topic': 'rain'}}]
+    """
+    return [{"op": "replace", "path": "", "value": copy.deepcopy(view)}]
+
+
+def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Write the patch that turns `old` into `new`, in `add`, `remove` and `replace` only.
+
+    Values are told apart strictly by type: `1`, `1.0` and `true` differ. No patch, no change.
+
+    Example:
+        >>> diff_views({"tags": ["a"]}, {"tags": ["a", "b"]})
+        [{'op': 'add', 'path': '/tags/1', 'value': 'b'}]
+    """
+    return [
+        {"op": "remove", "path": path}
+        if after is _ABSENT
+        else {"op": "add" if before is _ABSENT else "replace", "path": path}
+        | {"value": copy.deepcopy(after)}
+        for path, before, after in changes(old, new)
+    ]
+
+
+def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return `view` with the patch applied; both stay as they are.
+
+    Raises:
+        ValueError: The patch is not one, or was not made for this view.
+
+    Example:
+        >>> apply_patch({"n": 1}, [{"op": "replace", "path": "/n", "value": 2}])
+        {'n': 2}
+    """
+    try:
+        patched: Any = jsonpatch.apply_patch(view, copy.deepcopy(patch))
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
+        raise ValueError(
+            f"`patch` does not apply to the view ({error}): pass the patches of one ledger in order"
+        ) from error
+    return cast("dict[str, Any]", patched)
+
+
+def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """List what changed, for a person: long values are cut, at most 50 changes are told.
+
+    Of two long texts the beginning they share is left out.
+
+    Example:
+        >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
+        [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
+{'path': '/seed', 'before': '(not set)', 'after': 1}]
+    """
+    found = list(changes(old, new))
+    shown = found[:_SHOWN_CHANGES]
+    told = [_told(path, *_around_change(before, after)) for path, before, after in shown]
+    if len(found) > len(told):
+        more = f"… and {len(found) - len(told)} more changes"
+        told.append({"path": "", "before": more, "after": more})
+    return told
+
+
+def _around_change(before: Any, after: Any) -> tuple[Any, Any]:
+    """Leave out the beginning that two long texts share, but for a few words of context."""
+    if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
+        return before, after
+    pairs = zip(before, after, strict=False)
+    same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)))
+    start = max(0, same - 15)
+    return (before, after) if start == 0 else (f"…{before[start:]}", f"…{after[start:]}")
+
+
+def _told(path: str, before: Any, after: Any) -> dict[str, Any]:
+    return {"path": path, "before": _cut(before), "after": _cut(after)}
+
+
+def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield path, old and new value of each change, in an order in which they can be applied."""
+    if is_object(old) and is_object(new):
+        for key in {**old, **new}:
+            path = at + pointer((key,))
+            yield from changes(old.get(key, _ABSENT), new.get(key, _ABSENT), path)
+    elif is_array(old) and is_array(new):
+        # Pair what stands between the equal ends, then cut off or fill in the rest.
+        start, stop, shortest = 0, 0, min(len(old), len(new))
+        while start < shortest and _same(old[start], new[start]):
+            start += 1
+        while stop < shortest - start and _same(old[-1 - stop], new[-1 - stop]):
+            stop += 1
+        for i in range(start, shortest - stop):
+            yield from changes(old[i], new[i], f"{at}/{i}")
+        for i in reversed(range(shortest - stop, len(old) - stop)):
+            yield f"{at}/{i}", old[i], _ABSENT
+        for i in range(shortest - stop, len(new) - stop):
+            yield f"{at}/{i}", _ABSENT, new[i]
+    elif type(old) is not type(new) or old != new:
+        yield at, old, new
+
+
+def _same(old: Any, new: Any) -> bool:
+    return next(changes(old, new), None) is None
+
+
+def _cut(value: Any) -> Any:
+    if value is _ABSENT:
+        return "(not set)"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= _SHOWN_CHARS:
+        return value
+    return f"{text[:_SHOWN_CHARS]}… ({len(text):,} characters)"

@@ -1,0 +1,74 @@
+"""The field of params that the model reads: text, or the turns of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from graph_retry._json import is_array
+from graph_retry._params.fields import fields_of, with_fields
+
+_MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
+
+
+class Prompt:
+    """The prompt inside some params: the field `name`, or the params themselves if they are text.
+
+    `value` is a string or a list of messages (LangChain's, or dicts).
+
+    Example:
+        >>> Prompt({"prompt": "Who?"}).replaced("Who is it?")
+        {'prompt': 'Who is it?'}
+    """
+
+    def __init__(self, params: Any, field: str | None = None, *, owner: str = "feedback") -> None:
+        """Find the prompt: in `field`, else in `messages`, else in `prompt`.
+
+        Raises:
+            ValueError: If there is none, or it is neither text nor a list.
+        """
+        known = {"": params} if isinstance(params, str) else fields_of(params)
+        names = (field,) if field else ("", "messages", "prompt")
+        name = next((name for name in names if known.get(name) is not None), None)
+        value = None if name is None else known[name]
+        if name is None or not (isinstance(value, str) or is_array(value)):
+            looked = field or "messages` or `prompt"
+            raise ValueError(
+                f"{owner} found no text or list of messages in the params' `{looked}`: name the "
+                f"field to write to, e.g. `{owner}(field='instructions')`."
+            )
+        self._params, self._name = params, name
+        self.value: str | list[Any] = value
+
+    def replaced(self, value: str | list[Any]) -> Any:
+        """Return a copy of the params with another prompt in it."""
+        return with_fields(self._params, {self._name: value}) if self._name else value
+
+
+def turns(messages: Sequence[Any], *said: tuple[str, str]) -> list[Any]:
+    """Make turns of role and text, in the form the messages around them have."""
+    if messages and isinstance(messages[0], BaseMessage):
+        return [_MESSAGES[role](text) for role, text in said]
+    return [{"role": role, "content": text} for role, text in said]
+
+
+def content_of(message: Any) -> Any:
+    """Return what a message says."""
+    return (
+        message.content if isinstance(message, BaseMessage) else fields_of(message).get("content")
+    )
+
+
+def is_system(message: Any) -> bool:
+    """Tell whether a message is an instruction that stands before the conversation."""
+    fields = fields_of(message)
+    return fields.get("role", fields.get("type")) in ("system", "developer")
+
+
+def plain_text(prompt: str | list[Any]) -> str:
+    """Return a prompt as one text, to measure it."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(str(content_of(message)) for message in prompt)

@@ -1,0 +1,88 @@
+"""The JSON Schema of a good answer to one question.
+
+It is a plain dict shown to clients; LangGraph would let a type's validation error hide the review.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from graph_retry._review.decision import DecisionType
+from graph_retry._review.question import Question
+
+MAX_SCHEMA = 100_000
+"""Characters of a part's schema; a longer one is left out, so that the part may be anything."""
+
+
+def response_schema(question: Question) -> dict[str, Any]:
+    """Return a schema of the canonical answers: one branch for each decision that is offered.
+
+    The params of an edit are all optional, since edits are partial, and locked ones are left out.
+
+    Example:
+        >>> from graph_retry._params.codec import ParamsCodec
+        >>> schema = response_schema(Question(
+        ...     name="extract", attempt=1, review_id="r", params={"n": 1}, codec=ParamsCodec(dict),
+        ...     failure={"kind": "transient", "type": "TimeoutError", "message": "30 s"},
+        ...     allowed=("approve", "edit"),
+        ... ))
+        >>> [branch["properties"]["type"]["const"] for branch in schema["oneOf"]]
+        ['approve', 'edit']
+    """
+    definitions: dict[str, Any] = {}
+    if "edit" in question.offered:
+        definitions["params"] = _params_schema(question)
+    if "respond" in question.offered:
+        definitions["output"] = _placed(question.output_schema or {}, "output")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": question.title,
+        "oneOf": [_branch(question, kind) for kind in question.offered],
+        **({"$defs": definitions} if definitions else {}),
+    }
+
+
+def _branch(question: Question, kind: DecisionType) -> dict[str, Any]:
+    data = {"edit": ["params"], "respond": ["output"]}.get(kind, [])
+    return {
+        "title": kind.capitalize(),
+        "type": "object",
+        "properties": {
+            "type": {"const": kind},
+            **{name: {"$ref": f"#/$defs/{name}"} for name in data},
+            "message": {"type": ["string", "null"]},
+            "attempt": {"const": question.attempt},
+            "review_id": {"const": question.review_id},
+            "decision_id": {"type": "string"},
+            "by": {"type": "string"},
+            "channel": {"type": "string"},
+        },
+        "required": ["type", *data],
+        "additionalProperties": False,
+    }
+
+
+def _params_schema(question: Question) -> dict[str, Any]:
+    whole = _placed(question.codec.schema(question.shown), "params")
+    fields: dict[str, Any] = whole.get("properties") or {}
+    others = whole.get("additionalProperties", True) if question.codec.fields is None else False
+    partial: dict[str, Any] = {
+        "type": "object",
+        "properties": {k: each for k, each in fields.items() if k not in question.locked},
+        "additionalProperties": others,
+    }
+    if question.locked:
+        partial["propertyNames"] = {"not": {"enum": list(question.locked)}}
+    return {key: whole[key] for key in ("title", "description", "$defs") if key in whole} | partial
+
+
+def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """Copy a schema to stand at `#/$defs/{name}`, with its local references pointing there."""
+    text = json.dumps({key: each for key, each in schema.items() if key != "$schema"}, default=str)
+    if len(text) > MAX_SCHEMA:
+        return {}
+    if "$id" not in schema:  # a document of its own resolves its own references
+        text = re.sub(r'("\$ref": "#)(?=[/"])', rf"\1/$defs/{name}", text)
+    return cast("dict[str, Any]", json.loads(text))

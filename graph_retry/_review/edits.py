@@ -1,0 +1,90 @@
+"""Merge the fields somebody sent onto the params that were shown, and hold them to the type."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from graph_retry._issues import format_issues, literal
+from graph_retry._json import is_object
+from graph_retry._params.codec import Encoded, ParamsInvalid
+from graph_retry._review.dialects import Answer, did_you_mean
+from graph_retry._review.forms.field_kinds import inner_fields
+from graph_retry._review.forms.javascript import identical
+from graph_retry._review.forms.restore import Field, UnreadableFieldError, restored
+from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._review.question import Question, UnusableAnswerError
+from graph_retry._review.redaction import displayed, unredacted
+
+_MAX_PROBLEMS = 20
+
+
+def changes_of(said: Answer, question: Question) -> dict[str, Any]:
+    """Return the fields that really change, restored; those that repeat what was shown are not.
+
+    Raises:
+        UnusableAnswerError: If a field is unknown, locked or unreadable; it names all of them.
+    """
+    schema, original = question.codec.schema(question.shown), question.shown
+    shown = displayed(question).shown
+    nodes, others = inner_fields(schema, schema)
+    changes: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, value in _fields(said.data, question).items():
+        if len(problems) == _MAX_PROBLEMS:
+            break
+        try:
+            _check_known(name, question)
+            field = Field(name, nodes.get(name, others), schema, said.from_form)
+            sent = restored(value, shown.get(name), field)
+            new = unredacted(sent, shown.get(name), original.get(name))
+        except (UnreadableFieldError, UnusableAnswerError) as problem:
+            problems.append(str(problem))
+            continue
+        if name not in original or not identical(new, original[name]):
+            changes[name] = new
+    problems += [
+        f"`{n}` is locked: leave it as it is shown." for n in question.locked if n in changes
+    ]
+    if problems:
+        raise UnusableAnswerError("\n".join(problems))
+    return changes
+
+
+def merged(changes: dict[str, Any], question: Question) -> Encoded:
+    """Return the params with the changes in place, as the params' type writes them.
+
+    Raises:
+        UnusableAnswerError: If the type refuses them; it lists what is wrong by field.
+    """
+    try:
+        return question.codec.load({**question.shown, **changes}, question.shown_types)
+    except ParamsInvalid as error:
+        whose = "edited params" if changes else "params"
+        problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
+        raise UnusableAnswerError(problem) from None
+    except (TypeError, ValueError) as error:
+        raise UnusableAnswerError(f"The params cannot be kept: {error}.") from None
+
+
+def _fields(data: Any, question: Question) -> dict[str, Any]:
+    if data is None:
+        return {}
+    if question.codec.is_bare:
+        wrapped = is_object(data) and data.keys() == {"value"}
+        return data if wrapped else {"value": data}
+    if isinstance(data, str):
+        with suppress(NotJsonError):
+            data = read_json(data)
+    if not is_object(data):
+        problem = f"`params` must be an object of the fields to change, not {literal(data, 80)}."
+        raise UnusableAnswerError(problem)
+    return data
+
+
+def _check_known(name: str, question: Question) -> None:
+    known = question.codec.fields
+    if known is not None and name not in known:
+        what = f"There is no field {literal(name, 80)}.{did_you_mean(name, known)}"
+        names = ", ".join(f"`{each}`" for each in known)
+        raise UnusableAnswerError(f"{what} The fields are {names}.")

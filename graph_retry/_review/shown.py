@@ -1,0 +1,63 @@
+"""A review as reviewers see it, human or agent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.runnables import Runnable
+
+from graph_retry._review.decision import Decision
+from graph_retry.records import Attempt, Failure, Issue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """One open question: what failed, with which params, and what is proposed.
+
+    `value` is the whole payload, of which the other fields are parts. `asked_at` and `expires_at`
+    are ISO 8601 in UTC, the latter None where nothing expires. `history` is the ledger so far; it
+    is empty where the call's own state is out of reach (in a server's inbox, for one).
+    """
+
+    thread_id: str | None
+    review_id: str
+    function_name: str
+    attempt: int
+    error: str
+    failure: Failure
+    issues: list[Issue]
+    raw_output: str | None
+    params: dict[str, Any]
+    suggested_params: dict[str, Any] | None
+    diff: list[dict[str, Any]]
+    problem: str | None
+    asked_at: str | None
+    expires_at: str | None
+    value: dict[str, Any] = field(repr=False)
+    history: list[Attempt] = field(repr=False)
+
+
+Reviewer = (
+    Callable[[Review], Decision | Awaitable[Decision | None] | None]
+    | Runnable[Review, Decision | None]
+)
+"""Decides about a review, or returns None to leave it to the next reviewer or a person."""
+
+
+def parts_of(
+    value: dict[str, Any], history: list[Attempt], thread_id: str | None
+) -> dict[str, Any]:
+    """Return the fields of a `Review` from its payload."""
+    same = ("review_id", "function_name", "error", "failure", "issues", "raw_output", "params")
+    return {
+        **{name: value[name] for name in (*same, "diff", "problem")},
+        "thread_id": thread_id,
+        "asked_at": value.get("asked_at"),
+        "expires_at": value.get("expires_at"),
+        "attempt": value["attempt_count"],
+        "suggested_params": value["suggested_params"],
+        "value": value,
+        "history": history,
+    }

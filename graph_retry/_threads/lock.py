@@ -1,0 +1,165 @@
+"""One runner per thread: whoever answers holds a lock until the graph stops again.
+
+In one process that is a mutex. Other processes are kept out by a file lock beside a SQLite
+database and by an advisory lock in PostgreSQL; both are free again when their holder dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable
+from contextlib import ExitStack
+from hashlib import blake2s
+from pathlib import Path
+from typing import Any, Literal, cast
+from weakref import WeakValueDictionary
+
+from graph_retry._flow import Flow, Run
+
+LOCK_NAME = "graph_retry:"
+"""Prefix of the text whose `hashtextextended(text, 0)` is the advisory lock's key; then the id."""
+
+_SAVERS = "langgraph.checkpoint."
+
+_mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
+
+
+class Runner:
+    """The right to run one thread of one checkpointer on."""
+
+    def __init__(self, saver: Any, thread_id: str) -> None:
+        self._saver, self._thread_id = saver, thread_id
+        # Under strict msgpack each graph has a clone of its saver, over the same storage.
+        shared = (getattr(saver, name, None) for name in ("conn", "storage"))
+        storage = next((each for each in shared if each is not None), saver)
+        self._mutex: Any = _mutexes.setdefault((id(storage), thread_id), threading.Lock())
+        self._outside: Any = None
+        self._held = ExitStack()
+
+    def take(self) -> Flow[bool]:
+        """Try once; tell whether the thread is ours now."""
+        if not self._mutex.acquire(blocking=False):
+            return False
+        with ExitStack() as taken:
+            taken.callback(self._mutex.release)
+            if self._outside is None:
+                self._outside = yield from _outside_lock(self._saver, self._thread_id)
+            if not (yield Run(self._outside.take)):
+                return False
+            taken.callback(self._outside.leave)
+            self._held = taken.pop_all()
+        return True
+
+    def leave(self) -> None:
+        """Let the next one in; does nothing without the lock."""
+        self._held.close()
+        if self._outside is not None:
+            self._outside.close()
+
+
+class _NoLock:
+    """Nobody outside this process shares the thread."""
+
+    def take(self) -> bool:
+        return True
+
+    def leave(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _FileLock:
+    """A lock file for each thread, in a folder beside the database; empty files stay there."""
+
+    def __init__(self, database: str, thread_id: str) -> None:
+        from filelock import FileLock, Timeout  # noqa: PLC0415 (only where SQLite is used)
+
+        folder = Path(f"{database}.locks")
+        folder.mkdir(exist_ok=True)
+        name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
+        self._lock, self._busy = FileLock(folder / f"{name}.lock", thread_local=False), Timeout
+
+    def take(self) -> bool:
+        try:
+            self._lock.acquire(blocking=False)
+        except self._busy:
+            return False
+        return True
+
+    def leave(self) -> None:
+        self._lock.release()
+
+    def close(self) -> None: ...
+
+
+class _AdvisoryLock:
+    """PostgreSQL's lock on a number, held by a connection of its own: a pool may be used up."""
+
+    def __init__(self, connection: Any, thread_id: str) -> None:
+        self._connection, self._key = connection, f"{LOCK_NAME}{thread_id}"
+
+    def take(self) -> bool:
+        query = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+        return bool(self._connection.execute(query, (self._key,)).fetchone()[0])
+
+    def leave(self) -> None: ...
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _outside_lock(saver: Any, thread_id: str) -> Flow[Any]:
+    """Return the lock that other processes on this saver's storage see."""
+    storage = storage_of(saver)
+    if storage == "sqlite":
+        database: str = yield Run(_database_file, (saver,))
+        return _FileLock(database, thread_id) if database else _NoLock()
+    if storage == "postgres":
+        connection = yield Run(_connect, (saver.conn,))
+        return _AdvisoryLock(connection, thread_id)
+    return _NoLock()
+
+
+def _database_file(saver: Any) -> Any:
+    """Return the path of a SQLite saver's database, empty if it is in memory."""
+
+    def path_in(rows: Any) -> str:
+        return next((path for _, name, path in rows if name == "main"), "") or ""
+
+    async def ask() -> str:
+        async with saver.conn.execute("PRAGMA database_list") as cursor:
+            return path_in(await cursor.fetchall())
+
+    if hasattr(saver, "loop"):  # the async saver, perhaps used from a thread beside its loop
+        return _on_loop(saver.loop, ask())
+    with saver.lock:
+        return path_in(saver.conn.execute("PRAGMA database_list").fetchall())
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, asked: Awaitable[Any]) -> Any:
+    future = asyncio.run_coroutine_threadsafe(cast("Any", asked), loop)
+    return future.result()
+
+
+def _connect(conn: Any) -> Any:
+    """Open a connection like the saver's (or its pool's), for the lock alone."""
+    from psycopg import Connection  # noqa: PLC0415 (only where PostgreSQL is used)
+    from psycopg.rows import tuple_row  # noqa: PLC0415
+
+    own: dict[str, Any] = {"autocommit": True, "row_factory": tuple_row}
+    if hasattr(conn, "info"):
+        own["password"] = conn.info.password or None
+        return Connection.connect(**{**conn.info.get_parameters(), **own})
+    where: Any = conn.conninfo() if callable(conn.conninfo) else conn.conninfo
+    how: Any = conn.kwargs() if callable(conn.kwargs) else conn.kwargs or {}
+    return Connection.connect(where, **{**how, **own})
+
+
+def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"]:
+    """Return what a checkpointer of LangGraph's, or one derived from it, keeps its threads in."""
+    for kind in type(saver).__mro__:
+        storage = kind.__module__.removeprefix(_SAVERS).partition(".")[0]
+        if kind.__module__.startswith(_SAVERS) and storage in ("memory", "sqlite", "postgres"):
+            return storage  # type: ignore[return-value] # one of them, as the line above says
+    return "other"

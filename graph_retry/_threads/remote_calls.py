@@ -1,0 +1,139 @@
+"""The calls of a thread on a server, which shows checkpoints one namespace at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.types import PregelTask, StateSnapshot
+
+from graph_retry._engine.state import LOOP
+from graph_retry._flow import Ask, Flow
+from graph_retry._json import is_object
+from graph_retry._review.payload import INTERVENTION
+from graph_retry._threads.remote_runs import http_status
+from graph_retry._threads.saved import SavedThread
+from graph_retry.ledger import Ledger
+
+_LIMIT = 1_000
+"""Checkpoints of a graph that are looked at: as many as a server gives at once."""
+
+
+class ServedThread(SavedThread):
+    """What a server shows of a thread; of calls only the newest checkpoint.
+
+    The state of a function-form call is shown as far as the outermost graph's state has the same
+    keys, and by older servers not at all.
+    """
+
+    def __init__(self, graph: Any, thread_id: str) -> None:
+        super().__init__(graph, thread_id)
+        self.snapshots: dict[str, list[StateSnapshot]] = {}
+
+    def read(self, place: RunnableConfig, **options: Any) -> None:
+        """Read from the server, from sync code."""
+        for snapshot in cast("Any", self.saver).get_state_history(place, **options):
+            self._keep(snapshot)
+
+    async def aread(self, place: RunnableConfig, **options: Any) -> None:
+        """Read from the server, from async code."""
+        async for snapshot in cast("Any", self.saver).aget_state_history(place, **options):
+            self._keep(snapshot)
+
+    def _keep(self, snapshot: StateSnapshot) -> None:
+        config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata)
+        here = config["configurable"]
+        self.snapshots.setdefault(here["checkpoint_ns"], []).append(snapshot)
+        values = snapshot.values if is_object(snapshot.values) else {}
+        checkpoint: Any = {"id": here["checkpoint_id"], "channel_values": values}
+        writes = [(task.id, "", None) for task in snapshot.tasks]
+        self.add(CheckpointTuple(config, checkpoint, metadata, snapshot.parent_config, writes))
+
+    def values(self, namespace: str) -> dict[str, Any]:
+        """Return what is shown of a namespace's newest state."""
+        return self.newest[namespace].checkpoint["channel_values"]
+
+    def ledgers(self) -> Iterator[Ledger]:
+        """Yield the calls, those left out that are shown and have made no attempt."""
+        for ledger in super().ledgers():
+            if ledger.attempts or self.values(ledger.namespace)[LOOP] is None:
+                yield ledger
+
+    def note_call(self, namespace: str, root: str) -> None:
+        """Note that a namespace is a function's call, whether or not its state is shown."""
+        if namespace not in self.newest:
+            unknown: Any = {"id": "", "channel_values": {}}, {"parents": {"": root}}
+            self.add(CheckpointTuple(self.place(checkpoint_ns=namespace), *unknown))
+        self.values(namespace).setdefault(LOOP, None)
+
+
+def read_served(graph: Any, config: RunnableConfig) -> Flow[ServedThread]:
+    """Read the calls of a thread on a server."""
+    thread = ServedThread(graph, config.get("configurable", {}).get("thread_id", ""))
+    yield from _read_graph(thread, "", "")
+    return thread
+
+
+def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
+    """Read a graph's history, the retry nodes and graphs in it, and the functions' calls.
+
+    A call is known to the server by nothing but its namespace. What has asked a person tells it;
+    others are found if they have the name of one that asked in the same node.
+    """
+    yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": _LIMIT})
+    tasks = [
+        (task, root or cast("Any", snapshot.config)["configurable"]["checkpoint_id"])
+        for snapshot in thread.snapshots.pop(namespace, [])
+        for task in snapshot.tasks
+        if not task.name.startswith("__")
+    ]
+    names: dict[str, set[str]] = {}
+    for task, _ in tasks:
+        called = names.setdefault(task.name, set())
+        called |= {each.rpartition("|")[2].rpartition(":")[0] for each in _asking(task)}
+    for task, began in tasks:
+        inner = f"{namespace}|{task.name}:{task.id}".removeprefix("|")
+        if task.state is None:
+            for each in (yield from _called(thread, task, inner, names[task.name])):
+                thread.note_call(each, began)
+        elif (yield from _is_shown(thread, inner)):
+            del thread.snapshots[inner]
+            if LOOP not in thread.values(inner):
+                yield from _read_graph(thread, inner, began)
+
+
+def _called(
+    thread: ServedThread, task: PregelTask, namespace: str, names: set[str]
+) -> Flow[list[str]]:
+    """Return the namespaces of the calls a function made, as far as they can be known."""
+    found = [each for each in _asking(task) if each.startswith(namespace)]
+    for each in found:
+        yield from _is_shown(thread, each)
+    for name in sorted(names):
+        for number in count():
+            call = f"{namespace}|{name}:{number}"
+            if not (yield from _is_shown(thread, call)):
+                break
+            found.append(call)
+    return found
+
+
+def _asking(task: PregelTask) -> Iterator[str]:
+    """Yield the namespaces of the calls in a task that asked last."""
+    for question in task.interrupts:
+        value = question.value if is_object(question.value) else {}
+        if value.get("type") == INTERVENTION:
+            yield str(value.get("checkpoint_ns"))
+
+
+def _is_shown(thread: ServedThread, namespace: str) -> Flow[bool]:
+    """Read the newest checkpoint of a namespace, if there is one and the server shows it."""
+    try:
+        yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": 1})
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+    return namespace in thread.newest

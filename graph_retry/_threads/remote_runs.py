@@ -1,0 +1,185 @@
+"""The runs of a thread on a server: they tell whose answer to a review came first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+from pydantic_core import to_jsonable_python
+
+from graph_retry._flow import Ask, Flow, Run
+from graph_retry._json import is_object
+from graph_retry._review.deadline import EXPIRE
+from graph_retry._threads.config import besides_place
+from graph_retry.errors import StaleDecision
+
+_NEWEST = 20
+"""Runs looked at: those that may have come between our look at a review and our answer."""
+
+
+class ServedRuns:
+    """What runs on one thread of a server.
+
+    While a thread runs, the server refuses an answer (409). One that comes a moment later names a
+    question that is gone: it is passed over, and its run reports success all the same. So the list
+    of runs is read before the look at the review and again after the answer: what ran in between
+    came first.
+    """
+
+    def __init__(
+        self, graph: Any, config: RunnableConfig, *, context: Any = None, wait: bool = True
+    ) -> None:
+        self._graph, self._wait = graph, wait
+        self._config, self._context = _as_sent(graph, config, context)
+        self._thread_id = config.get("configurable", {}).get("thread_id")
+        self._over: set[str] = set()
+        self._mine: str | None = None
+
+    def read(self) -> Any:
+        """List the newest runs first."""
+        client = self._client("sync_client")
+        return client.runs.list(self._thread_id, limit=_NEWEST)
+
+    async def aread(self) -> Any:
+        """List the newest runs first, from async code."""
+        client = self._client("client")
+        return await client.runs.list(self._thread_id, limit=_NEWEST)
+
+    def start(self, resume: dict[str, Any], **options: Any) -> Any:
+        """Start a run that answers, and do not wait for it."""
+        create = self._client("sync_client").runs.create
+        return create(self._thread_id, self._graph.assistant_id, command=resume, **options)
+
+    async def astart(self, resume: dict[str, Any], **options: Any) -> Any:
+        """Start a run that answers, and do not wait for it, from async code."""
+        create = self._client("client").runs.create
+        return await create(self._thread_id, self._graph.assistant_id, command=resume, **options)
+
+    def _client(self, kind: Literal["client", "sync_client"]) -> Any:
+        client = getattr(self._graph, kind)
+        if client is None:
+            raise ValueError(f"`graph` has no `{kind}`: make the RemoteGraph with its `url`.")
+        return client
+
+    def look(self) -> Flow[None]:
+        """Remember the runs that are over: none of them answers what is still open now."""
+        runs: list[Any] = yield Ask(self, "read")
+        self._over = {run["run_id"] for run in runs if run["status"] not in ("pending", "running")}
+
+    def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Flow[Any]:
+        """Run the thread on with answers by interrupt id.
+
+        Raises:
+            StaleDecision: If somebody else's answer came first, or the thread is being run.
+        """
+        options = {**options, **self._context, "multitask_strategy": "reject"}
+        go_on: Command[Any] | None = Command(resume=dict(by_id)) if by_id else None
+        try:
+            if self._wait:
+                noting = {**options, "on_run_created": self._note}
+                state = yield Ask(self._graph, "invoke", (go_on, self._config), noting)
+            else:
+                alone = {**options, "config": _as_json(self._config)}
+                state = yield Ask(self, "start", ({"resume": dict(by_id)},), alone)
+                self._note(state)
+        except Exception as error:
+            if http_status(error) != 409:
+                if self._mine is not None:  # a run tells its error before it is over
+                    client = self._graph.sync_client or self._graph.client
+                    yield Run(client.runs.join, (self._thread_id, self._mine))
+                raise
+            told = yield from self._first(by_id)
+            raise StaleDecision(
+                f"thread {self._thread_id!r} is being run on the server, so nothing was written: "
+                f"{told or 'look at it again'}."
+            ) from error
+        if told := (yield from self._first(by_id)):
+            raise StaleDecision(f"somebody else was first on thread {self._thread_id!r}: {told}.")
+        return state
+
+    def _note(self, created: Any) -> None:
+        self._mine = created["run_id"]
+
+    def _first(self, by_id: Mapping[str, Any]) -> Flow[str | None]:
+        """Tell who ran the thread between our look and our answer, unless it was for another."""
+        runs: list[Any] = yield Ask(self, "read")
+        ids = [run["run_id"] for run in runs]
+        before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
+        for run in reversed(before):
+            for interrupt_id in by_id if run["run_id"] not in self._over else ():
+                if (answer := _answer_to(interrupt_id, run)) is not _ANOTHER:
+                    return "{1} ran it on at {0}".format(*_signed(run, answer))
+        return None
+
+    def answers(self) -> Flow[list[tuple[str, str, str]]]:
+        """List when and by whom reviews were answered by id, and the review's id."""
+        runs: list[Any] = yield Ask(self, "read")
+        first: dict[str, tuple[str, str]] = {}
+        names: dict[str, str] = {}
+        for run in reversed(runs):
+            resume = _resume_of(run)
+            for interrupt_id, answer in resume.items() if is_object(resume) else ():
+                first.setdefault(interrupt_id, _signed(run, answer))
+                if is_object(answer) and "review_id" in answer:
+                    names[str(answer["review_id"])] = interrupt_id
+        ids = {**{each: each for each in first}, **names}
+        return [(*first[interrupt_id], name) for name, interrupt_id in ids.items()]
+
+
+def _as_sent(
+    graph: Any, config: RunnableConfig, context: Any
+) -> tuple[RunnableConfig, dict[str, Any]]:
+    """Return the config and the context of a run as a server takes them.
+
+    It refuses a context beside a `configurable`, and makes the one of the other by itself.
+    """
+    if context is None:
+        return config, {}
+    own = {**besides_place(getattr(graph, "config", None)), **besides_place(config)}
+    if not own:
+        return config, {"context": context}
+    told = to_jsonable_python(context)
+    if not is_object(told):
+        came = type(context).__name__
+        raise TypeError(f"`context` is a `{came}`: a server takes a dict, a dataclass or a model.")
+    return {**config, "configurable": {**config.get("configurable", {}), **told}}, {}
+
+
+def _as_json(config: RunnableConfig) -> dict[str, Any]:
+    """Return what of a config a server is told."""
+    kept = ("tags", "metadata", "recursion_limit")
+    told: dict[str, Any] = {key: value for key, value in config.items() if key in kept}
+    return {**told, "configurable": besides_place(config)}
+
+
+def http_status(error: Exception) -> int | None:
+    """Return the status a server refused a request with."""
+    return getattr(getattr(error, "response", None), "status_code", None)
+
+
+_ANOTHER: Any = object()
+
+
+def _answer_to(interrupt_id: str, run: Any) -> Any:
+    """Return what a run may have answered to a question: anything that does not name others."""
+    resume = _resume_of(run)
+    by_id = is_object(resume) and all(re.fullmatch("[0-9a-f]{32}", key) for key in resume)
+    return resume.get(interrupt_id, _ANOTHER) if by_id else resume
+
+
+def _resume_of(run: Any) -> Any:
+    command: Any = run["kwargs"].get("command") or {}
+    return command.get("resume")
+
+
+def _signed(run: Any, answer: Any) -> tuple[str, str]:
+    """Return when a run was started and by whom, as far as server or answer tell."""
+    said: dict[str, Any] = answer if is_object(answer) else {}
+    if said.get("type") == EXPIRE:
+        return run["created_at"], "system"
+    configurable = run["kwargs"].get("config", {}).get("configurable", {})
+    by = configurable.get("langgraph_auth_user_id") or said.get("by")
+    return run["created_at"], f"human:{by}" if by else "human"

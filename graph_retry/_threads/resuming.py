@@ -1,0 +1,175 @@
+"""Match answers with open reviews, write them down, and run the thread on: inside a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command, Durability
+from pydantic_core import to_json
+
+from graph_retry._engine.state import ANSWER
+from graph_retry._flow import Ask, Flow, Pause
+from graph_retry._json import is_object
+from graph_retry._review.deadline import EXPIRE, is_over, now
+from graph_retry._threads.calls import is_local
+from graph_retry._threads.forking import bring_back
+from graph_retry._threads.lock import Runner
+from graph_retry._threads.remote_runs import ServedRuns
+from graph_retry._threads.reviews import Waiting, find_reviews, thread_of, who_answered
+from graph_retry.errors import StaleDecision
+
+_FIRST_PAUSE_S = 0.005
+_LONGEST_PAUSE_S = 0.5
+
+
+def resuming(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any,
+    answers: Mapping[str, Any] | None,
+    durability: Durability | None,
+    wait: float,
+    *,
+    context: Any = None,
+    background: bool = False,
+) -> Flow[Any]:
+    """Do what `resume` does, inside a flow; on a server in the background, if that is wanted."""
+    thread_id = thread_of(config)
+    if decision is not None and answers is not None:
+        raise TypeError("give `decision` for one review or `answers` for several, not both.")
+    if thread_id is None:
+        raise ValueError('`config` names no thread: pass {"configurable": {"thread_id": …}}.')
+    if graph is None:
+        raise ValueError(
+            "`graph` is None, as in a review that was listed from a checkpointer alone: "
+            "pass the graph that asked."
+        )
+    if decision is not None:  # it is for the review open now, not for one that follows it
+        answers = yield from _bound(graph, config, decision)
+    runner = Runner(getattr(graph, "checkpointer", None), thread_id)
+    try:
+        pause, waited = _FIRST_PAUSE_S, 0.0
+        while not (yield from runner.take()):
+            yield from _match(graph, config, answers)
+            if waited >= wait:
+                raise TimeoutError(
+                    f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
+                    "nothing was written."
+                )
+            yield Pause(pause)
+            pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+        served = None
+        if not is_local(graph):
+            served = ServedRuns(graph, config, context=context, wait=not background)
+            yield from served.look()
+        chosen = yield from _match(graph, config, answers)
+        if hidden := (yield from _hidden(graph, config, chosen)):
+            yield from bring_back(graph, config, hidden, context)
+            chosen = yield from _match(graph, config, answers)
+        late = [review for review, given in chosen if _is_late(review, given)]
+        state = yield from _apply(graph, config, chosen, durability, context, served)
+    finally:
+        runner.leave()
+    if late:
+        raise StaleDecision(
+            f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default decision "
+            "was applied, not your answer."
+        )
+    return state
+
+
+def _hidden(
+    graph: Any, config: RunnableConfig, chosen: Sequence[tuple[Waiting, Any]]
+) -> Flow[str | None]:
+    """Return the checkpoint whose reviews are hidden, if one of those that matter is."""
+    waiting = [review for review, _ in chosen]
+    if not chosen:
+        waiting = yield from find_reviews(graph, config, Waiting)
+    return next((review.hidden for review in waiting if review.hidden), None)
+
+
+def _apply(
+    graph: Any,
+    config: RunnableConfig,
+    chosen: Sequence[tuple[Waiting, Any]],
+    durability: Durability | None,
+    context: Any,
+    served: ServedRuns | None,
+) -> Flow[Any]:
+    """Write the answers down, then run the thread on."""
+    by_id: dict[str, Any] = {}
+    notes = [_noted(given, review) for review, given in chosen]
+    for (review, _), note in zip(chosen, notes, strict=True):
+        if review.call_config is None:
+            by_id[review.interrupt_id] = note["value"]
+        else:
+            place = (review.call_config, {ANSWER: note})
+            yield Ask(graph, "update_state", place, {"as_node": "review"})
+    if served is not None:
+        given = {} if durability is None else {"durability": durability}
+        return (yield from served.answer(by_id, given))
+    go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
+    options = {"durability": durability or "sync", "context": context}
+    return (yield Ask(graph, "invoke", (go_on, config), options))
+
+
+def _bound(graph: Any, config: RunnableConfig, decision: Any) -> Flow[dict[str, Any]]:
+    """Return a decision by the id of the review it is meant for."""
+    named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
+    if named is not None:
+        return {str(named): decision}
+    thread_id = thread_of(config)
+    reviews = yield from find_reviews(graph, config, Waiting)
+    if len(reviews) > 1:
+        ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
+        raise ValueError(
+            f"thread {thread_id!r} has {len(reviews)} open reviews: give "
+            f"`answers={{review_id: decision}}` for some of {ids}."
+        )
+    if not reviews:
+        told = yield from who_answered(graph, config, None)
+        raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
+    return {reviews[0].review_id: decision}
+
+
+def _match(
+    graph: Any, config: RunnableConfig, answers: Mapping[str, Any] | None
+) -> Flow[list[tuple[Waiting, Any]]]:
+    """Pair answers with open reviews, before any of them is written down."""
+    if not answers:
+        return []
+    reviews = yield from find_reviews(graph, config, Waiting)
+    places = {review.interrupt_id: review for review in reviews}
+    places |= {review.review_id: review for review in reviews}
+    for name in answers:
+        if name not in places:
+            told = yield from who_answered(graph, config, name)
+            open_ = ", ".join(review.review_id for review in reviews) or "none"
+            raise StaleDecision(
+                f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
+                f"{told}."
+            )
+    return [(places[name], given) for name, given in answers.items()]
+
+
+def _is_late(review: Waiting, decision: Any) -> bool:
+    over = is_over(review.expires_at)
+    return over and not (is_object(decision) and decision.get("type") == EXPIRE)
+
+
+def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
+    """Note an answer with its time and review; `refused` tells what the storage would garble."""
+    if isinstance(answer, Mapping) and "type" in answer:
+        answer = {"review_id": review.review_id, "channel": "python", **cast("Any", answer)}
+    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
+    try:
+        to_json(note, inf_nan_mode="constants")
+    except ValueError as error:
+        if "surrogates" not in str(error):
+            came = getattr(note["value"], "__name__", type(note["value"]).__name__)
+            how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
+            raise TypeError(f"the decision is a `{came}`: {how} ({error!s:.200}).") from None
+        note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
+    return note

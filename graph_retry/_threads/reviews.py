@@ -1,0 +1,202 @@
+"""Find the reviews a thread waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.pregel import Pregel
+from langgraph.types import Interrupt, StateSnapshot
+
+from graph_retry._engine.kept import newest_tuple, whole
+from graph_retry._engine.state import ANSWER, LOOP, is_open
+from graph_retry._flow import Ask, Flow
+from graph_retry._json import is_object
+from graph_retry._review.payload import INTERVENTION
+from graph_retry._review.shown import Review, parts_of
+from graph_retry._threads.calls import is_local, is_served, read_ledgers, read_saved
+from graph_retry._threads.hidden import hidden_calls
+from graph_retry._threads.remote_runs import ServedRuns, http_status
+from graph_retry._threads.whole import reader_of
+from graph_retry.ledger import records_in
+from graph_retry.records import Attempt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(Review):
+    """A review and where it waits.
+
+    `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
+    own state is, if an answer can be written there. A `hidden` one is out of LangGraph's sight
+    since somebody updated the state of the graph around it; `resume` brings it back, and `hidden`
+    is the checkpoint its call was made from.
+    """
+
+    interrupt_id: str
+    graph: Any = field(repr=False)
+    config: RunnableConfig = field(repr=False)
+    call_config: RunnableConfig | None = field(default=None, repr=False)
+    hidden: str = field(default="", repr=False)
+
+
+WaitingT = TypeVar("WaitingT", bound=Waiting)
+
+
+def shown_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+    """Return a thread's open reviews as users see them."""
+    return (yield from whole_reviews(graph, (yield from find_reviews(graph, config, kind))))
+
+
+def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> Flow[list[WaitingT]]:
+    """Return reviews with the records of their histories made whole, where that can be read."""
+    made: list[WaitingT] = []
+    for review in reviews:
+        where = source if review.graph is None else review.graph
+        read = reader_of(where, review.thread_id, review.value["checkpoint_ns"])
+        made.append(replace(review, history=(yield from whole(review.history, read))))
+    return made
+
+
+def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+    """Read a thread's state and return its open reviews."""
+    thread_id = thread_of(config)
+    if not hasattr(graph, "get_state"):
+        came = type(graph).__name__
+        raise TypeError(f"`graph` is a `{came}`: pass what `compile(checkpointer=…)` gives.")
+    snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
+    calls, local = dict(_calls(snapshot)), is_local(graph)
+    where: dict[str, Any] = {"graph": graph, "config": config}
+    reviews: list[WaitingT] = []
+    for question in snapshot.interrupts:
+        value = intervention(question.value)
+        # A call made in a task is shown once for the task and once for itself.
+        if value is None or value["review_id"] in [review.review_id for review in reviews]:
+            continue
+        call = calls.get(question.id)
+        values = call.values if call else (yield from _saved_call(graph, config, value))
+        if values is None and not local and (yield from _has_moved(graph, snapshot, question)):
+            continue
+        # LangGraph shows a question until its node has ended: an answered one while its answer
+        # is applied, too, and after a crash on the way.
+        if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
+            _check_place(graph, value["checkpoint_ns"])
+            parts = parts_of(value, records_in(values), thread_id)
+            place = call.config if call and local else None
+            reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
+    for lost in (yield from hidden_calls(graph, config, snapshot)):
+        parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
+        reviews.append(kind(interrupt_id=lost.question.id, hidden=lost.root, **where, **parts))
+    return reviews
+
+
+def _is_reached(call: StateSnapshot | None) -> bool:
+    """Tell whether the question was saved, too: a crash may come between it and its message."""
+    return call is None or call.next == ("review",)
+
+
+def _check_place(graph: Any, namespace: str) -> None:
+    """Refuse a call that an answer would not reach, since a graph around it keeps nothing."""
+    for part in namespace.split("|")[:-1]:
+        name = part.partition(":")[0]
+        node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
+        graph = node and node.bound
+        if isinstance(graph, Pregel) and graph.checkpointer is False:
+            raise ValueError(
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
+                "start anew with each answer: compile it without that argument."
+            )
+
+
+def intervention(value: Any) -> dict[str, Any] | None:
+    """Return an interrupt's value if it is a question of ours."""
+    found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return found if found.get("type") == INTERVENTION else None
+
+
+def thread_of(config: RunnableConfig) -> str | None:
+    """Return the thread id in a config.
+
+    Raises:
+        TypeError: If it is no config.
+    """
+    if not isinstance(cast("object", config), Mapping):
+        how = '{"configurable": {"thread_id": …}}'
+        raise TypeError(f"`config` is {config!r:.80}: pass {how}.")
+    found = config.get("configurable", {}).get("thread_id")
+    return None if found is None else str(found)
+
+
+def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
+    """Walk down to the node-form calls, whose state a decision can be written to."""
+    for task in snapshot.tasks:
+        inner = task.state if isinstance(task.state, StateSnapshot) else snapshot
+        if isinstance(inner.values, dict) and LOOP in inner.values:
+            for question in task.interrupts:
+                yield question.id, inner
+        elif inner is not snapshot:
+            yield from _calls(inner)
+
+
+def _saved_call(
+    graph: Any, config: RunnableConfig, value: dict[str, Any]
+) -> Flow[dict[str, Any] | None]:
+    """Read a function-form call's state, which the graph itself does not show."""
+    if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
+        return None
+    saver: Any = cast("Any", graph).checkpointer
+    saved = yield from newest_tuple(saver, thread_of(config), value["checkpoint_ns"])
+    return None if saved is None else saved.checkpoint["channel_values"]
+
+
+def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> Flow[bool]:
+    """Tell whether a function-form call on a server went on after it asked.
+
+    Where a task failed, the server shows its questions for ever: the answered ones, too.
+    """
+    asked_at = question.value.get("checkpoint_id")
+    failed = any(task.error and question in task.interrupts for task in snapshot.tasks)
+    if not failed or asked_at is None:
+        return False
+    namespace = question.value["checkpoint_ns"]
+    place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}
+    try:
+        newest: StateSnapshot = yield Ask(graph, "get_state", ({"configurable": place},))
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+        # An older server does not show the state of such a call, only who answered by which id.
+        answers = yield from ServedRuns(graph, snapshot.config).answers()
+        return question.id in [name for _, _, name in answers]
+    return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
+
+
+def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
+    """Say who answered a review and when, as far as the thread tells; None is the last one."""
+    found: list[tuple[str, str, str]] = []
+    saved = yield from read_saved(graph, config)
+    for namespace, values in saved.calls() if saved else ():
+        written: Any = values.get(ANSWER)
+        if is_object(written):
+            value: Any = written["value"] if is_object(written["value"]) else {}
+            by = f"human:{value['by']}" if "by" in value else "human"
+            found.append((written.get("at") or "", by, value.get("review_id", "")))
+        read = reader_of(graph, thread_of(config), namespace)
+        found += _notes((yield from whole(records_in(values), read)))
+    if is_served(graph):
+        found += yield from ServedRuns(graph, config).answers()
+        for ledger in (yield from read_ledgers(graph, config)):
+            read = reader_of(graph, thread_of(config), ledger.namespace)
+            found += _notes((yield from whole(ledger.attempts, read)))
+    for at, author, answered in sorted(found, reverse=True):
+        if review_id in (None, answered):
+            return f"{author} answered it at {at}"
+    return "it was answered already, or never asked here"
+
+
+def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
+    """List when and by whom attempts were reviewed, and the review's id."""
+    notes = [attempt["decision"] for attempt in attempts]
+    return [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]

@@ -1,0 +1,25 @@
+"""What is passed to a call to steer it: hooks, feedback, reviewers, budgets, lessons.
+
+`on_retry=` takes `escalate`, `raise_limit` and functions of your own; `feedback=`, `reviewer=`,
+`budget=` and `lessons=` are options of the same name.
+"""
+
+from graph_retry._review.shown import Review, Reviewer
+from graph_retry.hooks._budget import Budget
+from graph_retry.hooks._escalation import escalate, raise_limit
+from graph_retry.hooks._feedback import FeedbackStrategy, feedback
+from graph_retry.hooks._lessons import Lessons, lessons_of
+from graph_retry.hooks._model_reviewer import model_reviewer
+
+__all__ = [
+    "Budget",
+    "FeedbackStrategy",
+    "Lessons",
+    "Review",
+    "Reviewer",
+    "escalate",
+    "feedback",
+    "lessons_of",
+    "model_reviewer",
+    "raise_limit",
+]

@@ -1,0 +1,115 @@
+"""A ready hook that tells the model what was wrong with its last answer.
+
+The loop is the one of instructor, llm-retry and agentcast: errors go back into the conversation.
+Here each feedback replaces the one before, so a tenth retry is no longer than the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from graph_retry._params.prompt import Prompt, content_of, plain_text, turns
+from graph_retry.errors import AttemptFailed
+from graph_retry.hooks._quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
+
+FeedbackStrategy = Literal["errors_only", "full", "truncated", "none"]
+
+_KINDS = ("invalid_syntax", "invalid_schema", "truncated")
+_QUOTED = {"full": 20_000, "truncated": 500, "errors_only": 0}
+
+
+def feedback(
+    strategy: FeedbackStrategy = "errors_only",
+    *,
+    field: str | None = None,
+    schema: bool = True,
+    limit: int = 50_000,
+    measure: Callable[[str], int] = len,
+) -> Callable[[AttemptFailed, int, Any], Any]:
+    """Make a hook that adds what was wrong to the params' `messages` or `prompt`.
+
+    It speaks only of outputs that could not be read or do not fit; a transport error is nothing
+    the model could mend.
+
+    Args:
+        strategy: What of the last answer is quoted besides the errors: nothing (`errors_only`),
+            all of it (`full`), its first 500 characters (`truncated`). `none` adds nothing.
+        field: The params field to write to; by default `messages` if there is one (an assistant
+            and a user turn are added), else `prompt`, else the bare text.
+        schema: Whether the first retry quotes the JSON Schema of the output.
+        limit: The most the field may come to, in what `measure` counts. Less is quoted to stay
+            under it, and where even one error is too much there is no feedback.
+        measure: Size of a text; characters unless a token counter is given.
+
+    Example:
+        >>> error = AttemptFailed("no", kind="invalid_schema", issues=[{
+        ...     "path": "/age", "message": "Input should be a valid integer", "code": "int_type",
+        ...     "expected": "integer", "received": "'old'"}])
+        >>> print(feedback()(error, 2, {"prompt": "Who?"})["prompt"])
+        Who?
+        <BLANKLINE>
+        [feedback on your last answer]
+        1. /age: Input should be a valid integer (expected: integer; received: 'old')
+        Answer again with the complete, corrected JSON and nothing else: no prose, no code fence.
+        [end of feedback]
+    """
+
+    def tell(error: AttemptFailed, attempt: int, params: Any) -> Any:
+        if strategy == "none" or error.kind not in _KINDS:
+            return None
+        prompt = Prompt(params, field)
+        for text in _texts(error, strategy, with_schema=schema and attempt == 1):
+            added = _added(prompt.value, text, error.raw_output or "")
+            if measure(plain_text(added)) <= limit:
+                return prompt.replaced(added)
+        return None
+
+    tell.__name__ = tell.__qualname__ = "feedback"
+    return tell
+
+
+def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
+    """Write the feedback, longest first."""
+    quotes = dict.fromkeys((_QUOTED[strategy], min(_QUOTED[strategy], 500), 0))
+    for quoted in quotes:
+        yield _text(error, quoted=quoted, issues=20, with_schema=with_schema)
+    yield _text(error, quoted=0, issues=20, with_schema=False)
+    yield _text(error, quoted=0, issues=1, with_schema=False)
+
+
+def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) -> str:
+    lines: list[str] = []
+    if quoted and error.raw_output:
+        lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
+    lines += _issue_lines(error, issues)
+    repairs = error.attempts[-1]["repairs"] if error.attempts else []
+    if repairs and error.kind == "invalid_schema":
+        kinds = ", ".join(dict.fromkeys(repair["kind"] for repair in repairs))
+        lines.append(f"It could be read only after repairs: {kinds}.")
+    if error.kind == "truncated":
+        lines.append("It was cut off before its end: be shorter.")
+    if with_schema and error.output_schema:
+        lines += ["It must fit this JSON Schema:", fenced(json.dumps(error.output_schema))]
+    lines.append(
+        "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
+    )
+    return framed(FEEDBACK, lines)
+
+
+def _issue_lines(error: AttemptFailed, most: int) -> list[str]:
+    """Number what was wrong, one line each."""
+    lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(error.issues[:most], start=1)]
+    more = len(error.issues) - most
+    return [*lines, f"… and {more} more."] if more > 0 else lines
+
+
+def _added(prompt: str | list[Any], text: str, answer: str) -> str | list[Any]:
+    """Put feedback behind a prompt, or as turns behind a conversation, in place of earlier one."""
+    if isinstance(prompt, str):
+        return f"{unframed(FEEDBACK, prompt)}\n\n{text}"
+    if prompt and str(content_of(prompt[-1])).startswith(FEEDBACK.begin):
+        prompt = prompt[:-2]
+    said = (tame(answer[:500]) or "(no text)") + (" […]" if len(answer) > 500 else "")
+    return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]
