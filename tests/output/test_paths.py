@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from graph_retry.output import build_validator
-from tests.validating import same
+from tests.output.validating import same
 
 
 class Cat(BaseModel):

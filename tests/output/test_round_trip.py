@@ -29,7 +29,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._output.validator import json_problem
 from graph_retry.output import build_validator
-from tests.validating import same
+from tests.output.validating import same
 
 NAN = float("nan")
 UUID_TEXT = "6f1f4e5e-8a55-4a51-9a0e-0d3c2c7a1b11"

@@ -1,6 +1,6 @@
 """A process to kill: makes one step of a thread on SQLite, and may kill itself on the way.
 
-Usage: python -m tests.crash_worker FORM DATABASE LOG STEP [MOMENT]
+Usage: python -m tests.reliability.step_worker FORM DATABASE LOG STEP [MOMENT]
 
 STEP is `start`, `climb` (start, with hooks and a reviewer that get there without a person),
 `go-on` (writes the attempt under review), `go-on-climbing`, `lessons` (writes those learned so

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KILLED = -9
 
 
@@ -16,7 +16,7 @@ def work(form, folder, step, moment=""):
     """Run one step in a process of its own; return its exit code."""
     return subprocess.run(
         [
-            *(sys.executable, "-m", "tests.crash_worker", form),
+            *(sys.executable, "-m", "tests.reliability.step_worker", form),
             *(str(folder / "thread.sqlite"), str(folder / "calls.log"), step, moment),
         ],
         cwd=ROOT,

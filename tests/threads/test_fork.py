@@ -9,7 +9,6 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from graph_retry import aretry_llm_call, create_retry_node, edit, retry_llm_call
-from tests.history.threads import asked, current, decide, go_back, nested
 from tests.loops import (
     Fanned,
     Model,
@@ -21,6 +20,7 @@ from tests.loops import (
     reviews,
     thread,
 )
+from tests.threads.threads import asked, current, decide, go_back, nested
 
 
 def row(mode, model, saver, length):

@@ -4,8 +4,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, inbox
-from tests.history.threads import asked, current, decide, nested
 from tests.loops import Model, answer, fan_out, one_call, reviews, thread
+from tests.threads.threads import asked, current, decide, nested
 
 
 def hidden_reviews(mode, graph):
