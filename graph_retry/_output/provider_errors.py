@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from graph_retry._issues import text_of
-from graph_retry._json import is_object
+from graph_retry._issues import attempt, text_of
+from graph_retry._json import is_array, is_object
 from graph_retry.records import FailureKind
 
 MAX_RETRY_AFTER = 60.0
@@ -186,14 +186,13 @@ def _spelled(code: str) -> str:
 
 def _headers(error: BaseException) -> dict[str, str]:
     response: Any = getattr(error, "response", None)
-    headers: Any = getattr(response, "headers", None)
     if is_object(response):
-        headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders")
-    try:
-        pairs: list[tuple[Any, Any]] = [*headers.items()]
-    except (AttributeError, TypeError):
-        return {}
-    return {str(name).lower(): str(value) for name, value in pairs}
+        response = response.get("ResponseMetadata") or {}
+        headers: Any = response.get("HTTPHeaders")
+    else:
+        headers = getattr(response, "headers", None)
+    pairs = attempt(lambda: [*headers.items()])[0]
+    return {str(name).lower(): str(value) for name, value in pairs} if is_array(pairs) else {}
 
 
 def _seconds(text: str, scale: float, date: str | None) -> float:
