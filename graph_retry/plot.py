@@ -16,6 +16,7 @@ _COLOURS = {
     "invalid_syntax": "#c44e8c",
     "invalid_schema": "#8a5fbf",
     "truncated": "#4f7cc4",
+    "context_overflow": "#2a9d8f",
     "refusal": "#444444",
     "rejected_input": "#d1603d",
     "permanent": "#8b1e1e",

@@ -12,6 +12,7 @@ FailureKind = Literal[
     "invalid_syntax",
     "invalid_schema",
     "truncated",
+    "context_overflow",
     "refusal",
     "rejected_input",
     "permanent",

@@ -37,7 +37,8 @@ from graph_retry._engine.stored import store, unsavable
 from graph_retry._flow import AsyncUnderSyncError, Durable, Flow, Pause, Run, is_saved
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result
-from graph_retry._output.failures import failure_of, finish_kind, retry_after
+from graph_retry._output.failures import failure_of, finish_kind
+from graph_retry._output.provider_errors import retry_after
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted, told, without_keys
 from graph_retry._signatures import AttemptContext, name_of
@@ -213,7 +214,7 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
 
 def _read(plan: Plan[Any], result: Any) -> _Outcome:
     """Put a call's result into the terms of the ledger."""
-    reading = read_result(result)
+    reading = read_result(result, plan.validator)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
     outcome = _Outcome(record=record, output=None, output_types={})
     came = type(result).__name__
@@ -262,7 +263,7 @@ def announced(
     if refusal:
         return _failure("refusal", "Refusal", refusal)
     kind = finish_kind(finish_reason)
-    if kind == "refusal" or (kind == "truncated" and wants_text):
+    if kind == "refusal" or (kind in ("truncated", "context_overflow") and wants_text):
         stopped = f"the model stopped with `{finish_reason}`"
         return _failure(kind, kind.capitalize(), stopped)
     return None

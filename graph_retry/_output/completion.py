@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from graph_retry._issues import attempt, cut
-from graph_retry._json import is_object
-from graph_retry._output.validator import json_problem
+from graph_retry._json import is_array, is_object
+from graph_retry._output.provider_objects import message_of
+from graph_retry._output.validator import Validator, json_problem
 
 _MAX_USAGE = 10_000
 _MAX_WORDS = 4_000
@@ -51,14 +52,15 @@ class Reading:
     refusal: str | None = None
 
 
-def read_result(result: Any) -> Reading:
+def read_result(result: Any, validator: Validator | None = None) -> Reading:
     """Tell text from structured values, and pick up usage and the finish reason.
 
     What a provider adds is kept within bounds, and left out where state could not hold it. A value
     that cannot be dumped stays what it is, for the caller to refuse.
 
-    A message with exactly one tool call and no text is read as that call's arguments; one with a
-    `parsed` value (provider-native structured output) as that value.
+    Of a message this is the answer, in this order: its `parsed` value (native structured output);
+    its tool calls, unless plain text is wanted and there is some; its text. Objects of providers'
+    clients are read as the message they stand for.
     """
     if isinstance(result, str):
         return Reading(text=result, value=None)
@@ -71,8 +73,9 @@ def read_result(result: Any) -> Reading:
             usage=_usage(result.usage),
             finish_reason=_words(result.finish_reason),
         )
-    if isinstance(result, BaseMessage):
-        return _read_message(result)
+    message, failed = attempt(message_of, result)  # of an object that may be anything
+    if message is not None and not failed:
+        return _read_message(message, validator)
     return Reading(text=None, value=_dumped(result))
 
 
@@ -102,15 +105,16 @@ def _words(given: Any) -> str | None:
     return cut(given, _MAX_WORDS) if isinstance(given, str) else None
 
 
-def _read_message(message: BaseMessage) -> Reading:
+def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     text: str | None = str(message.text)
     extra = cast("dict[str, Any]", message.additional_kwargs)
     value: Any = extra.get("parsed")
     usage: dict[str, Any] | None = None
     if isinstance(message, AIMessage):
         usage = _usage(message.usage_metadata and dict(message.usage_metadata))
-        if value is None and len(message.tool_calls) == 1 and not text:
-            value = message.tool_calls[0]["args"]
+        wants_text = validator is not None and validator.wants_text
+        if value is None and not (text and wants_text):
+            text, value = _of_tool_calls(message, validator, text)
     return Reading(
         text=None if value is not None else text,
         value=_dumped(value),
@@ -118,6 +122,43 @@ def _read_message(message: BaseMessage) -> Reading:
         finish_reason=_finish_reason(message.response_metadata),
         refusal=_words(extra.get("refusal")),
     )
+
+
+def _of_tool_calls(
+    message: AIMessage, validator: Validator | None, text: str | None
+) -> tuple[str | None, Any]:
+    """Return the answer that tool calls hold: as text to read, where arguments are no JSON.
+
+    Several calls are a list. Where one value is wanted, the call named after its type is it.
+    """
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
+        # LangChain closes what was cut off in a stream, and calls it valid: here is what came.
+        calls = [*message.tool_call_chunks]
+    order = [each.get("id") for each in _raw_calls(message)]
+    calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
+    wants_list = validator is not None and (validator.schema or {}).get("type") == "array"
+    named = [each for each in calls if validator is not None and each["name"] == validator.name]
+    if len(calls) > 1 and len(named) == 1 and not wants_list:
+        calls = named
+    if not calls:
+        return text, None
+    is_one = len(calls) == 1 and not wants_list
+    if all(is_object(each["args"]) for each in calls):
+        return None, calls[0]["args"] if is_one else [each["args"] for each in calls]
+    spelled = [
+        json.dumps(each["args"]) if is_object(each["args"]) else each["args"] or ""
+        for each in calls
+    ]
+    return (spelled[0] if is_one else f"[{', '.join(spelled)}]"), None
+
+
+def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
+    """List the calls as the provider ordered them, where the message still has that."""
+    content: Any = message.content
+    blocks = content if is_array(content) else []
+    listed = message.additional_kwargs.get("tool_calls") or blocks
+    return [each for each in listed if is_object(each)]
 
 
 def _finish_reason(metadata: Mapping[str, Any]) -> str | None:

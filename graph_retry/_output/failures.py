@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Literal
+from typing import Literal
 
 from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
 
 from graph_retry._issues import attempt, text_of
+from graph_retry._output.provider_errors import provider_kind
 from graph_retry._redact import without_keys
 from graph_retry.records import Failure, FailureKind
 
@@ -20,28 +20,15 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
     "invalid_syntax": "hooks",
     "invalid_schema": "hooks",
     "truncated": "hooks",
+    "context_overflow": "hooks",
     "refusal": "hooks",
     "rejected_input": "hooks",
     "permanent": "review",
 }
 """What each kind of failure is given to first: hooks and feedback, or a reviewer at once."""
 
-MAX_RETRY_AFTER = 60.0
-"""Seconds a provider's `Retry-After` is waited for at most."""
-
-_STATUS_KINDS: dict[int, FailureKind] = {
-    401: "permanent",
-    402: "permanent",
-    403: "permanent",
-    408: "transient",
-    409: "transient",
-    425: "transient",
-    429: "transient",
-}
-# The clients' own classes (httpx, openai, anthropic, requests, …) share names, not ancestors.
-_TRANSPORT = re.compile(r"(?:Timeout|Connection|Transport|Network)(?:Error|Exception)?\b")
-_DENIED = re.compile(r"(?:Authentication|Permission(?:Denied)?)Error\b")
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
+_OVERFLOWED = frozenset({"model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist"})
 _STOPPED = frozenset({"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"})
 
@@ -51,7 +38,7 @@ class CircuitOpenError(Exception):
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
-    """Describe an exception as a failure, by HTTP status, by LangChain's class, then by type.
+    """Describe an exception as a failure, by what the client that raised it says.
 
     A given `kind` is taken as it is. An exception nothing is known about is `rejected_input`:
     other params may still help. Keys that the message quotes are masked.
@@ -70,16 +57,6 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     }
 
 
-def retry_after(error: Exception) -> float:
-    """Return the seconds a provider asks to wait before the same request is sent again."""
-    headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
-    try:
-        seconds = float(headers.get("retry-after", 0))
-    except (TypeError, ValueError, AttributeError):
-        return 0.0
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
-
-
 def finish_kind(finish_reason: str | None) -> FailureKind | None:
     """Return the failure a finish reason announces, or None.
 
@@ -90,6 +67,8 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
     reason = (finish_reason or "").lower()
     if reason in _TRUNCATED:
         return "truncated"
+    if reason in _OVERFLOWED:
+        return "context_overflow"
     return "refusal" if reason in _REFUSED else None
 
 
@@ -103,7 +82,7 @@ def is_complete(finish_reason: str | None) -> bool | None:
     reason = (finish_reason or "").lower()
     if reason in _STOPPED:
         return True
-    return False if reason in _TRUNCATED else None
+    return False if reason in _TRUNCATED | _OVERFLOWED else None
 
 
 def _kind(error: Exception) -> FailureKind:
@@ -111,27 +90,6 @@ def _kind(error: Exception) -> FailureKind:
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"
-    status = _status(error)
-    if status is not None:
-        if "insufficient_quota" in (getattr(error, "code", None), getattr(error, "type", None)):
-            return "permanent"
-        if status >= 500:
-            return "transient"
-        return _STATUS_KINDS.get(status, "rejected_input")
     if isinstance(error, CircuitOpenError):
         return "permanent"
-    if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError`
-        return "transient"
-    names = " ".join(cls.__name__ for cls in type(error).__mro__)
-    if _DENIED.search(names):
-        return "permanent"
-    return "transient" if _TRANSPORT.search(names) else "rejected_input"
-
-
-def _status(error: Exception) -> int | None:
-    response: Any = getattr(error, "response", None)
-    for holder, name in ((error, "status_code"), (error, "code"), (response, "status_code")):
-        status = getattr(holder, name, None)
-        if isinstance(status, int) and 400 <= status < 600:
-            return status
-    return None
+    return provider_kind(error) or "rejected_input"

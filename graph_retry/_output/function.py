@@ -14,19 +14,28 @@ from graph_retry._output.validator import Validator
 from graph_retry._signatures import name_of
 from graph_retry.records import Issue
 
-_VERDICT_KEYS = {"ok", "success", "data", "errors", "error"}
+_VERDICTS = ("ok", "success", "valid")
+_REASONS = ("errors", "error", "issues", "message", "reason")
+_MISSING: Any = object()
 
 
 class FunctionValidator(Validator):
     """Judge a value by what a function returns for a copy of it; the first of these rules holds.
 
-    - It raises, or returns `False`: refused. `GraphBubbleUp` passes through.
-    - `None`, `True`, the copy itself, or what equals the value: accepted.
-    - A dict of a boolean `ok` (or `success`) and at most `data` and `errors`: a verdict.
-    - A list: issues, each a text or a dict like `Issue`; none if empty. A text for a value that is
-      not one: an issue. To make such an answer the value, return `{"ok": True, "data": answer}`.
-    - Anything else replaces the value; it must be plain JSON.
-    """
+    | it returns | which means |
+    |---|---|
+    | nothing: it raises | refused, with what was raised (`GraphBubbleUp` passes through) |
+    | `False` | refused |
+    | `None`, `True`, the copy itself, or an equal value | accepted |
+    | a dict with `ok`, `success` or `valid` `False` | refused, for its `errors`, `error`, `issues`, `message` or `reason` |
+    | such a dict with `True`, and nothing but `data` and reasons | accepted; its `data`, if any, is the value |
+    | a tuple `(False, reasons)` or `(True, value)` | the same |
+    | a list | its issues, each a text or a dict like `Issue`; accepted if empty |
+    | a text, for a value that is none | an issue |
+    | anything else, which must be plain JSON | accepted, with this as the value |
+
+    To make a list or a text the value, return `{"ok": True, "data": value}`.
+    """  # noqa: E501 - a row of a table is one line
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.name = cut(name_of(function, "value"), 80)
@@ -56,14 +65,12 @@ class FunctionValidator(Validator):
             return value, []
         if answer is given or (type(answer) is type(value) and answer == value):
             return answer, []
-        if is_object(answer) and answer.keys() <= _VERDICT_KEYS:
-            accepted = answer.get("ok", answer.get("success"))
-            if accepted is True:
-                return answer.get("data", value), []
-            if accepted is False:
-                errors = answer.get("errors") or answer.get("error") or REFUSED
-                answer = errors if is_array(errors) else [errors]
-        elif isinstance(answer, str) and not isinstance(value, str):
+        accepted, content = _verdict(answer)
+        if accepted is True:
+            return (value if content is _MISSING else content), []
+        if accepted is False:
+            return value, [self._issue(each) for each in _reasons(content)]
+        if isinstance(answer, str) and not isinstance(value, str):
             answer = [answer]
         if is_array(answer):
             return value, [self._issue(each) for each in answer]
@@ -80,3 +87,30 @@ class FunctionValidator(Validator):
         path, code = each.get("path") or "", each.get("code") or "refused"
         path = f"/{path}" if isinstance(path, str) and path[:1] not in ("", "/") else path
         return issue(path, each["message"], code, each.get("expected"), each.get("received"))
+
+
+def _verdict(answer: Any) -> tuple[bool | None, Any]:
+    """Tell an answer that accepts or refuses, with its value or reasons; None for no verdict."""
+    if isinstance(answer, tuple):
+        parts: list[Any] = [*answer]
+        if len(parts) == 2 and isinstance(parts[0], bool):
+            return parts[0], (_MISSING if parts[1] is None else parts[1])
+        return None, None
+    if not is_object(answer):
+        return None, None
+    said = [answer[name] for name in _VERDICTS if isinstance(answer.get(name), bool)]
+    if False in said:
+        return False, next((answer[name] for name in _REASONS if answer.get(name)), REFUSED)
+    if said and answer.keys() <= {*_VERDICTS, *_REASONS, "data"}:
+        return True, answer.get("data", _MISSING)
+    return None, None
+
+
+def _reasons(content: Any) -> list[Any]:
+    """List what a refusal gives as its reasons: one, several, or several by the field's name."""
+    if content is _MISSING or content in ([], {}, ""):
+        return [REFUSED]
+    if is_object(content) and "message" not in content:
+        by_field = [(key, each if is_array(each) else [each]) for key, each in content.items()]
+        return [{"path": f"/{key}", "message": text} for key, texts in by_field for text in texts]
+    return content if is_array(content) else [content]

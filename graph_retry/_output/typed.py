@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import Any, Literal, get_origin
 
 from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapter
-from pydantic_core import SchemaError, to_jsonable_python
+from pydantic_core import SchemaError
 
-from graph_retry._issues import (
-    ABSENT,
-    MAX_ISSUES,
-    attempt,
-    child_of,
-    cut,
-    describe,
-    pointer,
-)
-from graph_retry._json import is_array, is_object
+from graph_retry._issues import ABSENT, attempt, cut, issue
+from graph_retry._output.conversions import conversions, merged_keys
 from graph_retry._output.validator import Validator, json_problem
 from graph_retry.records import Issue, Repair
 
@@ -49,7 +39,12 @@ class TypedValidator(Validator):
         self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        return attempt(self._read, value, self._strict, root=value)
+        accepted, issues = attempt(self._read, value, self._strict, root=value)
+        path = None if issues else merged_keys(value, accepted)
+        if path is not None:
+            message = "two keys of this object are one and the same key of its type"
+            return value, [issue(path, message, "merged_keys")]
+        return accepted, issues
 
     def _read(self, value: Any, strict: bool | None) -> Any:
         try:
@@ -64,33 +59,14 @@ class TypedValidator(Validator):
         for form in forms:
             again, failed = (None, True) if json_problem(form) else self._judge(form)
             if not failed and type(again) is type(accepted) and again == accepted:
-                return form, self._coercions(given, accepted)
+                return form, self._conversions(given, accepted)
         return next(filter(json_problem, forms), ABSENT), []
 
     def _dump(self, accepted: Any, mode: Literal["json", "python"]) -> Any:
         dump = self._adapter.dump_python
         return dump(accepted, mode=mode, by_alias=True, round_trip=True, warnings="none")
 
-    def _coercions(self, given: Any, accepted: Any) -> list[Repair]:
-        """List what a strict validation refuses: the values that have another JSON type now.
-
-        A strict one reads dates, enums and sets from their JSON forms, and an `int` for a `float`.
-        """
-        if self._strict or not attempt(self._read, given, True)[1]:
-            return []
-        found = _changes(given, attempt(self._dump, accepted, "python")[0], "")
-        told = [cut(each, 500) for each in islice(found, MAX_ISSUES)] or [
-            "(whole value): converted"
-        ]
-        return [Repair(kind="coerced", position=None, grade="coerced", detail=d) for d in told]
-
-
-def _changes(given: Any, now: Any, path: str) -> Iterator[str]:
-    if is_object(given) or is_array(given):
-        for part, each in given.items() if is_object(given) else enumerate(given):
-            if (child := child_of(now, part)) is not ABSENT:
-                yield from _changes(each, child, path + pointer([part]))
-        return
-    kinds: list[Any] = [type(each) for each in to_jsonable_python([given, now], fallback=str)]
-    if kinds[0] is not kinds[1] and kinds != [int, float]:
-        yield f"{path or '(whole value)'}: {describe(given)} → {describe(now)}"
+    def _conversions(self, given: Any, accepted: Any) -> list[Repair]:
+        refused = not self._strict and bool(attempt(self._read, given, True)[1])
+        dumped = attempt(self._dump, accepted, "python")[0]
+        return conversions(given, accepted, dumped, refused_if_strict=refused)

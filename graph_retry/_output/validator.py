@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from graph_retry._issues import MAX_ISSUES, describe, format_issues, issue
+from graph_retry._json import is_array, is_object
 from graph_retry.records import Issue, Repair
 
 MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers stop soon after.
@@ -44,9 +45,12 @@ class Validator:
     @property
     def accepts_text(self) -> bool:
         """Whether text without JSON in it may be the value: its schema allows only strings."""
-        schema = self.schema or {}
-        choices = [schema["const"]] if "const" in schema else schema.get("enum", [])
-        return schema.get("type") == "string" or set(map(type, choices)) == {str}
+        return _kinds(self.schema or {}) == {str}
+
+    @property
+    def admits_text(self) -> bool:
+        """Whether a string is among the values that its schema allows."""
+        return str in _kinds(self.schema or {})
 
     def check(self, value: Any) -> Checked:
         """Judge `value`. A wrong value gives issues, 100 at most, and never an exception.
@@ -90,6 +94,17 @@ class Validator:
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
         """Return the form for graph state, and how `given` had to be converted."""
         return accepted, []
+
+
+def _kinds(schema: dict[str, Any]) -> set[type[Any]]:
+    """Return the kinds of values a schema allows at its top: `str`, and `object` for any other."""
+    branches = schema.get("anyOf")
+    if is_array(branches):
+        return {object, *(kind for each in branches if is_object(each) for kind in _kinds(each))}
+    choices: list[Any] = [schema["const"]] if "const" in schema else schema.get("enum", [])
+    if schema.get("type") == "string" or choices:
+        return {str if isinstance(choice, str) else object for choice in choices or [""]}
+    return {object}
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:

@@ -7,7 +7,7 @@ from langgraph.types import RetryPolicy
 from pydantic import BaseModel
 
 from graph_retry import AttemptsExhausted, aretry_llm_call, retry_llm_call
-from tests.openai_server import openai_server
+from tests.provider_server import provider_server
 
 POLICY = RetryPolicy(initial_interval=0.01, max_attempts=3)
 
@@ -28,7 +28,7 @@ class Ask(BaseModel):
 @pytest.fixture
 def ask(mode):
     """Yield `(script, ask)`: the server's script and a way to run one call, never reviewed."""
-    with openai_server() as script, httpx.Client() as client:
+    with provider_server() as script, httpx.Client() as client:
 
         def run(on_retry=None, **options):
             options = {"review": False, "output": Person, **options}

@@ -16,7 +16,6 @@ from graph_retry._output.failures import (
     failure_of,
     finish_kind,
     is_complete,
-    retry_after,
 )
 from tests.loops import Model, answer, one_call, reviews, thread
 
@@ -80,7 +79,7 @@ EXCEPTIONS = [
     (openai.APIConnectionError(request=REQUEST), "transient"),
     (openai.APITimeoutError(request=REQUEST), "transient"),
     (of_openai(400), "rejected_input"),
-    (of_openai(400, "context_length_exceeded"), "rejected_input"),
+    (of_openai(400, "context_length_exceeded"), "context_overflow"),
     (of_openai(401), "permanent"),
     (of_openai(403), "permanent"),
     (of_openai(404), "rejected_input"),
@@ -128,6 +127,7 @@ def test_an_exception_has_a_kind(error, kind):
         ("length", "truncated", False),
         ("max_tokens", "truncated", False),
         ("MAX_TOKENS", "truncated", False),
+        ("model_context_window_exceeded", "context_overflow", False),
         ("content_filter", "refusal", None),
         ("SAFETY", "refusal", None),
         ("refusal", "refusal", None),
@@ -138,24 +138,6 @@ def test_an_exception_has_a_kind(error, kind):
 def test_a_finish_reason_has_a_kind(reason, kind, complete):
     """Providers' words for the same thing, in either case."""
     assert (finish_kind(reason), is_complete(reason)) == (kind, complete)
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "2"}, 2.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "3600"}, 60.0),
-        ({"retry-after": "-1"}, 0.0),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_retry_after_is_read_and_bounded(headers, seconds):
-    """A number of seconds, a minute at most; what cannot be read is no wait."""
-    error = httpx.HTTPStatusError("no", request=REQUEST, response=response(429, **headers))
-    assert retry_after(error) == seconds
-    assert retry_after(ValueError()) == 0.0
 
 
 def raising(error):
@@ -181,6 +163,7 @@ ROWS = [
     ("invalid_schema", giving('{"n": "x"}'), True),
     ("truncated", giving(Completion('{"n": ', finish_reason="length")), True),
     ("truncated", giving(Completion("", finish_reason="length")), True),
+    ("context_overflow", raising(of_openai(400, "context_length_exceeded")), True),
     ("refusal", giving(WORDS), True),
     ("refusal", giving("I'm sorry, but I can't help with that."), True),
     ("refusal", giving(Completion('{"n": 1}', finish_reason="content_filter")), True),

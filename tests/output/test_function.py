@@ -42,6 +42,9 @@ ACCEPTED = [
     pytest.param({"a": 1}, {"success": True, "data": None}, None, id="verdict-with-null"),
     pytest.param({"ok": False}, {"ok": False}, {"ok": False}, id="equal-to-a-verdict"),
     pytest.param({"a": 1}, {"ok": True, "rows": 1}, {"ok": True, "rows": 1}, id="data-with-ok"),
+    pytest.param({"a": 1}, {"valid": True}, {"a": 1}, id="valid"),
+    pytest.param({"a": 1}, (True, None), {"a": 1}, id="pair"),
+    pytest.param({"a": 1}, (True, {"a": 2}), {"a": 2}, id="pair-with-value"),
     pytest.param({"a": 1}, {"ok": "yes"}, {"ok": "yes"}, id="data-with-a-text-ok"),
 ]
 REFUSED = [
@@ -63,6 +66,20 @@ REFUSED = [
     pytest.param({}, {"ok": False, "error": "bad"}, [("", "bad", "refused")], id="one-error"),
     pytest.param(
         {}, {"ok": False}, [("", "the validator refused the value", "refused")], id="bare"
+    ),
+    pytest.param(
+        {}, {"valid": False, "n": 1, "reason": "bad"}, [("", "bad", "refused")], id="more-keys"
+    ),
+    pytest.param({}, (False, "bad"), [("", "bad", "refused")], id="pair"),
+    pytest.param({}, {"ok": False, "issues": ["bad"]}, [("", "bad", "refused")], id="issues"),
+    pytest.param(
+        {}, (False, None), [("", "the validator refused the value", "refused")], id="bare-pair"
+    ),
+    pytest.param(
+        {},
+        {"success": False, "errors": {"age": ["low", "odd"], "name": "no"}},
+        [("/age", "low", "refused"), ("/age", "odd", "refused"), ("/name", "no", "refused")],
+        id="by-field",
     ),
     pytest.param(
         {}, [{"path": ["a/b", 0], "message": "m"}], [("/a~1b/0", "m", "refused")], id="path-parts"

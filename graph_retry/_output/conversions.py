@@ -1,0 +1,130 @@
+"""What validation made of a value beyond accepting it: conversions, lost digits, ignored fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from graph_retry._issues import ABSENT, MAX_ISSUES, child_of, cut, describe, pointer
+from graph_retry._json import is_array, is_object
+from graph_retry.records import Repair
+
+_WHOLE = "(whole value)"
+
+
+def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool) -> list[Repair]:
+    """List what became of a value that was not simply taken as it is.
+
+    Args:
+        given: The JSON value that was validated.
+        accepted: What validation made of it.
+        dumped: The same as plain Python data.
+        refused_if_strict: Whether a strict validation refuses the value. It reads dates, enums and
+            sets from their JSON forms and an `int` for a `float`: these are no conversions.
+    """
+    changes = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
+    if refused_if_strict and not changes:
+        changes = [f"{_WHOLE}: converted"]
+    ignored = [*islice(_ignored(given, accepted, ""), MAX_ISSUES)]
+    return [
+        *(_repair("coerced", change) for change in changes),
+        *(_repair("ignored", field) for field in ignored),
+    ]
+
+
+def merged_keys(given: Any, accepted: Any, path: str = "") -> str | None:
+    """Return the path of an object two keys of which became one, so that a value was lost."""
+    is_smaller = is_object(given) and is_object(accepted) and len(accepted) < len(given)
+    if is_smaller and not accepted.keys() <= given.keys():
+        return path
+    for name, child, after in _children(given, accepted):
+        found = merged_keys(child, after, path + pointer([name]))
+        if found is not None:
+            return found
+    return None
+
+
+def _repair(kind: str, detail: str) -> Repair:
+    return Repair(kind=kind, position=None, grade="coerced", detail=cut(detail, 500))
+
+
+def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
+    """Yield what has another value now; conversions that are not strict only with `every`."""
+    if is_object(given) or is_array(given):
+        for part, child in given.items() if is_object(given) else enumerate(given):
+            if (after := child_of(now, part)) is not ABSENT:
+                yield from _changes(child, after, path + pointer([part]), every=every)
+        return
+    plain: list[Any] = to_jsonable_python([given, now], fallback=str, bytes_mode="base64")
+    before, after = map(type, plain)
+    if (before, after) == (int, float):
+        if now != given:
+            yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}, which loses digits"
+    elif before is not after and (every or bool in (before, after)):
+        yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
+
+
+def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
+    """Yield the keys of objects that are in no field of what was made of them."""
+    if is_object(given):
+        known = _known_keys(accepted)
+        for name in given.keys() - known if known is not None else ():
+            value = f"{path}{pointer([name])}: {describe(given[name])}"
+            yield f"{value} was left out: `{type(accepted).__name__}` has no such field"
+    for name, child, after in _children(given, accepted):
+        yield from _ignored(child, after, path + pointer([name]))
+
+
+def _known_keys(accepted: Any) -> set[str] | None:
+    """Return the keys that are read into an object's fields; None where any key may be."""
+    if isinstance(accepted, BaseModel):
+        config = type(accepted).model_config
+        if config.get("extra", "ignore") != "ignore" or isinstance(accepted, RootModel):
+            return None
+        fields = type(accepted).model_fields.items()
+        return {key for name, field in fields for key in _spellings(type(accepted), name, field)}
+    if dataclasses.is_dataclass(accepted):
+        return {field.name for field in dataclasses.fields(accepted)}
+    if is_object(accepted):  # of a `TypedDict`, if keys are missing at all
+        keys: set[Any] = {*accepted}
+        return keys if all(isinstance(key, str) for key in keys) else None
+    return None
+
+
+def _spellings(model: type[BaseModel], name: str, field: FieldInfo) -> Iterator[str]:
+    """Yield the keys a field is read from."""
+    alias = field.validation_alias
+    config = model.model_config
+    if alias is None or config.get("populate_by_name") or config.get("validate_by_name"):
+        yield name
+    choices: Iterable[Any] = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    for choice in choices:
+        first = choice.path[0] if isinstance(choice, AliasPath) else choice
+        if isinstance(first, str):
+            yield first
+
+
+def _children(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the parts of a value by name, with what was made of each."""
+    model: Any = accepted if isinstance(accepted, BaseModel) else None
+    if isinstance(accepted, RootModel):
+        yield from _children(given, model.root)
+    elif is_object(given) and model is not None:
+        for name, field in accepted.__class__.model_fields.items():
+            for key in _spellings(accepted.__class__, name, field):
+                if key in given:
+                    yield key, given[key], getattr(model, name)
+    elif is_object(given):
+        for key, child in given.items():
+            if (after := child_of(accepted, key)) is not ABSENT:
+                yield key, child, after
+    elif is_array(given) and isinstance(accepted, list | tuple):
+        made: list[Any] = [*accepted]
+        if len(made) == len(given):
+            yield from zip(range(len(given)), given, made, strict=True)

@@ -1,0 +1,177 @@
+"""What the clients of OpenAI and Anthropic return, from a loopback server, in both forms."""
+
+import anthropic
+import httpx
+import openai
+import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from graph_retry import edit
+from tests.loops import Model, answer, one_call, reviews, thread
+from tests.provider_server import provider_server
+
+
+class Person(BaseModel):
+    """Somebody."""
+
+    name: str
+    age: int
+
+
+ADA, BOB = '{"name": "Ada", "age": 36}', '{"name": "Bob", "age": 7}'
+DRAFT = 'Perhaps {"name": "Eve", "age": 1}? Let me note it.'
+
+
+@pytest.fixture
+def script():
+    """Serve a script."""
+    with provider_server() as served:
+        yield served
+
+
+def openai_chat(script, client):
+    """Return LangChain's model of OpenAI's."""
+    return ChatOpenAI(
+        model="scripted", base_url=script.url, api_key="none", max_retries=0, http_client=client
+    )
+
+
+def ask_langchain_openai(script, client, params):
+    """Ask by LangChain's model."""
+    return openai_chat(script, client).bind_tools([Person]).invoke(params["prompt"])
+
+
+def ask_include_raw(script, client, params):
+    """Ask by LangChain's structured output, which keeps the message."""
+    chat = openai_chat(script, client)
+    made = chat.with_structured_output(Person, method="function_calling", include_raw=True)
+    return made.invoke(params["prompt"])
+
+
+def ask_openai(script, client, params):
+    """Ask by OpenAI's own client."""
+    made = openai.OpenAI(api_key="none", base_url=script.url, http_client=client)
+    asked = [{"role": "user", "content": params["prompt"]}]
+    return made.chat.completions.create(model="scripted", messages=asked)
+
+
+def ask_langchain_anthropic(script, client, params):
+    """Ask by LangChain's model of Anthropic's."""
+    chat = ChatAnthropic(
+        model_name="scripted",
+        base_url=script.anthropic_url,
+        api_key="none",
+        max_retries=0,
+        timeout=30,
+        stop=None,
+    )
+    return chat.bind_tools([Person]).invoke(params["prompt"])
+
+
+def ask_anthropic(script, client, params):
+    """Ask by Anthropic's own client."""
+    asked = [{"role": "user", "content": params["prompt"]}]
+    with anthropic.Anthropic(api_key="none", base_url=script.anthropic_url, max_retries=0) as made:
+        return made.messages.create(model="scripted", messages=asked, max_tokens=10)
+
+
+CLIENTS = [ask_langchain_openai, ask_include_raw, ask_openai]
+ALL_CLIENTS = [*CLIENTS, ask_langchain_anthropic, ask_anthropic]
+
+
+def start(form, mode, script, client, output, **options):
+    """Run one call through a client until it ends or waits."""
+    with httpx.Client() as http:
+        model = Model(lambda params: client(script, http, params))
+        graph = one_call(form, mode, model, InMemorySaver(), output=output, **options)
+        state = mode.invoke(graph, {"params": {"prompt": "Who?"}}, thread())
+        return graph, model, state
+
+
+@pytest.mark.parametrize("client", ALL_CLIENTS)
+def test_a_tool_call_beside_text_is_the_answer(form, mode, script, client):
+    """Whatever draft the text holds."""
+    script.say(DRAFT, ("Person", ADA))
+    _, model, state = start(form, mode, script, client, Person)
+    assert Person.model_validate(state["output"]) == Person(name="Ada", age=36)
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_broken_arguments_are_repaired_like_text(form, mode, script, client):
+    """A trailing comma costs no second call; what is cut off is shown and fed back."""
+    script.say("", ("Person", '{"name": "Ada", "age": 36,}'))
+    _, model, state = start(form, mode, script, client, Person)
+    assert Person.model_validate(state["output"]) == Person(name="Ada", age=36)
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_arguments_that_cannot_be_read_are_shown_and_fed_back(form, mode, script, client):
+    """The review and the next prompt hold what the model wrote."""
+    script.say("", ("Person", '{"name": "Ada", "age": '), finish="length")
+    with httpx.Client() as http:
+        model = Model(lambda params: client(script, http, params))
+        graph = one_call(
+            form, mode, model, InMemorySaver(), output=Person, feedback="full", auto_retries=0
+        )
+        mode.invoke(graph, {"params": {"prompt": "Who?"}}, thread())
+        (review,) = reviews(mode, graph, thread())
+        assert review.failure["kind"] == "truncated"
+        assert review.value["raw_output"] == '{"name": "Ada", "age": '
+        assert '{"name": "Ada", "age": ' in review.suggested_params["prompt"]
+
+        script.say(None, ("Person", ADA))
+        state = answer(mode, graph, thread(), edit(prompt="Who is it?"))
+    assert Person.model_validate(state["output"]) == Person(name="Ada", age=36)
+    assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize("client", [ask_langchain_openai, ask_openai, ask_anthropic])
+def test_parallel_tool_calls_are_a_list(form, mode, script, client):
+    """In the order they were made, one of them too."""
+    script.say("Two:", ("Person", ADA), ("Person", BOB))
+    _, _, state = start(form, mode, script, client, list[Person])
+    people = [Person.model_validate(each) for each in state["output"]]
+    assert people == [Person(name="Ada", age=36), Person(name="Bob", age=7)]
+
+    script.say("One:", ("Person", BOB))
+    _, _, state = start(form, mode, script, client, list[Person])
+    assert [Person.model_validate(each).name for each in state["output"]] == ["Bob"]
+
+
+def test_one_of_parallel_calls_may_be_broken(form, mode, script):
+    """LangChain lists those it could read first, and so it stays."""
+    script.say(None, ("Person", '{"name": "Ada", "age": 36,}'), ("Person", BOB))
+    _, _, state = start(form, mode, script, ask_langchain_openai, list[Person])
+    assert [Person.model_validate(each).name for each in state["output"]] == ["Bob", "Ada"]
+
+
+def test_the_call_named_after_the_type_is_the_answer(form, mode, script):
+    """Beside calls of other tools."""
+    script.say(None, ("search", '{"query": "Ada"}'), ("Person", ADA))
+    _, _, state = start(form, mode, script, ask_langchain_openai, Person)
+    assert Person.model_validate(state["output"]).name == "Ada"
+
+
+def test_text_is_the_answer_where_text_is_wanted(form, mode, script):
+    """A tool call beside it is not."""
+    script.say("Ada, 36.", ("Person", ADA))
+    _, _, state = start(form, mode, script, ask_langchain_openai, str)
+    assert state["output"] == "Ada, 36."
+
+
+def test_a_stream_that_is_cut_off_is_a_transient_failure(form, mode, script):
+    """What came before is no answer."""
+
+    def ask(script, client, params):
+        return "".join(str(chunk.text) for chunk in openai_chat(script, client).stream("Who?"))
+
+    script.break_off(ADA)
+    graph, model, _ = start(form, mode, script, ask, Person)
+    (review,) = reviews(mode, graph, thread())
+    assert review.failure["kind"] == "transient"
+    assert len(model.calls) == 1
