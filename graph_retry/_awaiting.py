@@ -121,7 +121,7 @@ async def call(
     context = contextvars.copy_context()
     if config is not None:
         context.run(var_child_runnable_config.set, config)
-    work = partial(context.run, function, *args)
+    work = partial(context.run, _without_stop, function, *args)
     if is_sync():
         in_place = timeout is None or is_async(function)
         result = work() if in_place else _in_thread(work).result(timeout)
@@ -144,17 +144,28 @@ async def call(
             var_child_runnable_config.reset(token)
 
 
+def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function; its `StopIteration` would end a coroutine, and a future never gets it."""
+    try:
+        return function(*args)
+    except StopIteration as error:
+        raise RuntimeError(f"`{_name(function)}` raised StopIteration") from error
+
+
 def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
     """Return what a function returned, unless only an event loop could make use of it."""
     if not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):
         result.close()  # or Python warns that it was never awaited
-    name = getattr(function, "__qualname__", repr(function))
     raise AsyncUnderSyncError(
-        f"`{name}` is async but the graph runs synchronously: "
+        f"`{_name(function)}` is async but the graph runs synchronously: "
         "use `ainvoke` (or `aretry_llm_call`), or pass a sync function."
     )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", repr(function))
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:

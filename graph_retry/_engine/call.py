@@ -6,7 +6,9 @@ import logging
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any, cast
 from uuid import uuid4
@@ -81,11 +83,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     )
     number = record["number"]
     emit("attempt_started", name, number)
-    tries = count(1)
-
-    async def attempt() -> _Outcome:
-        return await _attempt(run, plan, params, record, next(tries))
-
+    attempt = partial(_attempt, run, plan, params, record, count(1))
     policy = _transport_policy(plan.settings.transient)
     outcome = await as_task(f"{name}#{number}", attempt, policy)
     record.update(cast("Attempt", outcome["record"]))
@@ -156,9 +154,10 @@ def _transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
 
 
 async def _attempt(
-    run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: int
+    run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
 ) -> _Outcome:
     """Call the model with a copy of the params; return its result or its failure as data."""
+    this_try = next(tries)
     decided = record["author"].startswith(("human", "agent", "rewind"))
     settings = plan.settings
     copy = plan.codec.decode(params.view, params.types)
@@ -179,7 +178,7 @@ async def _attempt(
             trace = redacted(trace, settings.redact)
             _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
         failure = _failure_of(error, settings)
-        more = settings.transient is not None and tries < settings.transient.max_attempts
+        more = settings.transient is not None and this_try < settings.transient.max_attempts
         if failure["kind"] == "transient" and more:
             await sleep(retry_after(error))
             raise _TryAgainError from error
@@ -191,7 +190,7 @@ async def _attempt(
     else:
         outcome = _read(plan, result)
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
-    outcome["record"]["tries"] = tries
+    outcome["record"]["tries"] = this_try
     if plan.codec.changed_in_place(params, copy):
         warnings.warn(
             f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "

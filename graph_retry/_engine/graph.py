@@ -40,7 +40,7 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
     keys = tuple(sorted(settings.keys.items()))
     raises, learns = settings.on_cancel == "raise", settings.lessons is not None
     builder = _builder(keys, params_type, raises=raises, learns=learns)
-    graph = RetryGraph(**vars(builder.compile(name=settings.name)), plan=plan)
+    graph = RetryGraph.compile(builder, settings.name, plan)
     return graph.with_config(recursion_limit=steps_allowed(plan))
 
 
@@ -48,7 +48,7 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 def function_graph(*, learns: bool) -> RetryGraph:
     """Compile the loop that all calls of functions share; each run is given its plan."""
     builder = _builder(DEFAULT_KEYS, None, raises=True, learns=learns)
-    return RetryGraph(**vars(builder.compile(name="retry_llm_call")))
+    return RetryGraph.compile(builder, "retry_llm_call")
 
 
 def steps_allowed(plan: Plan[Any]) -> int:

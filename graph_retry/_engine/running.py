@@ -13,7 +13,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.calls import Found, Made, find_call
@@ -107,6 +107,16 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def __init__(self, *, plan: Plan[Any] | None = None, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.plan = plan
+
+    @classmethod
+    def compile(
+        cls, builder: StateGraph[Any, Any, Any, Any], name: str, plan: Plan[Any] | None = None
+    ) -> RetryGraph:
+        """Compile a loop; without a `plan` each run is given its own.
+
+        A compiled graph is made from its attributes, as `copy` and `with_config` make theirs.
+        """
+        return cls(**vars(builder.compile(name=name)), plan=plan)
 
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
