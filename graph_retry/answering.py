@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
-from graph_retry._flow import adrive, drive
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, shown_reviews
 
@@ -48,7 +48,7 @@ def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
         >>> [(review.function_name, review.attempt) for review in pending_reviews(graph, config)]
         [('count', 1)]
     """
-    return drive(shown_reviews(graph, config, PendingReview))
+    return run_sync(shown_reviews(graph, config, PendingReview))
 
 
 async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
@@ -64,7 +64,7 @@ async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRe
         >>> asyncio.run(apending_reviews(idle, {"configurable": {"thread_id": "1"}}))
         []
     """
-    return await adrive(shown_reviews(graph, config, PendingReview))
+    return await run_async(shown_reviews(graph, config, PendingReview))
 
 
 def resume(
@@ -122,7 +122,17 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return drive(resuming(graph, config, decision, answers, durability, wait, context=context))
+    return run_sync(
+        resuming(
+            graph,
+            config,
+            decision,
+            answers=answers,
+            context=context,
+            durability=durability,
+            wait=wait,
+        )
+    )
 
 
 async def aresume(
@@ -154,6 +164,14 @@ async def aresume(
         [1]
         3
     """
-    return await adrive(
-        resuming(graph, config, decision, answers, durability, wait, context=context)
+    return await run_async(
+        resuming(
+            graph,
+            config,
+            decision,
+            answers=answers,
+            context=context,
+            durability=durability,
+            wait=wait,
+        )
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._flow import Flow, adrive, drive
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._review.deadline import EXPIRE, is_over
 from graph_retry._threads.resuming import resuming
 from graph_retry.answering import PendingReview
@@ -50,27 +50,27 @@ def expire_reviews(
         >>> count.get_state(config).values
         0
     """
-    return drive(_expire(source, config, context))
+    return run_sync(_expire(source, config, context))
 
 
 async def aexpire_reviews(
     source: Any, *, config: RunnableConfig | None = None, context: Any = None
 ) -> list[PendingReview]:
     """Do what `expire_reviews` does, from async code."""
-    return await adrive(_expire(source, config, context))
+    return await run_async(_expire(source, config, context))
 
 
-def _expire(source: Any, config: RunnableConfig | None, context: Any) -> Flow[list[PendingReview]]:
+async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> list[PendingReview]:
     ended: list[PendingReview] = []
     errors: list[Exception] = []
     over: dict[str | None, list[PendingReview]] = {}
-    reviews: list[PendingReview] = yield from find_all(source, None, config)
+    reviews: list[PendingReview] = await find_all(source, None, config)
     for review in reviews:
         if is_over(review.expires_at):
             over.setdefault(review.thread_id, []).append(review)
     for together in over.values():
         try:
-            yield from _end(together, context)
+            await _end(together, context)
         except (StaleDecision, TimeoutError):  # somebody else ends or answers them
             continue
         except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
@@ -82,13 +82,13 @@ def _expire(source: Any, config: RunnableConfig | None, context: Any) -> Flow[li
     return ended
 
 
-def _end(reviews: list[PendingReview], context: Any) -> Flow[Any]:
+async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """End the reviews of one thread.
 
     A sweeper that runs on the server must not wait for a run that may wait for its worker.
     """
     first = reviews[0]
     answers = {each.review_id: {"type": EXPIRE, "review_id": each.review_id} for each in reviews}
-    return resuming(
-        first.graph, first.config, None, answers, None, 0.0, context=context, background=True
+    return await resuming(
+        first.graph, first.config, answers=answers, wait=0.0, context=context, background=True
     )

@@ -11,12 +11,13 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
 from graph_retry._engine.ending import ended_error
-from graph_retry._engine.graph import check_identity, function_graph, steps_allowed
+from graph_retry._engine.graph import function_graph, steps_allowed
 from graph_retry._engine.identity import identity_of
 from graph_retry._engine.pausing import watched_pause
 from graph_retry._engine.plan import Plan, make_plan
 from graph_retry._engine.running import CALL, FunctionCall
 from graph_retry._engine.state import LOOP, fresh_loop, loop_of
+from graph_retry._engine.step import check_identity
 from graph_retry._engine.stored import restore
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of

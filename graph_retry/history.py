@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import StateSnapshot
 from pydantic_core import to_jsonable_python
 
-from graph_retry._flow import Ask, Flow, adrive, drive
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._json import is_array, is_object
-from graph_retry._threads.calls import is_served, read_calls
+from graph_retry._threads.calls import read_calls
+from graph_retry._threads.graphs import get_state, is_served
 from graph_retry._threads.reviews import thread_of
 from graph_retry._threads.whole import whole_ledgers
 from graph_retry.ledger import Ledger, check_version
@@ -48,20 +48,20 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
         >>> [attempt["author"] for attempt in ledger.attempts], ledger.params_diff(2)
         (['caller', 'human'], [{'path': '/value', 'before': 'many', 'after': '3'}])
     """
-    return drive(_told_ledgers(graph, config))
+    return run_sync(_told_ledgers(graph, config))
 
 
 async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Do what `attempts_of` does, from async code."""
-    return await adrive(_told_ledgers(graph, config))
+    return await run_async(_told_ledgers(graph, config))
 
 
-def _told_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
+async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
-    calls = yield from read_calls(graph, config)
+    calls = await read_calls(graph, config)
     empty = [each for each in calls if not each.attempts]
     if empty and is_served(graph):
-        snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,))
+        snapshot = await get_state(graph, config)
         runs = tuple(f"{task.name}:{task.id}" for task in snapshot.tasks if not task.interrupts)
         hidden = [each.title for each in empty if not each.namespace.startswith(runs)]
         if hidden:
@@ -72,7 +72,7 @@ def _told_ledgers(graph: Any, config: RunnableConfig) -> Flow[list[Ledger]]:
                 stacklevel=4,
             )
     shown = [ledger for ledger in calls if ledger.attempts]
-    return (yield from whole_ledgers(graph, thread_of(config), shown))
+    return await whole_ledgers(graph, thread_of(config), shown)
 
 
 def export_ledgers(

@@ -12,11 +12,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
+from graph_retry._awaiting import run_async, run_sync
+from graph_retry._engine.kept import list_checkpoints
 from graph_retry._engine.state import LOOP, is_open, loop_of
-from graph_retry._flow import Ask, Flow, adrive, drive
 from graph_retry._review.shown import parts_of
-from graph_retry._threads.calls import is_local
 from graph_retry._threads.config import check_placeless, on_thread
+from graph_retry._threads.graphs import is_local
 from graph_retry._threads.lock import storage_of
 from graph_retry._threads.remote_reviews import served_reviews
 from graph_retry._threads.reviews import find_reviews, intervention, whole_reviews
@@ -52,25 +53,25 @@ def list_reviews(
         >>> [(review.thread_id, review.attempt) for review in list_reviews(count)]
         [('bob', 1), ('ada', 1)]
     """
-    return drive(_listed(source, limit, config))
+    return run_sync(_listed(source, limit, config))
 
 
 async def alist_reviews(
     source: Any, *, limit: int | None = None, config: RunnableConfig | None = None
 ) -> list[PendingReview]:
     """Do what `list_reviews` does, from async code."""
-    return await adrive(_listed(source, limit, config))
+    return await run_async(_listed(source, limit, config))
 
 
-def _listed(
+async def _listed(
     source: Any, limit: int | None, config: RunnableConfig | None
-) -> Flow[list[PendingReview]]:
-    return (yield from whole_reviews(source, (yield from find_all(source, limit, config))))
+) -> list[PendingReview]:
+    return await whole_reviews(source, await find_all(source, limit, config))
 
 
-def find_all(
+async def find_all(
     source: Any, limit: int | None = None, config: RunnableConfig | None = None
-) -> Flow[list[PendingReview]]:
+) -> list[PendingReview]:
     """List the reviews of a source, inside a flow.
 
     Raises:
@@ -81,9 +82,9 @@ def find_all(
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     if isinstance(saver, BaseCheckpointSaver):
         graph = source if is_local(source) else None
-        return _newest((yield from _saved_reviews(cast("Any", saver), graph, base)), limit)
+        return _newest(await _saved_reviews(cast("Any", saver), graph, base), limit)
     if hasattr(source, "threads") and hasattr(source, "runs"):
-        reviews: list[PendingReview] = yield from served_reviews(source, base, PendingReview)
+        reviews: list[PendingReview] = await served_reviews(source, base, PendingReview)
         return _newest(reviews, limit)
     raise TypeError(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
@@ -94,21 +95,6 @@ def find_all(
 def _newest(reviews: list[PendingReview], limit: int | None) -> list[PendingReview]:
     reviews.sort(key=lambda review: review.asked_at or "", reverse=True)
     return reviews[:limit]
-
-
-class _Pages:
-    """A checkpointer's checkpoints of all threads, a page at a time."""
-
-    def __init__(self, saver: BaseCheckpointSaver[Any], size: int | None) -> None:
-        self._saver, self._size = saver, size
-
-    def read(self, before: RunnableConfig | None) -> list[CheckpointTuple]:
-        """Read the page before a checkpoint."""
-        return list(self._saver.list(None, before=before, limit=self._size))
-
-    async def aread(self, before: RunnableConfig | None) -> list[CheckpointTuple]:
-        """Read the page before a checkpoint, from async code."""
-        return [each async for each in self._saver.alist(None, before=before, limit=self._size)]
 
 
 @dataclass
@@ -156,14 +142,13 @@ class _Thread:
                 yield question, values
 
 
-def _threads_in(saver: BaseCheckpointSaver[Any]) -> Flow[dict[str, _Thread]]:
+async def _threads_in(saver: BaseCheckpointSaver[Any]) -> dict[str, _Thread]:
     """Read page after page, so that no more than one is held at a time."""
     ordered = storage_of(saver) in ("sqlite", "postgres")  # by id, over all threads
-    pages = _Pages(saver, _PAGE if ordered else None)
     before: RunnableConfig | None = None
     threads: defaultdict[str, _Thread] = defaultdict(_Thread)
     while True:
-        page: list[CheckpointTuple] = yield Ask(pages, "read", (before,))
+        page = await list_checkpoints(saver, None, before=before, limit=_PAGE if ordered else None)
         page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
         for saved in page:
             threads[str(saved.config.get("configurable", {})["thread_id"])].read(saved)
@@ -173,12 +158,12 @@ def _threads_in(saver: BaseCheckpointSaver[Any]) -> Flow[dict[str, _Thread]]:
         before = {"configurable": {"checkpoint_id": f"{page[-1].checkpoint['id']}~"}}
 
 
-def _saved_reviews(
+async def _saved_reviews(
     saver: BaseCheckpointSaver[Any], graph: Any, base: RunnableConfig
-) -> Flow[list[PendingReview]]:
+) -> list[PendingReview]:
     """List the reviews that wait in a checkpointer, or those of a graph in it."""
     reviews: list[PendingReview] = []
-    for thread_id, thread in (yield from _threads_in(saver)).items():
+    for thread_id, thread in (await _threads_in(saver)).items():
         config = on_thread(base, thread_id)
         for question, values in thread.waiting():
             value = question.value
@@ -186,15 +171,15 @@ def _saved_reviews(
                 parts = parts_of(value, records_in(values), thread_id)
                 where: Any = {"graph": graph, "config": config, "hidden": thread.hidden}
                 reviews.append(PendingReview(interrupt_id=question.id, **where, **parts))
-    return (yield from _without_dropped(reviews))
+    return await _without_dropped(reviews)
 
 
-def _without_dropped(reviews: list[PendingReview]) -> Flow[list[PendingReview]]:
+async def _without_dropped(reviews: list[PendingReview]) -> list[PendingReview]:
     """Look at hidden reviews again: an update may have been meant to start anew."""
     sure: list[PendingReview] = []
     for review in reviews:
         if review.hidden and review.graph is not None:
-            found = yield from find_reviews(review.graph, review.config, PendingReview)
+            found = await find_reviews(review.graph, review.config, PendingReview)
             sure += [each for each in found if each.review_id == review.review_id]
         else:
             sure.append(review)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.call import announced
 from graph_retry._engine.check import hold, read_raw
 from graph_retry._engine.hooks import propose
 from graph_retry._engine.plan import Plan, make_plan
 from graph_retry._engine.revise import hooks_may_help
-from graph_retry._flow import Flow, adrive, drive, plain
+from graph_retry._engine.task import in_place
 from graph_retry._output.failures import failure_of
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._signatures import OnRetry
@@ -78,7 +79,7 @@ def replay(
         >>> now.output, now.differs[0]
         ({'n': 1}, ('status', 'failed', 'succeeded'))
     """
-    return drive(plain(_replay(list(attempts), on_retry, {**options})))
+    return run_sync(_replay(list(attempts), on_retry, {**options}))
 
 
 async def areplay(
@@ -93,16 +94,16 @@ async def areplay(
         >>> asyncio.run(areplay([], output=int))
         []
     """
-    return await adrive(plain(_replay(list(attempts), on_retry, {**options})))
+    return await run_async(_replay(list(attempts), on_retry, {**options}))
 
 
 def _no_model(_params: Any) -> NoReturn:
     raise AssertionError("a replay calls no model")
 
 
-def _replay(
+async def _replay(
     ledger: list[Attempt], on_retry: OnRetry[Any], options: dict[str, Any]
-) -> Flow[list[Replayed]]:
+) -> list[Replayed]:
     ledger = readable(ledger)
     output, check = options.pop("output", None), options.pop("check", False)
     codec = ParamsCodec[Any](options.pop("params_type", dict))
@@ -118,7 +119,7 @@ def _replay(
         if asked and now["status"] == "failed" and hooks_may_help(now, plan.settings):
             then = cast("Attempt", {**now, "decision": None})
             params = cast("Encoded", params_at(ledger, record["number"]))
-            proposal = yield from propose(plan, params, [*ledger[:place], then])
+            proposal = await propose(plan, params, [*ledger[:place], then], in_place)
         result = Replayed(
             number=record["number"],
             attempt=now,

@@ -8,12 +8,13 @@ from typing import Any, NotRequired, Unpack
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypedDict
 
-from graph_retry import answering
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.fork import REWIND
-from graph_retry._flow import Ask, Flow, adrive, drive
-from graph_retry._threads.calls import is_local, read_calls, read_ledgers
+from graph_retry._threads.calls import read_calls, read_ledgers
 from graph_retry._threads.forking import go_back
-from graph_retry.answering import PendingReview
+from graph_retry._threads.graphs import is_local
+from graph_retry._threads.resuming import resuming
+from graph_retry._threads.reviews import Waiting, find_reviews
 from graph_retry.ledger import Ledger
 
 
@@ -65,7 +66,7 @@ def rewind(
         >>> rewind(count, config, attempt=1, params="3")
         3
     """
-    return drive(_rewind(graph, config, ledger, context, change))
+    return run_sync(_rewind(graph, config, ledger, context, change))
 
 
 async def arewind(
@@ -77,20 +78,20 @@ async def arewind(
     **change: Unpack[Change],
 ) -> Any:
     """Do what `rewind` does, from async code."""
-    return await adrive(_rewind(graph, config, ledger, context, change))
+    return await run_async(_rewind(graph, config, ledger, context, change))
 
 
-def _rewind(
+async def _rewind(
     graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
-) -> Flow[Any]:
+) -> Any:
     answer = _answer(change)
     here = config.get("configurable", {})
     config = {**config, "configurable": {key: here[key] for key in here if key != "checkpoint_id"}}
     if ledger is None and is_local(graph):
-        ledger = _only((yield from read_ledgers(graph, config)))
+        ledger = _only(await read_ledgers(graph, config))
     if ledger is not None:
         ledger.at(change["attempt"])
-    reviews: list[PendingReview] = yield Ask(answering, "pending_reviews", (graph, config))
+    reviews = await find_reviews(graph, config, Waiting)
     if ledger is not None:
         reviews = [each for each in reviews if each.value["checkpoint_ns"] == ledger.namespace]
     if len(reviews) == 1:
@@ -98,19 +99,19 @@ def _rewind(
             raise ValueError(
                 f"`attempt` is {change['attempt']!r}, and the call has {reviews[0].attempt}."
             )
-        options = {"answers": {reviews[0].review_id: answer}, "context": context}
-        return (yield Ask(answering, "resume", (graph, config), options))
+        answers = {reviews[0].review_id: answer}
+        return await resuming(graph, config, answers=answers, context=context)
     if reviews:
         raise ValueError(
             f"the thread has {len(reviews)} open reviews: pass the `ledger` of the call that is "
             f"meant, or answer one with `{REWIND}` in it."
         )
     if ledger is None:
-        calls = yield from read_calls(graph, config)
+        calls = await read_calls(graph, config)
         ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
         if ledger.attempts:
             ledger.at(change["attempt"])
-    return (yield from go_back(graph, config, ledger, answer, context))
+    return await go_back(graph, config, ledger, answer, context)
 
 
 def _answer(change: Change) -> dict[str, Any]:

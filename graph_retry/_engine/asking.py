@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.state import Loop, OpenReview
-from graph_retry._flow import is_saved
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
 from graph_retry._review.decision import DECISION_TYPES, DecisionType
@@ -67,7 +67,7 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 def require_checkpointer(name: str, attempts: list[Attempt]) -> None:
     """Refuse to ask where the pause could not be saved."""
-    if is_saved():
+    if current_saver() is not None:
         return
     failure = attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "no reason recorded"

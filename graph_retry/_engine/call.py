@@ -6,8 +6,9 @@ import logging
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any, cast
 from uuid import uuid4
@@ -19,11 +20,12 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
+from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._engine.finish import emit, finished
 from graph_retry._engine.past import continued
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import seen_from
-from graph_retry._engine.running import current_run
+from graph_retry._engine.run_config import current_saver, seen_from
+from graph_retry._engine.running import LoopRun
 from graph_retry._engine.state import (
     ANSWER,
     LOOP,
@@ -33,8 +35,9 @@ from graph_retry._engine.state import (
     fresh_loop,
     loop_of,
 )
+from graph_retry._engine.step import StepInput, read_input
 from graph_retry._engine.stored import store, unsavable
-from graph_retry._flow import AsyncUnderSyncError, Durable, Flow, Pause, Run, is_saved
+from graph_retry._engine.task import as_task
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import failure_of, finish_kind
@@ -43,7 +46,7 @@ from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted, told, without_keys
 from graph_retry._signatures import AttemptContext, name_of
 from graph_retry.hooks._budget import breaker
-from graph_retry.ledger import digest, open_attempt, readable
+from graph_retry.ledger import digest, open_attempt
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind
 
@@ -56,77 +59,66 @@ class _Outcome(TypedDict):
     output_types: dict[str, str]
 
 
-def call_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
-    """Return the step that calls the model once and opens the attempt's record."""
-    keys, name = plan.settings.keys, plan.settings.name
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        run = current_run()
-        begins = ANSWER not in state  # a call that has begun has this key
-        if run.past is not None and begins:
-            if loop_of(run.past)["next"] != "call":
-                return continued(run.past, keys["attempts"])
-            state = {**state, **run.past}
-        loop, attempts, ledger_is_old = _position(
-            state, readable(state.get(keys["attempts"]) or [])
-        )
-        params = plan.codec.load(state.get(keys["params"]), loop["types"])
-        loop["identity"] = loop["identity"] or run.identity
-        loop["task_path"] = loop["task_path"] or run.task_path
-        loop["origin"] = loop["origin"] or _origin()
-        record = open_attempt(
-            attempts,
-            params,
-            name=name,
-            author=loop["author"],
-            reason=loop["reason"],
-            started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
-        )
-        number = record["number"]
-        emit("attempt_started", name, number)
-        tries = count(1)
-        outcome: _Outcome = yield Durable(
-            f"{name}#{number}",
-            lambda: _attempt(plan, params, record, next(tries)),
-            _transport_policy(plan.settings.transient),
-        )
-        record.update(cast("Attempt", outcome["record"]))
-        loop.update({"types": params.types, "output_types": outcome["output_types"]})
-        update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
-        if state.get(keys["status"]) is not None:  # of an earlier call, or before a rewind
-            update |= {keys["output"]: None, keys["status"]: None}
-        if record["failure"] is not None:
-            record["status"], loop["next"] = "failed", "revise"
-            record.update(cast("Attempt", told(record, plan.settings.redact)))
-        elif plan.validator is None:
-            record["status"], loop["next"] = "succeeded", "end"
-            record.update(cast("Attempt", told(record, plan.settings.redact)))
-            update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
-            update |= yield from finished(plan, record)
-        else:
-            loop["next"] = "repair"
-        added: Any = [record]
-        if ledger_is_old or (run.past is not None and begins):
-            added = Overwrite([*attempts, record])
-        return update | {LOOP: loop, keys["attempts"]: added}
-
-    return flow
+async def call_step(given: StepInput) -> dict[str, Any]:
+    """Call the model once and open the attempt's record."""
+    run, keys = given.run, given.plan.settings.keys
+    past = run.past if ANSWER not in given.state else None  # a call that has begun has this key
+    if past is not None:
+        if loop_of(past)["next"] != "call":
+            return continued(past, keys["attempts"])
+        given = read_input(run, {**given.state, **past})
+    plan, state, name = given.plan, given.state, given.plan.settings.name
+    loop, attempts, ledger_is_old = _position(given)
+    params = plan.codec.load(state.get(keys["params"]), loop["types"])
+    loop["identity"] = loop["identity"] or run.identity
+    loop["task_path"] = loop["task_path"] or run.task_path
+    loop["origin"] = loop["origin"] or _origin()
+    record = open_attempt(
+        attempts,
+        params,
+        name=name,
+        author=loop["author"],
+        reason=loop["reason"],
+        started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
+    )
+    number = record["number"]
+    emit("attempt_started", name, number)
+    attempt = partial(_attempt, run, plan, params, record, count(1))
+    policy = _transport_policy(plan.settings.transient)
+    outcome = await as_task(f"{name}#{number}", attempt, policy)
+    record.update(cast("Attempt", outcome["record"]))
+    loop.update({"types": params.types, "output_types": outcome["output_types"]})
+    update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
+    if state.get(keys["status"]) is not None:  # of an earlier call, or before a rewind
+        update |= {keys["output"]: None, keys["status"]: None}
+    if record["failure"] is not None:
+        record["status"], loop["next"] = "failed", "revise"
+        record.update(cast("Attempt", told(record, plan.settings.redact)))
+    elif plan.validator is None:
+        record["status"], loop["next"] = "succeeded", "end"
+        record.update(cast("Attempt", told(record, plan.settings.redact)))
+        update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
+        update |= await finished(plan, record)
+    else:
+        loop["next"] = "repair"
+    added: Any = [record]
+    if ledger_is_old or past is not None:
+        added = Overwrite([*attempts, record])
+    return update | {LOOP: loop, keys["attempts"]: added}
 
 
-def _position(
-    state: Mapping[str, Any], attempts: list[Attempt]
-) -> tuple[Loop, list[Attempt], bool]:
+def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     """Tell a continued loop from a new input on a thread that has run before."""
-    loop = loop_of(state)
-    if attempts and attempts[-1]["status"] == "running" and LOOP not in state:
+    loop, attempts = given.loop, given.attempts
+    if attempts and attempts[-1]["status"] == "running" and LOOP not in given.state:
         asked = attempts[-1]  # given in the input: an attempt that is to be made
         loop.update({"author": asked["author"], "reason": asked["reason"]})
         loop["types"] = asked["params_types"]
         return loop, attempts[:-1], False
     decided = attempts[-1]["decision"] if attempts else None
     ended = decided is not None and decided["type"] in ("reject", "respond")
-    ended = ended or (LOOP in state and loop["next"] == "end")
+    ended = ended or (LOOP in given.state and loop["next"] == "end")
     if attempts and (ended or attempts[-1]["status"] != "failed"):
         return fresh_loop(), [], True
     if loop["next"] != "call":
@@ -143,7 +135,7 @@ def _origin() -> str | None:
     In the outermost graph that is the checkpoint the call began from, which a crash leaves as it
     is. Where nothing is saved, nothing is repeated either.
     """
-    if not is_saved():
+    if current_saver() is None:
         return str(uuid4())
     info = get_runtime().execution_info
     return None if call_namespace() or info is None else info.checkpoint_id
@@ -162,8 +154,11 @@ def _transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
     return policy and policy._replace(retry_on=_TryAgainError)
 
 
-def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> Flow[_Outcome]:
+async def _attempt(
+    run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
+) -> _Outcome:
     """Call the model with a copy of the params; return its result or its failure as data."""
+    this_try = next(tries)
     decided = record["author"].startswith(("human", "agent", "rewind"))
     settings = plan.settings
     copy = plan.codec.decode(params.view, params.types)
@@ -174,8 +169,8 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
         if settings.budget is not None and not decided:
             breaker.check(settings.name, settings.budget)
         arguments = plan.arguments(copy, context)
-        config = seen_from(current_run().caller, get_config())
-        result = yield Run(plan.llm_call, arguments, settings.timeout, config)
+        config = seen_from(run.caller, get_config())
+        result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise
     except Exception as error:  # whatever the user's function raises is a failure
@@ -184,9 +179,9 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
             trace = redacted(trace, settings.redact)
             _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
         failure = _failure_of(error, settings)
-        more = settings.transient is not None and tries < settings.transient.max_attempts
+        more = settings.transient is not None and this_try < settings.transient.max_attempts
         if failure["kind"] == "transient" and more:
-            yield Pause(retry_after(error))
+            await sleep(retry_after(error))
             raise _TryAgainError from error
         # Only an error about the output has issues; a transport error is told by its message.
         issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
@@ -196,7 +191,7 @@ def _attempt(plan: Plan[Any], params: Encoded, record: Attempt, tries: int) -> F
     else:
         outcome = _read(plan, result)
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
-    outcome["record"]["tries"] = tries
+    outcome["record"]["tries"] = this_try
     if plan.codec.changed_in_place(params, copy):
         warnings.warn(
             f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
@@ -243,7 +238,7 @@ def _keep(result: Any, outcome: _Outcome, made_by: str) -> None:
     kept = result if stored is None else stored.view["value"]
     unsure = stored is None or isinstance(kept, str | BaseMessage)
     why = unsavable(kept) if unsure else None
-    if why is not None and is_saved():
+    if why is not None and current_saver() is not None:
         # Left to the checkpointer, it would be raised from there, and the call made again.
         message = (
             f"`{made_by}` returned a `{type(result).__name__}` that cannot be saved ({why}): "

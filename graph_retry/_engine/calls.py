@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from graph_retry._awaiting import wait
 from graph_retry._engine.identity import Choice, Saved, changed_fields, choose, identity_of
 from graph_retry._engine.kept import newest_tuple
 from graph_retry._engine.past import past_of
@@ -27,10 +28,10 @@ from graph_retry._engine.run_config import (
     is_in_own_flow,
     may_be_resumed,
     node_attempt,
+    saver_in,
     scratchpad_in,
 )
 from graph_retry._engine.saved_state import old_calls, saved_call
-from graph_retry._flow import Flow, Wait, saver_in
 from graph_retry._params.codec import Encoded
 from graph_retry.errors import ReplayMismatch
 
@@ -137,7 +138,7 @@ _lock = threading.Lock()
 _executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
 
 
-def find_call(made: Made, configurable: Mapping[str, Any]) -> Flow[Found | None]:
+async def find_call(made: Made, configurable: Mapping[str, Any]) -> Found | None:
     """Return where the state of a call is, or None where LangGraph's own naming has to do.
 
     Raises:
@@ -157,33 +158,33 @@ def find_call(made: Made, configurable: Mapping[str, Any]) -> Flow[Found | None]
     with ExitStack() as undo:
         undo.callback(turn.give_up, before)
         if before is not None:
-            yield Wait(before.done)
+            await wait(before.done)
         if calls.saved is None:
-            saved = yield from _read_numbered(made, configurable, saver)
+            saved = await _read_numbered(made, configurable, saver)
             calls.numbered = len(saved)
             # Threads of version 1 are read as they were saved.
             if not made.is_node and made.key is None and may_be_resumed(configurable):
-                saved += yield from old_calls(saver, configurable, made.name)
+                saved += await old_calls(saver, configurable, made.name)
             calls.saved = saved
         identity, namespace = _chosen(made, calls, configurable["checkpoint_ns"], turn)
         past: dict[str, Any] | None = None
         if turn.took_one:
             who = {"task": made.task_path, "name": made.name, "identity": made.identity}
-            past = yield from past_of(configurable, saver, **who)
+            past = await past_of(configurable, saver, **who)
         found = Found(namespace, identity, past, turn, execution.running, Future())
         execution.running.add(found.at_rest)
         undo.pop_all()
     return found
 
 
-def _read_numbered(
+async def _read_numbered(
     made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
-) -> Flow[list[tuple[str, Saved]]]:
+) -> list[tuple[str, Saved]]:
     """Read what the task has saved of calls of this name."""
     saved: list[tuple[str, Saved]] = []
     for number in count():
         namespace = made.namespace(configurable["checkpoint_ns"], number)
-        found = yield from newest_tuple(saver, str(configurable["thread_id"]), namespace)
+        found = await newest_tuple(saver, str(configurable["thread_id"]), namespace)
         call = found and saved_call(found.checkpoint["channel_values"], made.params_key)
         if call is None:
             break

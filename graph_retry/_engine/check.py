@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from graph_retry._engine.finish import finished
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import LOOP, loop_of
-from graph_retry._flow import Flow
+from graph_retry._engine.state import LOOP
+from graph_retry._engine.step import StepInput
 from graph_retry._output.build import Checked, Validator, format_issues
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.schema_of_params import SchemaOfParams
@@ -23,16 +21,11 @@ if TYPE_CHECKING:
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
-def repair_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
-    """Return the step that reads the raw text as JSON, as far as syntax alone allows."""
-    keys, settings = plan.settings.keys, plan.settings
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        yield from ()
-        update = read_raw(state[keys["attempts"]][-1], plan.validator, settings)
-        return {LOOP: {**loop_of(state), "next": "validate"}, keys["attempts"]: [update]}
-
-    return flow
+async def repair_step(given: StepInput) -> dict[str, Any]:
+    """Read the raw text as JSON, as far as syntax alone allows."""
+    settings = given.plan.settings
+    update = read_raw(given.attempts[-1], given.plan.validator, settings)
+    return {LOOP: {**given.loop, "next": "validate"}, settings.keys["attempts"]: [update]}
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
@@ -63,30 +56,24 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     return update
 
 
-def validate_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
-    """Return the step that holds the parsed value against the output type."""
-    keys, redact = plan.settings.keys, plan.settings.redact
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        record: Attempt = state[keys["attempts"]][-1]
-        loop = loop_of(state)
-        validator = plan.validator
-        if validator is None or record["failure"] is not None:
-            update = {"number": record["number"]} | told(record, redact)
-            return _failed(loop, keys["attempts"], update)
-        update, checked = hold(state[keys["attempts"]], validator)
-        if not checked.ok:
-            return _failed(loop, keys["attempts"], update | told({**record, **update}, redact))
-        update = {**update, "status": "succeeded"} | told({**record, **update}, redact)
-        learned = yield from finished(plan, cast("Attempt", {**record, **update}))
-        return learned | {
-            LOOP: {**loop, "next": "end"},
-            keys["attempts"]: [update],
-            keys["output"]: checked.jsonable,
-            keys["status"]: "succeeded",
-        }
-
-    return flow
+async def validate_step(given: StepInput) -> dict[str, Any]:
+    """Hold the parsed value against the output type."""
+    plan, record, loop = given.plan, given.attempts[-1], given.loop
+    keys, redact, validator = plan.settings.keys, plan.settings.redact, plan.validator
+    if validator is None or record["failure"] is not None:
+        update = {"number": record["number"]} | told(record, redact)
+        return _failed(loop, keys["attempts"], update)
+    update, checked = hold(given.attempts, validator)
+    if not checked.ok:
+        return _failed(loop, keys["attempts"], update | told({**record, **update}, redact))
+    update = {**update, "status": "succeeded"} | told({**record, **update}, redact)
+    learned = await finished(plan, cast("Attempt", {**record, **update}))
+    return learned | {
+        LOOP: {**loop, "next": "end"},
+        keys["attempts"]: [update],
+        keys["output"]: checked.jsonable,
+        keys["status"]: "succeeded",
+    }
 
 
 def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any], Checked]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from graph_retry._engine.plan import Plan
-from graph_retry._flow import Flow
+from graph_retry._engine.step import StepInput
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.records import Attempt
 
@@ -35,12 +34,7 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
     return AttemptsExhausted(msg, attempts)
 
 
-def give_up_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
-    """Return the step that raises how the call ended; it may be run again, nothing repeats."""
-    keys, name = plan.settings.keys, plan.settings.name
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        yield from ()
-        raise ended_error(name, state[keys["status"]], state[keys["attempts"]])
-
-    return flow
+async def give_up_step(given: StepInput) -> dict[str, Any]:
+    """Raise how the call ended; the step may be run again, nothing repeats."""
+    settings = given.plan.settings
+    raise ended_error(settings.name, given.state[settings.keys["status"]], given.attempts)

@@ -6,9 +6,10 @@ from typing import Any
 
 from langgraph.config import get_stream_writer
 
+from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.task import as_task
 from graph_retry._engine.tracing import tracer, write_span
-from graph_retry._flow import Durable, Flow, Run
 from graph_retry._signatures import name_of
 from graph_retry.hooks._budget import breaker
 from graph_retry.hooks._lessons import lessons_of
@@ -22,7 +23,7 @@ def emit(event: str, name: str, attempt: int, **details: Any) -> None:
     )
 
 
-def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
+async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
     """Report the attempt, where anybody listens, and return what it teaches as a state update.
 
     A report that is done is not repeated when the step around it runs again.
@@ -31,9 +32,9 @@ def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
     emit("attempt_finished", name, record["number"], status=record["status"])
     on_attempt, spans = settings.on_attempt, tracer()
 
-    def report() -> Flow[None]:
+    async def report() -> None:
         if on_attempt is not None:
-            yield Run(on_attempt, (record,))
+            await call(on_attempt, record)
         if spans is not None:
             write_span(spans, name, record)
         if settings.budget is not None:
@@ -41,7 +42,7 @@ def finished(plan: Plan[Any], record: Attempt) -> Flow[dict[str, Any]]:
 
     listener = "breaker" if on_attempt is None else name_of(on_attempt, "on_attempt")
     if on_attempt or spans or settings.budget:
-        yield Durable(f"{name}:{listener}#{record['number']}", report)
+        await as_task(f"{name}:{listener}#{record['number']}", report)
     if settings.lessons is None:
         return {}
     return {settings.keys["lessons"]: lessons_of(name, [record])}

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
-from graph_retry._flow import Durable, Flow, Run
+from graph_retry._engine.task import Once, as_task
 from graph_retry._params.codec import Encoded
 from graph_retry._signatures import name_of
 from graph_retry.errors import AttemptFailed
@@ -22,11 +23,13 @@ class Proposal:
     author: str
 
 
-def propose(plan: Plan[Any], params: Encoded, attempts: list[Attempt]) -> Flow[Proposal | None]:
+async def propose(
+    plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
+) -> Proposal | None:
     """Ask the hooks in order until one changes the params; then let feedback add to it."""
     proposal: Proposal | None = None
     for hook in plan.hooks:
-        proposal = yield from _asked(plan, hook, "hook", params, attempts)
+        proposal = await _asked(plan, hook, "hook", params, attempts, once)
         if proposal is not None:
             break
     feedback, failure = plan.settings.feedback, attempts[-1]["failure"]
@@ -35,7 +38,7 @@ def propose(plan: Plan[Any], params: Encoded, attempts: list[Attempt]) -> Flow[P
     if feedback is None or (cut_off and proposal is not None):
         return proposal
     base = params if proposal is None else proposal.params
-    added = yield from _asked(plan, feedback, "feedback", base, attempts)
+    added = await _asked(plan, feedback, "feedback", base, attempts, once)
     if added is None or proposal is None:
         return added or proposal
     return Proposal(added.params, f"{proposal.author} and {added.author}")
@@ -57,18 +60,19 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
     )
 
 
-def _asked(
+async def _asked(
     plan: Plan[Any],
     hook: Callable[..., Any],
     role: str,
     params: Encoded,
     attempts: list[Attempt],
-) -> Flow[Proposal | None]:
+    once: Once,
+) -> Proposal | None:
     name, number = name_of(hook, "on_retry"), attempts[-1]["number"]
 
-    def ask() -> Flow[list[Any] | None]:
+    async def ask() -> list[Any] | None:
         copy = plan.codec.decode(params.view, params.types)
-        revised = yield Run(hook, (error_of(plan, attempts), number, copy))
+        revised = await call(hook, error_of(plan, attempts), number, copy)
         if plan.codec.changed_in_place(params, copy):
             raise TypeError(
                 f"hook `{name}` changed its params in place: return a new object instead "
@@ -79,7 +83,7 @@ def _asked(
         return list(plan.codec.encode(revised, owner=f"the params returned by hook `{name}`"))
 
     author = role if role == name else f"{role}:{name}"
-    revised = yield Durable(f"{author}#{number}", ask)
+    revised = await once(f"{author}#{number}", ask)
     if revised is None or revised == list(params):
         return None
     return Proposal(Encoded(*revised), author)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
@@ -19,56 +17,51 @@ from graph_retry._engine.kept import (
     whole,
 )
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.state import LOOP, Loop, call_namespace, current_thread
-from graph_retry._flow import Flow, saver_in
 from graph_retry.hooks._budget import spent_on
 from graph_retry.ledger import decision_ids, merge_attempts
 from graph_retry.records import Attempt, KeptIn
 
-_StepFlow = Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]
 
-
-def keeping(step: _StepFlow, plan: Plan[Any]) -> _StepFlow:
-    """Return a step whose update leaves earlier attempts where they are saved.
+async def leave_earlier(
+    plan: Plan[Any], before: list[Attempt], update: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a step's update such that earlier attempts stay where they are saved.
 
     Records are left there in the update that opens a further attempt, and made whole in the one
     that ends the call: so its outputs, its errors and whoever reads the thread find all in one
     place. What the loop must know of them at each step goes into its position.
     """
     key = plan.settings.keys["attempts"]
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        update = yield from step(state)
-        before, written = state[key], update.get(key)
-        anew = isinstance(written, Overwrite)
-        given: Any = written.value if isinstance(written, Overwrite) else written
-        after = merge_attempts(None if anew else before, given)
-        loop: Any = update.get(LOOP) or {}
-        ends = loop.get("next") == "end"
-        changes: list[Attempt] = []
-        if ends:
-            made = yield from whole_here(after)
-            changes = [each for each, was in zip(made, after, strict=True) if was.get("kept_in")]
-            update[LOOP] = {**loop, "seen": [], "spent": None}
-        elif len(after) > 1 and after[-1]["number"] not in [each["number"] for each in before]:
-            changes = yield from _slimmed_here(after[:-1], before)
-            update[LOOP] = _noted(plan, loop, changes, before) if changes else loop
-        if anew:
-            records = merge_attempts(after, changes)
-            return {**update, key: Overwrite(records if ends else [stub(each) for each in records])}
-        return {**update, key: [*changes, *(given or [])]} if changes else update
-
-    return flow
+    written = update.get(key)
+    anew = isinstance(written, Overwrite)
+    given: Any = written.value if isinstance(written, Overwrite) else written
+    after = merge_attempts(None if anew else before, given)
+    loop: Any = update.get(LOOP) or {}
+    ends = loop.get("next") == "end"
+    changes: list[Attempt] = []
+    if ends:
+        made = await whole_here(after)
+        changes = [each for each, was in zip(made, after, strict=True) if was.get("kept_in")]
+        update[LOOP] = {**loop, "seen": [], "spent": None}
+    elif len(after) > 1 and after[-1]["number"] not in [each["number"] for each in before]:
+        changes = await _slimmed_here(after[:-1], before)
+        update[LOOP] = _noted(plan, loop, changes, before) if changes else loop
+    if anew:
+        records = merge_attempts(after, changes)
+        return {**update, key: Overwrite(records if ends else [stub(each) for each in records])}
+    return {**update, key: [*changes, *(given or [])]} if changes else update
 
 
-def whole_here(attempts: list[Attempt], last: int = 0) -> Flow[list[Attempt]]:
+async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
     """Return the ledger of the call whose step is running, all or the `last` records whole."""
     wanted = attempts[-last:]
-    saver = saver_in(get_config().get("configurable", {}))
+    saver = current_saver()
     if saver is None or not any(each.get("kept_in") for each in wanted):
         return attempts
     read = saved_at(saver, current_thread(), call_namespace())
-    return [*attempts[:-last], *(yield from whole(wanted, read))]
+    return [*attempts[:-last], *(await whole(wanted, read))]
 
 
 def _noted(plan: Plan[Any], loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
@@ -79,24 +72,24 @@ def _noted(plan: Plan[Any], loop: Loop, stubs: list[Attempt], before: list[Attem
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
 
 
-def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> Flow[list[Attempt]]:
+async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[Attempt]:
     """Return the updates for records that the checkpoint of the running step holds."""
     if not (are_bulky(earlier) and all(each in before for each in earlier)):
         return []
-    place = yield from _place()
+    place = await _place()
     return slimmed(earlier, place) if place else []
 
 
-def _place() -> Flow[KeptIn | None]:
+async def _place() -> KeptIn | None:
     """Return the checkpoint the running step started from, if it is saved and will be kept."""
-    saver = saver_in(get_config().get("configurable", {}))
+    saver = current_saver()
     here = get_runtime().execution_info
     if saver is None or here is None or not here.checkpoint_id:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
-    found = yield from saved_tuple(saver, place_of(current_thread(), call_namespace(), place))
+    found = await saved_tuple(saver, place_of(current_thread(), call_namespace(), place))
     # Only where the one before it is there, too: there are savers that keep only the newest, and
     # durabilities that save only the last of a run.
     parent = found and found.parent_config
-    earlier = (yield from saved_tuple(saver, parent)) if parent else None
+    earlier = (await saved_tuple(saver, parent)) if parent else None
     return None if earlier is None else place

@@ -7,13 +7,13 @@ earlier attempts the present state has but the place where their records are.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-from graph_retry._flow import Ask, Flow
+from graph_retry._awaiting import collect, sync_or_async
 from graph_retry._params.patch import diff_views, initial_patch
 from graph_retry.ledger import filled, ledgers_in, params_at, readable, records_in
 from graph_retry.records import Attempt, KeptIn
@@ -21,7 +21,7 @@ from graph_retry.records import Attempt, KeptIn
 _SMALL = 4_000
 """Characters of JSON that earlier records may take in state: fewer are not worth the reading."""
 
-Reader = Callable[[KeptIn], Flow[Mapping[str, Any] | None]]
+Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
 """Reads the state values of a checkpoint; None if it is gone or not shown."""
 
 
@@ -65,7 +65,7 @@ def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
     return updates
 
 
-def whole(attempts: Sequence[Attempt], read: Reader) -> Flow[list[Attempt]]:
+async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     """Return a ledger with its records made whole, as far as their checkpoints can be read."""
     made: list[Attempt] = []
     last: KeptIn | None = None
@@ -77,7 +77,7 @@ def whole(attempts: Sequence[Attempt], read: Reader) -> Flow[list[Attempt]]:
             continue
         number = record["number"]
         if place != last:  # several are often kept in one
-            last, kept = place, readable(records_in((yield from read(place))))
+            last, kept = place, readable(records_in(await read(place)))
         same = [each for each in kept if each["number"] == number and not each["kept_in"]]
         if not same:
             made.append(filled(record))
@@ -90,33 +90,17 @@ def whole(attempts: Sequence[Attempt], read: Reader) -> Flow[list[Attempt]]:
     return made
 
 
-class Checkpoints:
-    """All checkpoints of a thread, those of one namespace newest first."""
-
-    def __init__(self, saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> None:
-        self._saver, self._thread = saver, thread
-
-    def read(self) -> list[CheckpointTuple]:
-        """Read from sync code."""
-        while True:
-            try:
-                return list(self._saver.list(self._thread))
-            except RuntimeError as error:
-                _check_changed(error)
-
-    async def aread(self) -> list[CheckpointTuple]:
-        """Read from async code."""
-        while True:
-            try:
-                return [each async for each in self._saver.alist(self._thread)]
-            except RuntimeError as error:
-                _check_changed(error)
-
-
-def _check_changed(error: RuntimeError) -> None:
-    """Pass over what LangGraph's in-memory saver raises while another thread saves."""
-    if "changed size during iteration" not in str(error):
-        raise error
+async def list_checkpoints(
+    saver: BaseCheckpointSaver[Any], thread: RunnableConfig | None, **options: Any
+) -> list[CheckpointTuple]:
+    """List the checkpoints of a thread, or of all, those of one namespace newest first."""
+    while True:
+        try:
+            return await collect(saver.list, saver.alist, thread, **options)
+        except RuntimeError as error:
+            # LangGraph's in-memory saver raises this while another thread saves.
+            if "changed size during iteration" not in str(error):
+                raise
 
 
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
@@ -136,8 +120,8 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
 def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:
     """Return what reads the checkpoints of a call from its thread's saver."""
 
-    def read(place: KeptIn) -> Flow[Mapping[str, Any] | None]:
-        found = yield from saved_tuple(saver, place_of(thread_id, namespace, place))
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
+        found = await saved_tuple(saver, place_of(thread_id, namespace, place))
         return found and found.checkpoint["channel_values"]
 
     return read
@@ -148,19 +132,18 @@ def place_of(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableCo
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}
 
 
-def newest_tuple(
+async def newest_tuple(
     saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
-) -> Flow[CheckpointTuple | None]:
+) -> CheckpointTuple | None:
     """Read the newest checkpoint of a namespace, if it has one."""
     place = {"thread_id": thread_id, "checkpoint_ns": namespace}
-    found: CheckpointTuple | None = yield Ask(saver, "get_tuple", ({"configurable": place},))
-    return found
+    return await sync_or_async(saver.get_tuple, saver.aget_tuple, {"configurable": place})
 
 
-def saved_tuple(
+async def saved_tuple(
     saver: BaseCheckpointSaver[Any], config: RunnableConfig
-) -> Flow[CheckpointTuple | None]:
+) -> CheckpointTuple | None:
     """Read one checkpoint, or None: a saver that keeps only the newest may answer with that."""
     wanted = config.get("configurable", {})["checkpoint_id"]
-    found: CheckpointTuple | None = yield Ask(saver, "get_tuple", (config,))
+    found = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return found if found is not None and found.checkpoint["id"] == wanted else None

@@ -19,10 +19,9 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from graph_retry._engine.fork import REFUSED, REWIND, reopened
-from graph_retry._engine.kept import Checkpoints, located
+from graph_retry._engine.kept import list_checkpoints, located
 from graph_retry._engine.saved_state import saved_call
 from graph_retry._engine.state import ANSWER, LOOP, loop_of
-from graph_retry._flow import Ask, Flow
 from graph_retry.ledger import records_in
 
 _FORK = "graph_retry_fork"
@@ -74,22 +73,21 @@ def steps_of(namespace: str) -> str:
     return "|".join(part for part in parts if not part.isdigit() and part != "retry_llm_call")
 
 
-def past_of(
+async def past_of(
     configurable: Mapping[str, Any],
     saver: BaseCheckpointSaver[Any],
     *,
     task: str,
     name: str,
     identity: str,
-) -> Flow[dict[str, Any] | None]:
+) -> dict[str, Any] | None:
     """Return the state a call had before the fork that its run goes on from, if it had one."""
     told: Any = configurable.get(_FORK)
     if not told:
         return None
     fork: _Fork = json.loads(told[0])
     thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
-    saved: list[CheckpointTuple] = yield Ask(Checkpoints(saver, thread), "read")
-    calls = _made_from(fork["root"], saved)
+    calls = _made_from(fork["root"], await list_checkpoints(saver, thread))
     with _lock:
         same = [
             namespace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,9 +13,9 @@ from graph_retry._engine.ending import without_output
 from graph_retry._engine.finish import emit
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, loop_of
+from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview
+from graph_retry._engine.step import StepInput
 from graph_retry._engine.taking import Taken, take_answer
-from graph_retry._flow import Flow
 from graph_retry._review.deadline import is_over, now
 from graph_retry._review.decision import Decision, reject
 from graph_retry._review.judge import judge
@@ -25,43 +24,38 @@ from graph_retry.ledger import digest
 from graph_retry.records import Attempt
 
 
-def review_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
-    """Return the step that asks a person and applies the answer, or asks again."""
-    keys, settings = plan.settings.keys, plan.settings
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        attempts: list[Attempt] = state[keys["attempts"]]
-        loop, number = loop_of(state), attempts[-1]["number"]
-        taken = yield from take_answer(plan, state)
-        if taken.by_agent and taken.value is None:
-            return _escalate(plan, loop, taken, taken.problem)
-        question, author, channel, fork = taken.question, taken.author, taken.channel, taken.fork
-        verdict: Accepted | Refused
-        if author == "human" and is_over(question.expires_at, taken.came_at):
-            author, channel = "system", "system"
-            verdict = _default(plan, question, loop, attempts)
-        elif taken.problem is not None:
-            verdict = Refused(taken.problem)
-        else:
-            verdict = judge(taken.value, question)
-        if isinstance(verdict, Refused):
-            if taken.by_agent:
-                return _escalate(plan, loop, taken, verdict.problem)
-            if attempts[-1]["failure"] is None:
-                raise ValueError(f"{REFUSED}{verdict.problem}")
-            again = _ask_again(loop, attempts[-1], verdict.problem)
-            emit("review_asked", settings.name, number, review_id=again["review_id"])
-            return {LOOP: {**loop, "review": again}, ANSWER: None}
-        note = _note(verdict.decision, author, channel, question.review_id)
-        decided = verdict.decision["type"]
-        emit("review_answered", settings.name, number, decision=decided, author=note["author"])
-        ledger: Any = [{"number": number, "decision": note}]
-        if fork is not None:
-            ledger = Overwrite(fork.kept(note))
-        update = _apply(plan, taken.loop, verdict, note["author"], fork and fork.reason)
-        return {ANSWER: None, keys["attempts"]: ledger, **update}
-
-    return flow
+async def review_step(given: StepInput) -> dict[str, Any]:
+    """Ask a person and apply the answer, or ask again."""
+    plan, loop, attempts = given.plan, given.loop, given.attempts
+    keys, settings, number = plan.settings.keys, plan.settings, attempts[-1]["number"]
+    taken = await take_answer(given)
+    if taken.by_agent and taken.value is None:
+        return _escalate(plan, loop, taken, taken.problem)
+    question, author, channel, fork = taken.question, taken.author, taken.channel, taken.fork
+    verdict: Accepted | Refused
+    if author == "human" and is_over(question.expires_at, taken.came_at):
+        author, channel = "system", "system"
+        verdict = _default(plan, question, loop, attempts)
+    elif taken.problem is not None:
+        verdict = Refused(taken.problem)
+    else:
+        verdict = judge(taken.value, question)
+    if isinstance(verdict, Refused):
+        if taken.by_agent:
+            return _escalate(plan, loop, taken, verdict.problem)
+        if attempts[-1]["failure"] is None:
+            raise ValueError(f"{REFUSED}{verdict.problem}")
+        again = _ask_again(loop, attempts[-1], verdict.problem)
+        emit("review_asked", settings.name, number, review_id=again["review_id"])
+        return {LOOP: {**loop, "review": again}, ANSWER: None}
+    note = _note(verdict.decision, author, channel, question.review_id)
+    decided = verdict.decision["type"]
+    emit("review_answered", settings.name, number, decision=decided, author=note["author"])
+    ledger: Any = [{"number": number, "decision": note}]
+    if fork is not None:
+        ledger = Overwrite(fork.kept(note))
+    update = _apply(plan, taken.loop, verdict, note["author"], fork and fork.reason)
+    return {ANSWER: None, keys["attempts"]: ledger, **update}
 
 
 def _default(plan: Plan[Any], question: Question, loop: Loop, attempts: list[Attempt]) -> Accepted:

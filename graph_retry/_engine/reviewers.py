@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 
+from graph_retry._awaiting import AsyncUnderSyncError, call, sync_or_async
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import current_thread
-from graph_retry._flow import Ask, AsyncUnderSyncError, Durable, Flow, Run
+from graph_retry._engine.task import as_task
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry._review.shown import Review, Reviewer, parts_of
@@ -21,30 +22,31 @@ from graph_retry.records import Attempt
 _LOG = logging.getLogger("graph_retry")
 
 
-def ask_reviewers(
+async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
-) -> Flow[tuple[str, Any, str | None]]:
+) -> tuple[str, Any, str | None]:
     """Return the author and decision of the first reviewer that has one, else `None` for it.
 
     One that fails is passed over, and the last such problem returned: a person must still be asked.
     """
-    attempts = yield from whole_here(attempts)
+    attempts = await whole_here(attempts)
     review = Review(**parts_of(build_payload(question), attempts, current_thread()))
     author, problem = "agent", None
     for reviewer in plan.settings.reviewer:
         name = f"agent:{_name(reviewer)}"
 
-        def ask(reviewer: Reviewer = reviewer) -> Flow[tuple[Any, str | None]]:
+        async def ask(reviewer: Reviewer = reviewer) -> tuple[Any, str | None]:
             try:
                 if isinstance(reviewer, Runnable):
-                    return (yield Ask(reviewer, "invoke", (review,))), None
-                return (yield Run(reviewer, (review,))), None
+                    agent = cast("Any", reviewer)
+                    return await sync_or_async(agent.invoke, agent.ainvoke, review), None
+                return await call(reviewer, review), None
             except (GraphBubbleUp, AsyncUnderSyncError):
                 raise
             except Exception as error:  # noqa: BLE001 - an agent's trouble must not hide the review
                 return None, f"{type(error).__name__}: {error}"[:300]
 
-        decision, trouble = yield Durable(f"{name}#{question.review_id}", ask)
+        decision, trouble = await as_task(f"{name}#{question.review_id}", ask)
         if decision is not None:
             return name, decision, None
         if trouble is not None:
@@ -58,21 +60,21 @@ def _name(reviewer: Reviewer) -> str:
     return name_of(reviewer, "reviewer")
 
 
-def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> Flow[None]:
+async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
     """Call the user's `notify` hook; its trouble is logged, for the review must still be asked."""
     hook = plan.settings.notify
     if hook is None:
         return
-    attempts = yield from whole_here(attempts)
+    attempts = await whole_here(attempts)
     review = Review(**parts_of(payload, attempts, current_thread()))
 
-    def tell() -> Flow[None]:
+    async def tell() -> None:
         try:
-            yield Run(hook, (review,))
+            await call(hook, review)
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception:  # noqa: BLE001 - whatever it is, the question comes first
             what = "`%s` failed for review %s of thread %s"
             _LOG.exception(what, name_of(hook, "notify"), review.review_id, review.thread_id)
 
-    yield Durable(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)
+    await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

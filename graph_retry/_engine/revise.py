@@ -2,64 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from graph_retry._engine.ending import without_output
 from graph_retry._engine.finish import emit, finished
 from graph_retry._engine.hooks import Proposal, propose
 from graph_retry._engine.keeping import whole_here
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import LOOP, Loop, OpenReview, fresh_review, loop_of
+from graph_retry._engine.state import LOOP, Loop, OpenReview, fresh_review
+from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, no_progress
-from graph_retry._flow import Flow
 from graph_retry._output.failures import ROUTES
-from graph_retry._params.codec import Encoded
 from graph_retry._review.deadline import after, now
 from graph_retry.ledger import digest
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 
-def revise_step(plan: Plan[Any]) -> Callable[[Mapping[str, Any]], Flow[dict[str, Any]]]:
-    """Return the step between a failure and what is done about it."""
-    keys, settings = plan.settings.keys, plan.settings
-
-    def flow(state: Mapping[str, Any]) -> Flow[dict[str, Any]]:
-        # Hooks and feedback may look at any attempt, the rules only at the last two.
-        looked = bool(plan.hooks or settings.feedback)
-        attempts = yield from whole_here(state[keys["attempts"]], 0 if looked else 2)
-        record, loop = attempts[-1], loop_of(state)
-        learned = yield from finished(plan, record)
-        params = Encoded(state[keys["params"]], loop["types"])
-        proposal: Proposal | None = None
-        if hooks_may_help(record, settings):
-            proposal = yield from propose(plan, params, attempts)
-        stop = _stop(attempts, loop, settings, _overspent(state[keys["attempts"]], loop, settings))
-        verdict = after_failure(
-            changed=proposal is not None,
-            stopped=stop is not None,
-            automatic=loop["automatic"],
-            auto_retries=settings.auto_retries,
-            review=settings.review or bool(settings.reviewer),
-        )
-        if verdict == "retry" and proposal is not None:
-            revised: Loop = {
-                **loop,
-                "next": "call",
-                "types": proposal.params.types,
-                "author": proposal.author,
-                "reason": failure_text(record),
-                "automatic": loop["automatic"] + 1,
-            }
-            return learned | {LOOP: revised, keys["params"]: proposal.params.view}
-        if verdict == "ask":
-            review = _open_review(settings, record, proposal, stop)
-            emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
-            return learned | {LOOP: {**loop, "next": "review", "review": review}}
-        return learned | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
-
-    return flow
+async def revise_step(given: StepInput) -> dict[str, Any]:
+    """Decide between a failure and what is done about it."""
+    plan, loop, settings = given.plan, given.loop, given.plan.settings
+    # Hooks and feedback may look at any attempt, the rules only at the last two.
+    looked = bool(plan.hooks or settings.feedback)
+    attempts = await whole_here(given.attempts, 0 if looked else 2)
+    record = attempts[-1]
+    learned = await finished(plan, record)
+    proposal: Proposal | None = None
+    if hooks_may_help(record, settings):
+        proposal = await propose(plan, given.params, attempts)
+    stop = _stop(attempts, loop, settings, _overspent(given.attempts, loop, settings))
+    verdict = after_failure(
+        changed=proposal is not None,
+        stopped=stop is not None,
+        automatic=loop["automatic"],
+        auto_retries=settings.auto_retries,
+        review=settings.review or bool(settings.reviewer),
+    )
+    if verdict == "retry" and proposal is not None:
+        revised: Loop = {
+            **loop,
+            "next": "call",
+            "types": proposal.params.types,
+            "author": proposal.author,
+            "reason": failure_text(record),
+            "automatic": loop["automatic"] + 1,
+        }
+        return learned | {LOOP: revised, settings.keys["params"]: proposal.params.view}
+    if verdict == "ask":
+        review = _open_review(settings, record, proposal, stop)
+        emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
+        return learned | {LOOP: {**loop, "next": "review", "review": review}}
+    return learned | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
 
 
 def failure_text(record: Attempt) -> str:

@@ -14,9 +14,24 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from typing_extensions import TypeIs
+
+
+def current_saver() -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer that saves the run of the step that is running, if any does."""
+    return saver_in(get_config().get("configurable", {}))
+
+
+def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer that a run is saved by, if it is saved."""
+    return next(filter(_is_saver, configurable.values()), None)
+
+
+def _is_saver(value: object) -> TypeIs[BaseCheckpointSaver[Any]]:
+    return isinstance(value, BaseCheckpointSaver)
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:

@@ -13,15 +13,15 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph.state import CompiledStateGraph, StateGraph
 
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.calls import Found, Made, find_call
 from graph_retry._engine.identity import identity_of
 from graph_retry._engine.past import task_path
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import scratchpad_in, without_counting
+from graph_retry._engine.run_config import saver_in, scratchpad_in, without_counting
 from graph_retry._engine.state import loop_of
-from graph_retry._flow import Flow, adrive, drive, saver_in
 from graph_retry._params.codec import Encoded
 
 CALL = "__graph_retry_call"
@@ -108,11 +108,21 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         super().__init__(**attributes)
         self.plan = plan
 
+    @classmethod
+    def compile(
+        cls, builder: StateGraph[Any, Any, Any, Any], name: str, plan: Plan[Any] | None = None
+    ) -> RetryGraph:
+        """Compile a loop; without a `plan` each run is given its own.
+
+        A compiled graph is made from its attributes, as `copy` and `with_config` make theirs.
+        """
+        return cls(**vars(builder.compile(name=name)), plan=plan)
+
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
         """Do what `CompiledStateGraph.stream` does, durably."""
-        run, config = drive(self._opened(input, config, options))
+        run, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(input, config, **options)
         finally:
@@ -122,7 +132,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
         """Do what `CompiledStateGraph.astream` does, durably."""
-        run, config = await adrive(self._opened(input, config, options))
+        run, config = await run_async(self._opened(input, config, options))
         try:
             async with aclosing(cast("Any", super().astream(input, config, **options))) as parts:
                 async for part in parts:
@@ -133,9 +143,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         finally:
             run.end()
 
-    def _opened(
+    async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
-    ) -> Flow[tuple[LoopRun, RunnableConfig]]:
+    ) -> tuple[LoopRun, RunnableConfig]:
         """Find the call's state, and set what its run depends on."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
@@ -154,7 +164,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         else:
             place = task_path(caller)
             made = self._made(plan, input, place, is_task=scratchpad_in(given) is not None)
-            found = yield from find_call(made, configurable)
+            found = await find_call(made, configurable)
             identity = found.identity if found else made.identity
             run = LoopRun(plan, caller, identity, place, found)
             if call is not None:

@@ -10,10 +10,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 
+from graph_retry._awaiting import sync_or_async
 from graph_retry._engine.identity import Saved, identity_of
 from graph_retry._engine.kept import newest_tuple
 from graph_retry._engine.state import LOOP, loop_of
-from graph_retry._flow import Ask, Flow
 from graph_retry._json import is_object
 from graph_retry.ledger import params_at, readable, records_in
 
@@ -31,9 +31,9 @@ def saved_call(values: Mapping[str, Any], params_key: str) -> Saved | None:
     return Saved(loop["identity"] or identity_of(params, types), params, waits)
 
 
-def old_calls(
+async def old_calls(
     saver: BaseCheckpointSaver[Any], configurable: Mapping[str, Any], name: str
-) -> Flow[list[tuple[str, Saved]]]:
+) -> list[tuple[str, Saved]]:
     """Read the function-form calls of a name that version 1 saved in this task.
 
     Sync ones were named by LangGraph's counter. Async ones were tasks of their own, which wrote
@@ -42,8 +42,8 @@ def old_calls(
     thread, task = str(configurable["thread_id"]), str(configurable["checkpoint_ns"])
     found: list[tuple[str, Saved]] = []
 
-    def read(namespace: str) -> Flow[CheckpointTuple | None]:
-        return (yield from newest_tuple(saver, thread, namespace))
+    async def read(namespace: str) -> CheckpointTuple | None:
+        return await newest_tuple(saver, thread, namespace)
 
     def note(namespace: str, saved: CheckpointTuple | None) -> None:
         values = saved.checkpoint["channel_values"] if saved else {}
@@ -55,25 +55,25 @@ def old_calls(
 
     for number in count():
         namespace = f"{task}|{number}" if number else task
-        saved = yield from read(namespace)
+        saved = await read(namespace)
         if saved is None:
             break
         note(namespace, saved)
     graph, around = task, None
     while around is None and graph:
         graph = graph.rpartition("|")[0]
-        around = yield from read(graph)
+        around = await read(graph)
     if around is None:
         return found
     tasks = f"{task}|retry_llm_call:"
     writes = list(_calls_beside(around, tasks))
     for namespace in dict.fromkeys(each for _, each in writes if each.startswith(tasks)):
-        note(namespace, (yield from read(namespace)))
+        note(namespace, await read(namespace))
     for task_id, namespace in writes:
         if namespace == f"{tasks}{task_id}":
             # The call asks in the name of its node from now on: its own task counts as done.
             done = [("graph_retry_done", namespace)]
-            yield Ask(saver, "put_writes", (around.config, done, task_id))
+            await sync_or_async(saver.put_writes, saver.aput_writes, around.config, done, task_id)
     return found
 
 

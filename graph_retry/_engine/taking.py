@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +15,8 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.reviewers import ask_reviewers, notify
 from graph_retry._engine.run_config import plain_answer_hidden
 from graph_retry._engine.shown import look_at_shown
-from graph_retry._engine.state import ANSWER, Loop, call_namespace, loop_of
-from graph_retry._flow import Flow
-from graph_retry._params.codec import Encoded
+from graph_retry._engine.state import ANSWER, Loop, call_namespace
+from graph_retry._engine.step import StepInput
 from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
@@ -55,19 +53,18 @@ class Taken:
         return self.author.startswith("agent")
 
 
-def take_answer(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[Taken]:
+async def take_answer(given: StepInput) -> Taken:
     """Read the answer that `resume` wrote, or ask the automatic reviewers, or else a person."""
-    keys, loop = plan.settings.keys, loop_of(state)
-    attempts: list[Attempt] = state[keys["attempts"]]
-    recorded: Any = state.get(ANSWER)
-    if recorded is not None and (fork := (yield from _fork(recorded["value"], attempts))):
+    plan, loop, attempts = given.plan, given.loop, given.attempts
+    recorded: Any = given.state.get(ANSWER)
+    if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
         return _back(plan, loop, fork, recorded.get("refused"))
-    question = question_of(plan, loop, attempts, Encoded(state[keys["params"]], loop["types"]))
+    question = question_of(plan, loop, attempts, given.params)
     if recorded is not None:
         refused, came_at = recorded.get("refused"), recorded.get("at")
         return _of_person(question, loop, recorded["value"], refused, came_at)
     if plan.settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
-        author, value, problem = yield from ask_reviewers(plan, question, attempts)
+        author, value, problem = await ask_reviewers(plan, question, attempts)
         return Taken(
             question=question,
             value=value,
@@ -76,15 +73,15 @@ def take_answer(plan: Plan[Any], state: Mapping[str, Any]) -> Flow[Taken]:
             loop=loop,
             problem=problem,
         )
-    value, was_shown = yield from _ask_person(plan, question, attempts)
+    value, was_shown = await _ask_person(plan, question, attempts)
     if not was_shown:
         return _of_person(question, loop, value, LEFT_OVER)
-    fork = yield from _fork(value, attempts)
+    fork = await _fork(value, attempts)
     return _back(plan, loop, fork) if fork else _of_person(question, loop, value)
 
 
-def _fork(value: Any, attempts: list[Attempt]) -> Flow[Fork | None]:
-    return fork_of(value, (yield from whole_here(attempts))) if goes_back(value) else None
+async def _fork(value: Any, attempts: list[Attempt]) -> Fork | None:
+    return fork_of(value, await whole_here(attempts)) if goes_back(value) else None
 
 
 def _of_person(
@@ -122,19 +119,19 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     )
 
 
-def _ask_person(
+async def _ask_person(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
-) -> Flow[tuple[Any, bool]]:
+) -> tuple[Any, bool]:
     """Return the answer, and whether anybody can have seen the question it came for."""
     require_checkpointer(plan.settings.name, attempts)
     here = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
     payload = {**build_payload(question), **place}
-    yield from notify(plan, payload, attempts)
-    shown = yield from look_at_shown(question.review_id)
+    await notify(plan, payload, attempts)
+    shown = await look_at_shown(question.review_id)
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=response_schema(question)), True
     value = interrupt(payload, response_schema=response_schema(question))
-    given_before = yield from shown.note_given(value)
+    given_before = await shown.note_given(value)
     return value, shown.is_ours and not given_before

@@ -12,63 +12,63 @@ from langgraph.types import StateSnapshot
 from graph_retry._engine.fork import REFUSED, reopened
 from graph_retry._engine.past import forked_config
 from graph_retry._engine.state import ANSWER, LOOP
-from graph_retry._flow import Ask, Flow
 from graph_retry._json import is_object
-from graph_retry._threads.calls import is_local
+from graph_retry._threads.graphs import get_state, invoke, is_local, update_state
 from graph_retry._threads.remote_runs import ServedRuns
 from graph_retry.ledger import Ledger
 
-_COPY: Any = {"as_node": "__copy__"}
+_COPY = "__copy__"
+"""The node in whose name LangGraph repeats a checkpoint as the newest one of its thread."""
 
 
-def go_back(
+async def go_back(
     graph: Any,
     config: RunnableConfig,
     ledger: Ledger,
     answer: dict[str, Any],
     context: Any,
-) -> Flow[Any]:
+) -> Any:
     """Take a call that waits for no answer up again, with this answer, and run on from there.
 
     Raises:
         ValueError: If the checkpoint the call was made from is gone, or the call refuses the
             answer; the thread then stays what it was.
     """
-    head: StateSnapshot = yield Ask(graph, "get_state", (config,))
+    head = await get_state(graph, config)
     if not ledger.namespace:  # the retry node is the outermost graph
         update = {LOOP: reopened(head.values), ANSWER: {"value": answer}}
-        yield Ask(graph, "update_state", (config, update), {"as_node": "revise"})
-        return (yield from _run(graph, config, context))
-    old = yield from _made_from(graph, config, ledger)
-    yield Ask(graph, "update_state", (old.config, None), _COPY)
+        await update_state(graph, config, update, as_node="revise")
+        return await _run(graph, config, context)
+    old = await _made_from(graph, config, ledger)
+    await update_state(graph, old.config, None, as_node=_COPY)
     try:
         there = forked_config(config, ledger.root, ledger.namespace, answer)
-        return (yield from _run(graph, there, context))
+        return await _run(graph, there, context)
     except (ValueError, RemoteException) as error:
         told: Any = error.args[0] if error.args else ""
         text = str(told["message"] if is_object(told) else told)
         if REFUSED not in text:
             raise
-        yield from _restore(graph, config, head, context)
+        await _restore(graph, config, head, context)
         raise ValueError(text) from error
 
 
-def bring_back(graph: Any, config: RunnableConfig, root: str, context: Any) -> Flow[Any]:
+async def bring_back(graph: Any, config: RunnableConfig, root: str, context: Any) -> Any:
     """Run a thread on whose newest checkpoint stands for an earlier one, `root`.
 
     Calls that waited there and are the same ask again; their reviews keep their ids.
     """
-    return (yield from _run(graph, forked_config(config, root), context))
+    return await _run(graph, forked_config(config, root), context)
 
 
-def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Flow[StateSnapshot]:
+async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
     """Read the checkpoint a call was made from."""
     thread_id = config.get("configurable", {}).get("thread_id")
     place = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": ledger.root}
     old: StateSnapshot | None = None
     if ledger.root:
         with suppress(RemoteException, ValueError):
-            old = yield Ask(graph, "get_state", ({"configurable": place},))
+            old = await get_state(graph, {"configurable": place})
     if old is None or not old.next:
         raise ValueError(
             f"the call `{ledger.title}` is over and the checkpoint it was made from is gone: give "
@@ -77,17 +77,17 @@ def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Flow[State
     return old
 
 
-def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> Flow[None]:
+async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
     """Make the thread what it was; calls that waited ask again."""
-    yield Ask(graph, "update_state", (head.config, None), _COPY)
+    await update_state(graph, head.config, None, as_node=_COPY)
     if head.next:
         root = head.config.get("configurable", {})["checkpoint_id"]
         # It ends as it had ended: perhaps with an error.
         with suppress(RemoteException):
-            yield from _run(graph, forked_config(config, root), context)
+            await _run(graph, forked_config(config, root), context)
 
 
-def _run(graph: Any, config: RunnableConfig, context: Any) -> Flow[Any]:
+async def _run(graph: Any, config: RunnableConfig, context: Any) -> Any:
     if is_local(graph):
-        return (yield Ask(graph, "invoke", (None, config), {"context": context}))
-    return (yield from ServedRuns(graph, config, context=context).answer({}, {}))
+        return await invoke(graph, None, config, context=context)
+    return await ServedRuns(graph, config, context=context).answer({}, {})

@@ -16,8 +16,8 @@ from graph_retry._engine.identity import identity_of
 from graph_retry._engine.running import RetryGraph
 from graph_retry._engine.saved_state import saved_call
 from graph_retry._engine.state import ANSWER, LOOP, loop_of
-from graph_retry._flow import Flow
-from graph_retry._threads.calls import is_local, read_saved
+from graph_retry._threads.calls import read_saved
+from graph_retry._threads.graphs import is_local
 from graph_retry._threads.saved import SavedThread
 
 
@@ -30,7 +30,7 @@ class HiddenCall:
     root: str
 
 
-def hidden_calls(graph: Any, config: RunnableConfig, head: StateSnapshot) -> Flow[list[HiddenCall]]:
+async def hidden_calls(graph: Any, config: RunnableConfig, head: StateSnapshot) -> list[HiddenCall]:
     """Find the open reviews that an update of a thread's newest state, `head`, hid; read only.
 
     They come back when the thread runs on, if their calls are still made with the same params. Of a
@@ -39,7 +39,7 @@ def hidden_calls(graph: Any, config: RunnableConfig, head: StateSnapshot) -> Flo
     is_update = (head.metadata or {}).get("source") == "update" and head.next
     if not is_update or not is_local(graph) or config.get("configurable", {}).get("checkpoint_id"):
         return []
-    saved = yield from read_saved(graph, config)
+    saved = await read_saved(graph, config)
     return list(_hidden(graph, saved, head)) if saved else []
 
 

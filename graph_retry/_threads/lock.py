@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from weakref import WeakValueDictionary
 
-from graph_retry._flow import Flow, Run
+from graph_retry._awaiting import call
 
 LOCK_NAME = "graph_retry:"
 """Prefix of the text whose `hashtextextended(text, 0)` is the advisory lock's key; then the id."""
@@ -37,15 +37,15 @@ class Runner:
         self._outside: Any = None
         self._held = ExitStack()
 
-    def take(self) -> Flow[bool]:
+    async def take(self) -> bool:
         """Try once; tell whether the thread is ours now."""
         if not self._mutex.acquire(blocking=False):
             return False
         with ExitStack() as taken:
             taken.callback(self._mutex.release)
             if self._outside is None:
-                self._outside = yield from _outside_lock(self._saver, self._thread_id)
-            if not (yield Run(self._outside.take)):
+                self._outside = await _outside_lock(self._saver, self._thread_id)
+            if not await call(self._outside.take):
                 return False
             taken.callback(self._outside.leave)
             self._held = taken.pop_all()
@@ -109,14 +109,14 @@ class _AdvisoryLock:
         self._connection.close()
 
 
-def _outside_lock(saver: Any, thread_id: str) -> Flow[Any]:
+async def _outside_lock(saver: Any, thread_id: str) -> Any:
     """Return the lock that other processes on this saver's storage see."""
     storage = storage_of(saver)
     if storage == "sqlite":
-        database: str = yield Run(_database_file, (saver,))
+        database: str = await call(_database_file, saver)
         return _FileLock(database, thread_id) if database else _NoLock()
     if storage == "postgres":
-        connection = yield Run(_connect, (saver.conn,))
+        connection = await call(_connect, saver.conn)
         return _AdvisoryLock(connection, thread_id)
     return _NoLock()
 

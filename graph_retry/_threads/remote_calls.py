@@ -10,8 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import PregelTask, StateSnapshot
 
+from graph_retry._awaiting import collect
 from graph_retry._engine.state import LOOP
-from graph_retry._flow import Ask, Flow
 from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._threads.remote_runs import http_status
@@ -33,14 +33,11 @@ class ServedThread(SavedThread):
         super().__init__(graph, thread_id)
         self.snapshots: dict[str, list[StateSnapshot]] = {}
 
-    def read(self, place: RunnableConfig, **options: Any) -> None:
-        """Read from the server, from sync code."""
-        for snapshot in cast("Any", self.saver).get_state_history(place, **options):
-            self._keep(snapshot)
-
-    async def aread(self, place: RunnableConfig, **options: Any) -> None:
-        """Read from the server, from async code."""
-        async for snapshot in cast("Any", self.saver).aget_state_history(place, **options):
+    async def read(self, namespace: str, limit: int) -> None:
+        """Read a namespace's newest checkpoints from the server."""
+        graph, place = cast("Any", self.saver), self.place(checkpoint_ns=namespace)
+        history = (graph.get_state_history, graph.aget_state_history)
+        for snapshot in await collect(*history, place, limit=limit):
             self._keep(snapshot)
 
     def _keep(self, snapshot: StateSnapshot) -> None:
@@ -70,20 +67,20 @@ class ServedThread(SavedThread):
         self.values(namespace).setdefault(LOOP, None)
 
 
-def read_served(graph: Any, config: RunnableConfig) -> Flow[ServedThread]:
+async def read_served(graph: Any, config: RunnableConfig) -> ServedThread:
     """Read the calls of a thread on a server."""
     thread = ServedThread(graph, config.get("configurable", {}).get("thread_id", ""))
-    yield from _read_graph(thread, "", "")
+    await _read_graph(thread, "", "")
     return thread
 
 
-def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
+async def _read_graph(thread: ServedThread, namespace: str, root: str) -> None:
     """Read a graph's history, the retry nodes and graphs in it, and the functions' calls.
 
     A call is known to the server by nothing but its namespace. What has asked a person tells it;
     others are found if they have the name of one that asked in the same node.
     """
-    yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": _LIMIT})
+    await thread.read(namespace, _LIMIT)
     tasks = [
         (task, root or cast("Any", snapshot.config)["configurable"]["checkpoint_id"])
         for snapshot in thread.snapshots.pop(namespace, [])
@@ -97,25 +94,25 @@ def _read_graph(thread: ServedThread, namespace: str, root: str) -> Flow[None]:
     for task, began in tasks:
         inner = f"{namespace}|{task.name}:{task.id}".removeprefix("|")
         if task.state is None:
-            for each in (yield from _called(thread, task, inner, names[task.name])):
+            for each in await _called(thread, task, inner, names[task.name]):
                 thread.note_call(each, began)
-        elif (yield from _is_shown(thread, inner)):
+        elif await _is_shown(thread, inner):
             del thread.snapshots[inner]
             if LOOP not in thread.values(inner):
-                yield from _read_graph(thread, inner, began)
+                await _read_graph(thread, inner, began)
 
 
-def _called(
+async def _called(
     thread: ServedThread, task: PregelTask, namespace: str, names: set[str]
-) -> Flow[list[str]]:
+) -> list[str]:
     """Return the namespaces of the calls a function made, as far as they can be known."""
     found = [each for each in _asking(task) if each.startswith(namespace)]
     for each in found:
-        yield from _is_shown(thread, each)
+        await _is_shown(thread, each)
     for name in sorted(names):
         for number in count():
             call = f"{namespace}|{name}:{number}"
-            if not (yield from _is_shown(thread, call)):
+            if not await _is_shown(thread, call):
                 break
             found.append(call)
     return found
@@ -129,10 +126,10 @@ def _asking(task: PregelTask) -> Iterator[str]:
             yield str(value.get("checkpoint_ns"))
 
 
-def _is_shown(thread: ServedThread, namespace: str) -> Flow[bool]:
+async def _is_shown(thread: ServedThread, namespace: str) -> bool:
     """Read the newest checkpoint of a namespace, if there is one and the server shows it."""
     try:
-        yield Ask(thread, "read", (thread.place(checkpoint_ns=namespace),), {"limit": 1})
+        await thread.read(namespace, 1)
     except Exception as error:
         if http_status(error) not in (400, 404):
             raise

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteGraph
 
-from graph_retry._flow import Flow, Run, is_async
+from graph_retry._awaiting import call, is_async
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.remote_runs import http_status
@@ -23,20 +23,20 @@ _FIELDS = ("thread_id", "metadata", "interrupts")  # and not what the thread's g
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
-def served_reviews(client: Any, base: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+async def served_reviews(client: Any, base: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
     """List the reviews of all threads that wait, or failed beside a review that still waits."""
     found: dict[str, WaitingT] = {}
     search = client.threads.search
     for status in ("interrupted", "error"):
         offset = 0
         while True:
-            page: list[Any] = yield Run(
+            page: list[Any] = await call(
                 partial(search, status=status, select=_FIELDS, limit=_PAGE, offset=offset)
             )
             for thread in page:
                 graph, config = _place(client, base, thread)
                 if status == "error":  # only its state tells what it asks, and what is answered
-                    reviews = yield from _still_asked(graph, config, kind)
+                    reviews = await _still_asked(graph, config, kind)
                 else:
                     reviews = list(_asked(thread, graph, config, kind))
                 found |= {review.interrupt_id: review for review in reviews}
@@ -54,11 +54,11 @@ def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph,
     return graph, on_thread(base, thread["thread_id"])
 
 
-def _still_asked(
+async def _still_asked(
     graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
-) -> Flow[list[WaitingT]]:
+) -> list[WaitingT]:
     try:
-        return (yield from find_reviews(graph, config, kind))
+        return await find_reviews(graph, config, kind)
     except Exception as error:
         if http_status(error) != 404:
             raise

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 from pydantic_core import to_jsonable_python
 
-from graph_retry._flow import Ask, Flow, Run
+from graph_retry._awaiting import call, is_sync
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE
 from graph_retry._threads.config import besides_place
+from graph_retry._threads.graphs import invoke
 from graph_retry.errors import StaleDecision
 
 _NEWEST = 20
@@ -38,38 +40,27 @@ class ServedRuns:
         self._over: set[str] = set()
         self._mine: str | None = None
 
-    def read(self) -> Any:
+    async def _read(self) -> list[Any]:
         """List the newest runs first."""
-        client = self._client("sync_client")
-        return client.runs.list(self._thread_id, limit=_NEWEST)
+        read = partial(self._client.runs.list, self._thread_id, limit=_NEWEST)
+        runs: list[Any] = await call(read)
+        return runs
 
-    async def aread(self) -> Any:
-        """List the newest runs first, from async code."""
-        client = self._client("client")
-        return await client.runs.list(self._thread_id, limit=_NEWEST)
-
-    def start(self, resume: dict[str, Any], **options: Any) -> Any:
-        """Start a run that answers, and do not wait for it."""
-        create = self._client("sync_client").runs.create
-        return create(self._thread_id, self._graph.assistant_id, command=resume, **options)
-
-    async def astart(self, resume: dict[str, Any], **options: Any) -> Any:
-        """Start a run that answers, and do not wait for it, from async code."""
-        create = self._client("client").runs.create
-        return await create(self._thread_id, self._graph.assistant_id, command=resume, **options)
-
-    def _client(self, kind: Literal["client", "sync_client"]) -> Any:
+    @property
+    def _client(self) -> Any:
+        """The server's client for runs of this kind, sync or async."""
+        kind = "sync_client" if is_sync() else "client"
         client = getattr(self._graph, kind)
         if client is None:
             raise ValueError(f"`graph` has no `{kind}`: make the RemoteGraph with its `url`.")
         return client
 
-    def look(self) -> Flow[None]:
+    async def look(self) -> None:
         """Remember the runs that are over: none of them answers what is still open now."""
-        runs: list[Any] = yield Ask(self, "read")
+        runs = await self._read()
         self._over = {run["run_id"] for run in runs if run["status"] not in ("pending", "running")}
 
-    def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Flow[Any]:
+    async def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         """Run the thread on with answers by interrupt id.
 
         Raises:
@@ -80,32 +71,33 @@ class ServedRuns:
         try:
             if self._wait:
                 noting = {**options, "on_run_created": self._note}
-                state = yield Ask(self._graph, "invoke", (go_on, self._config), noting)
+                state = await invoke(self._graph, go_on, self._config, **noting)
             else:
-                alone = {**options, "config": _as_json(self._config)}
-                state = yield Ask(self, "start", ({"resume": dict(by_id)},), alone)
+                create = self._client.runs.create
+                given = {"command": {"resume": dict(by_id)}, "config": _as_json(self._config)}
+                place = (self._thread_id, self._graph.assistant_id)
+                state = await call(partial(create, *place, **given, **options))
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
                 if self._mine is not None:  # a run tells its error before it is over
-                    client = self._graph.sync_client or self._graph.client
-                    yield Run(client.runs.join, (self._thread_id, self._mine))
+                    await call(self._client.runs.join, self._thread_id, self._mine)
                 raise
-            told = yield from self._first(by_id)
+            told = await self._first(by_id)
             raise StaleDecision(
                 f"thread {self._thread_id!r} is being run on the server, so nothing was written: "
                 f"{told or 'look at it again'}."
             ) from error
-        if told := (yield from self._first(by_id)):
+        if told := await self._first(by_id):
             raise StaleDecision(f"somebody else was first on thread {self._thread_id!r}: {told}.")
         return state
 
     def _note(self, created: Any) -> None:
         self._mine = created["run_id"]
 
-    def _first(self, by_id: Mapping[str, Any]) -> Flow[str | None]:
+    async def _first(self, by_id: Mapping[str, Any]) -> str | None:
         """Tell who ran the thread between our look and our answer, unless it was for another."""
-        runs: list[Any] = yield Ask(self, "read")
+        runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
         for run in reversed(before):
@@ -114,9 +106,9 @@ class ServedRuns:
                     return "{1} ran it on at {0}".format(*_signed(run, answer))
         return None
 
-    def answers(self) -> Flow[list[tuple[str, str, str]]]:
+    async def answers(self) -> list[tuple[str, str, str]]:
         """List when and by whom reviews were answered by id, and the review's id."""
-        runs: list[Any] = yield Ask(self, "read")
+        runs = await self._read()
         first: dict[str, tuple[str, str]] = {}
         names: dict[str, str] = {}
         for run in reversed(runs):

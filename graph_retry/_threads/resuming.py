@@ -1,4 +1,4 @@
-"""Match answers with open reviews, write them down, and run the thread on: inside a flow."""
+"""Match answers with open reviews, write them down, and run the thread on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
+from graph_retry._awaiting import sleep
 from graph_retry._engine.state import ANSWER
-from graph_retry._flow import Ask, Flow, Pause
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE, is_over, now
-from graph_retry._threads.calls import is_local
 from graph_retry._threads.forking import bring_back
+from graph_retry._threads.graphs import invoke, is_local, update_state
 from graph_retry._threads.lock import Runner
 from graph_retry._threads.remote_runs import ServedRuns
 from graph_retry._threads.reviews import Waiting, find_reviews, thread_of, who_answered
@@ -24,18 +24,18 @@ _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.5
 
 
-def resuming(
+async def resuming(
     graph: Any,
     config: RunnableConfig,
-    decision: Any,
-    answers: Mapping[str, Any] | None,
-    durability: Durability | None,
-    wait: float,
+    decision: Any = None,
     *,
+    answers: Mapping[str, Any] | None = None,
+    durability: Durability | None = None,
+    wait: float = 600.0,
     context: Any = None,
     background: bool = False,
-) -> Flow[Any]:
-    """Do what `resume` does, inside a flow; on a server in the background, if that is wanted."""
+) -> Any:
+    """Do what `resume` does; on a server in the background, if that is wanted."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
@@ -47,29 +47,29 @@ def resuming(
             "pass the graph that asked."
         )
     if decision is not None:  # it is for the review open now, not for one that follows it
-        answers = yield from _bound(graph, config, decision)
+        answers = await _bound(graph, config, decision)
     runner = Runner(getattr(graph, "checkpointer", None), thread_id)
     try:
         pause, waited = _FIRST_PAUSE_S, 0.0
-        while not (yield from runner.take()):
-            yield from _match(graph, config, answers)
+        while not await runner.take():
+            await _match(graph, config, answers)
             if waited >= wait:
                 raise TimeoutError(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
                     "nothing was written."
                 )
-            yield Pause(pause)
+            await sleep(pause)
             pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
         served = None
         if not is_local(graph):
             served = ServedRuns(graph, config, context=context, wait=not background)
-            yield from served.look()
-        chosen = yield from _match(graph, config, answers)
-        if hidden := (yield from _hidden(graph, config, chosen)):
-            yield from bring_back(graph, config, hidden, context)
-            chosen = yield from _match(graph, config, answers)
+            await served.look()
+        chosen = await _match(graph, config, answers)
+        if hidden := await _hidden(graph, config, chosen):
+            await bring_back(graph, config, hidden, context)
+            chosen = await _match(graph, config, answers)
         late = [review for review, given in chosen if _is_late(review, given)]
-        state = yield from _apply(graph, config, chosen, durability, context, served)
+        state = await _apply(graph, config, chosen, durability, context, served)
     finally:
         runner.leave()
     if late:
@@ -80,24 +80,24 @@ def resuming(
     return state
 
 
-def _hidden(
+async def _hidden(
     graph: Any, config: RunnableConfig, chosen: Sequence[tuple[Waiting, Any]]
-) -> Flow[str | None]:
+) -> str | None:
     """Return the checkpoint whose reviews are hidden, if one of those that matter is."""
     waiting = [review for review, _ in chosen]
     if not chosen:
-        waiting = yield from find_reviews(graph, config, Waiting)
+        waiting = await find_reviews(graph, config, Waiting)
     return next((review.hidden for review in waiting if review.hidden), None)
 
 
-def _apply(
+async def _apply(
     graph: Any,
     config: RunnableConfig,
     chosen: Sequence[tuple[Waiting, Any]],
     durability: Durability | None,
     context: Any,
     served: ServedRuns | None,
-) -> Flow[Any]:
+) -> Any:
     """Write the answers down, then run the thread on."""
     by_id: dict[str, Any] = {}
     notes = [_noted(given, review) for review, given in chosen]
@@ -105,23 +105,22 @@ def _apply(
         if review.call_config is None:
             by_id[review.interrupt_id] = note["value"]
         else:
-            place = (review.call_config, {ANSWER: note})
-            yield Ask(graph, "update_state", place, {"as_node": "review"})
+            await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
     if served is not None:
         given = {} if durability is None else {"durability": durability}
-        return (yield from served.answer(by_id, given))
+        return await served.answer(by_id, given)
     go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
-    options = {"durability": durability or "sync", "context": context}
-    return (yield Ask(graph, "invoke", (go_on, config), options))
+    durability = durability or "sync"
+    return await invoke(graph, go_on, config, durability=durability, context=context)
 
 
-def _bound(graph: Any, config: RunnableConfig, decision: Any) -> Flow[dict[str, Any]]:
+async def _bound(graph: Any, config: RunnableConfig, decision: Any) -> dict[str, Any]:
     """Return a decision by the id of the review it is meant for."""
     named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
     if named is not None:
         return {str(named): decision}
     thread_id = thread_of(config)
-    reviews = yield from find_reviews(graph, config, Waiting)
+    reviews = await find_reviews(graph, config, Waiting)
     if len(reviews) > 1:
         ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
         raise ValueError(
@@ -129,23 +128,23 @@ def _bound(graph: Any, config: RunnableConfig, decision: Any) -> Flow[dict[str, 
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not reviews:
-        told = yield from who_answered(graph, config, None)
+        told = await who_answered(graph, config, None)
         raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
     return {reviews[0].review_id: decision}
 
 
-def _match(
+async def _match(
     graph: Any, config: RunnableConfig, answers: Mapping[str, Any] | None
-) -> Flow[list[tuple[Waiting, Any]]]:
+) -> list[tuple[Waiting, Any]]:
     """Pair answers with open reviews, before any of them is written down."""
     if not answers:
         return []
-    reviews = yield from find_reviews(graph, config, Waiting)
+    reviews = await find_reviews(graph, config, Waiting)
     places = {review.interrupt_id: review for review in reviews}
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
-            told = yield from who_answered(graph, config, name)
+            told = await who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "

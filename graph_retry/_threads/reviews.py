@@ -13,11 +13,11 @@ from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._engine.kept import newest_tuple, whole
 from graph_retry._engine.state import ANSWER, LOOP, is_open
-from graph_retry._flow import Ask, Flow
 from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
-from graph_retry._threads.calls import is_local, is_served, read_ledgers, read_saved
+from graph_retry._threads.calls import read_ledgers, read_saved
+from graph_retry._threads.graphs import get_state, is_local, is_served
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import ServedRuns, http_status
 from graph_retry._threads.whole import reader_of
@@ -45,28 +45,28 @@ class Waiting(Review):
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
-def shown_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+async def shown_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
     """Return a thread's open reviews as users see them."""
-    return (yield from whole_reviews(graph, (yield from find_reviews(graph, config, kind))))
+    return await whole_reviews(graph, await find_reviews(graph, config, kind))
 
 
-def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> Flow[list[WaitingT]]:
+async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[WaitingT]:
     """Return reviews with the records of their histories made whole, where that can be read."""
     made: list[WaitingT] = []
     for review in reviews:
         where = source if review.graph is None else review.graph
         read = reader_of(where, review.thread_id, review.value["checkpoint_ns"])
-        made.append(replace(review, history=(yield from whole(review.history, read))))
+        made.append(replace(review, history=await whole(review.history, read)))
     return made
 
 
-def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Flow[list[WaitingT]]:
+async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
     """Read a thread's state and return its open reviews."""
     thread_id = thread_of(config)
     if not hasattr(graph, "get_state"):
         came = type(graph).__name__
         raise TypeError(f"`graph` is a `{came}`: pass what `compile(checkpointer=…)` gives.")
-    snapshot: StateSnapshot = yield Ask(graph, "get_state", (config,), {"subgraphs": True})
+    snapshot = await get_state(graph, config, subgraphs=True)
     calls, local = dict(_calls(snapshot)), is_local(graph)
     where: dict[str, Any] = {"graph": graph, "config": config}
     reviews: list[WaitingT] = []
@@ -76,8 +76,8 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
         if value is None or value["review_id"] in [review.review_id for review in reviews]:
             continue
         call = calls.get(question.id)
-        values = call.values if call else (yield from _saved_call(graph, config, value))
-        if values is None and not local and (yield from _has_moved(graph, snapshot, question)):
+        values = call.values if call else await _saved_call(graph, config, value)
+        if values is None and not local and await _has_moved(graph, snapshot, question):
             continue
         # LangGraph shows a question until its node has ended: an answered one while its answer
         # is applied, too, and after a crash on the way.
@@ -86,7 +86,7 @@ def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> Fl
             parts = parts_of(value, records_in(values), thread_id)
             place = call.config if call and local else None
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
-    for lost in (yield from hidden_calls(graph, config, snapshot)):
+    for lost in await hidden_calls(graph, config, snapshot):
         parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
         reviews.append(kind(interrupt_id=lost.question.id, hidden=lost.root, **where, **parts))
     return reviews
@@ -140,18 +140,18 @@ def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
             yield from _calls(inner)
 
 
-def _saved_call(
+async def _saved_call(
     graph: Any, config: RunnableConfig, value: dict[str, Any]
-) -> Flow[dict[str, Any] | None]:
+) -> dict[str, Any] | None:
     """Read a function-form call's state, which the graph itself does not show."""
     if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return None
     saver: Any = cast("Any", graph).checkpointer
-    saved = yield from newest_tuple(saver, thread_of(config), value["checkpoint_ns"])
+    saved = await newest_tuple(saver, thread_of(config), value["checkpoint_ns"])
     return None if saved is None else saved.checkpoint["channel_values"]
 
 
-def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> Flow[bool]:
+async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> bool:
     """Tell whether a function-form call on a server went on after it asked.
 
     Where a task failed, the server shows its questions for ever: the answered ones, too.
@@ -163,20 +163,20 @@ def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> Flow
     namespace = question.value["checkpoint_ns"]
     place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}
     try:
-        newest: StateSnapshot = yield Ask(graph, "get_state", ({"configurable": place},))
+        newest = await get_state(graph, {"configurable": place})
     except Exception as error:
         if http_status(error) not in (400, 404):
             raise
         # An older server does not show the state of such a call, only who answered by which id.
-        answers = yield from ServedRuns(graph, snapshot.config).answers()
+        answers = await ServedRuns(graph, snapshot.config).answers()
         return question.id in [name for _, _, name in answers]
     return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
 
 
-def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> Flow[str]:
+async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str:
     """Say who answered a review and when, as far as the thread tells; None is the last one."""
     found: list[tuple[str, str, str]] = []
-    saved = yield from read_saved(graph, config)
+    saved = await read_saved(graph, config)
     for namespace, values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
@@ -184,12 +184,12 @@ def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> F
             by = f"human:{value['by']}" if "by" in value else "human"
             found.append((written.get("at") or "", by, value.get("review_id", "")))
         read = reader_of(graph, thread_of(config), namespace)
-        found += _notes((yield from whole(records_in(values), read)))
+        found += _notes(await whole(records_in(values), read))
     if is_served(graph):
-        found += yield from ServedRuns(graph, config).answers()
-        for ledger in (yield from read_ledgers(graph, config)):
+        found += await ServedRuns(graph, config).answers()
+        for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
-            found += _notes((yield from whole(ledger.attempts, read)))
+            found += _notes(await whole(ledger.attempts, read))
     for at, author, answered in sorted(found, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"

@@ -7,25 +7,23 @@ from dataclasses import replace
 from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import StateSnapshot
 
 from graph_retry._engine.kept import Reader, place_of, saved_at, whole
-from graph_retry._flow import Ask, Flow
 from graph_retry._json import is_object
-from graph_retry._threads.calls import is_local, is_served
+from graph_retry._threads.graphs import get_state, is_local, is_served
 from graph_retry._threads.remote_runs import http_status
 from graph_retry.ledger import Ledger
 from graph_retry.records import KeptIn
 
 
-def whole_ledgers(
+async def whole_ledgers(
     source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
-) -> Flow[list[Ledger]]:
+) -> list[Ledger]:
     """Return the ledgers of a thread with their records made whole, where that can be read."""
     made: list[Ledger] = []
     for ledger in ledgers:
         read = reader_of(source, thread_id, ledger.namespace)
-        made.append(replace(ledger, attempts=(yield from whole(ledger.attempts, read))))
+        made.append(replace(ledger, attempts=await whole(ledger.attempts, read)))
     return made
 
 
@@ -39,12 +37,12 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
 
 
 def _shown_by(server: Any, thread_id: str | None, namespace: str) -> Reader:
-    def read(place: KeptIn) -> Flow[Mapping[str, Any] | None]:
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
         config = place_of(thread_id, namespace, place)
         if not hasattr(server, "get_state"):
             return None
         try:
-            found: StateSnapshot = yield Ask(server, "get_state", (config,))
+            found = await get_state(server, config)
         except Exception as error:
             if http_status(error) not in (400, 404):
                 raise

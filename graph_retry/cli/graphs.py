@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
-from graph_retry._threads.calls import is_local
+from graph_retry._threads.graphs import is_local
 from graph_retry.cli.exits import ExitCode, Stop
 
 

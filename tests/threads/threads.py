@@ -6,7 +6,6 @@ from langgraph.graph import START, StateGraph
 
 import graph_retry.history
 import graph_retry.rewind
-from graph_retry._flow import adrive, drive
 from tests.loops import State, answer, one_call, reviews, thread
 
 
@@ -18,11 +17,6 @@ def current(mode, graph):
     """Read the thread's ledgers, those forks left behind left out."""
     ledgers = mode.call(graph_retry.history, "attempts_of", graph, thread())
     return [ledger for ledger in ledgers if ledger.current]
-
-
-def flow(mode, steps):
-    """Run a flow in the mode's way."""
-    return mode.run(lambda: adrive(steps)) if mode.is_async else drive(steps)
 
 
 def asked(mode, graph):

@@ -1,0 +1,195 @@
+"""Write a step once, drive it sync or async.
+
+What is written once is a coroutine function. Driven by `run_sync` it runs to its end without ever
+suspending, because all that could wait is asked for through the functions below, and those do the
+sync thing there. Driven by `run_async` they do the async one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, ParamSpec, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync", default=False)
+
+
+class AsyncUnderSyncError(TypeError):
+    """An async function was reached from a sync run."""
+
+
+def run_sync(steps: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in the calling thread.
+
+    Raises:
+        AsyncUnderSyncError: If a function of the user's turns out to be async.
+        RuntimeError: If the coroutine awaits something that needs an event loop.
+    """
+    token = _sync.set(True)
+    try:
+        steps.send(None)
+    except StopIteration as stop:
+        return cast("T", stop.value)
+    else:
+        steps.close()  # so that it lets go of a lock
+        raise RuntimeError(
+            f"{steps!r} awaits an event loop in a sync run: this is a bug in "
+            "graph-retry; use the async twin of the function you called until it is mended."
+        )
+    finally:
+        _sync.reset(token)
+
+
+async def run_async(steps: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end on the event loop; sync functions run in a worker thread."""
+    _sync.set(False)  # this asyncio task may have been started by code under `run_sync`
+    return await steps
+
+
+def is_sync() -> bool:
+    """Tell whether the coroutine that is running is driven by `run_sync`."""
+    return _sync.get()
+
+
+async def sync_or_async(
+    function: Callable[P, T], twin: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call a function, or its async twin where the run is async."""
+    return function(*args, **kwargs) if is_sync() else await twin(*args, **kwargs)
+
+
+async def collect(
+    function: Callable[P, Iterable[T]],
+    twin: Callable[P, AsyncIterable[T]],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> list[T]:
+    """List what a function, or its async twin where the run is async, iterates over."""
+    if is_sync():
+        return list(function(*args, **kwargs))
+    return [item async for item in twin(*args, **kwargs)]
+
+
+async def sleep(seconds: float) -> None:
+    """Wait a moment."""
+    if is_sync():
+        time.sleep(seconds)  # noqa: ASYNC251 - no event loop waits for it
+    else:
+        await asyncio.sleep(seconds)
+
+
+async def wait(future: Future[None]) -> None:
+    """Wait until a future is done, whatever its result."""
+    if is_sync():
+        future.result()
+    else:
+        # A waiter that is cancelled leaves the future to the others.
+        await asyncio.shield(asyncio.wrap_future(future))
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Tell whether calling `function` gives a coroutine, as far as can be known before."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
+
+
+async def call(
+    function: Callable[..., Any],
+    *args: Any,
+    timeout: float | None = None,  # noqa: ASYNC109 - of a sync function's thread, too
+    config: RunnableConfig | None = None,
+) -> Any:
+    """Call a function of the user's, sync or async, and return what it returns.
+
+    With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
+    left behind there: it cannot be stopped, and what it returns later is dropped. With a `config`
+    LangChain and LangGraph see the function run under that one.
+    """
+    context = contextvars.copy_context()
+    if config is not None:
+        context.run(var_child_runnable_config.set, config)
+    work = partial(context.run, _without_stop, function, *args)
+    if is_sync():
+        in_place = timeout is None or is_async(function)
+        result = work() if in_place else _in_thread(work).result(timeout)
+        return _not_awaitable(result, function)
+    async with asyncio.timeout(timeout):
+        if is_async(function):
+            result = work()
+        elif timeout is None:
+            result = await asyncio.to_thread(work)
+        else:
+            result = await asyncio.wrap_future(_in_thread(work))
+        if not inspect.isawaitable(result):
+            return result
+        if config is None:
+            return await result
+        token = var_child_runnable_config.set(config)
+        try:
+            return await result
+        finally:
+            var_child_runnable_config.reset(token)
+
+
+def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function; its `StopIteration` would end a coroutine, and a future never gets it."""
+    try:
+        return function(*args)
+    except StopIteration as error:
+        raise RuntimeError(f"`{_name(function)}` raised StopIteration") from error
+
+
+def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
+    """Return what a function returned, unless only an event loop could make use of it."""
+    if not inspect.isawaitable(result):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()  # or Python warns that it was never awaited
+    raise AsyncUnderSyncError(
+        f"`{_name(function)}` is async but the graph runs synchronously: "
+        "use `ainvoke` (or `aretry_llm_call`), or pass a sync function."
+    )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", repr(function))
+
+
+def _in_thread(work: Callable[[], Any]) -> Future[Any]:
+    """Run a function in a daemon thread: unlike a pool's, it never holds up the process's end."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        future.set_running_or_notify_cancel()
+        with _Forwarded(future):
+            future.set_result(work())
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+class _Forwarded:
+    """Forwards any exception to a future, `SystemExit` and `KeyboardInterrupt` included."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            self._future.set_exception(error)
+        return True

@@ -1,0 +1,92 @@
+"""A step of the loop: what each one starts from, and how it runs as a graph node."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from graph_retry._awaiting import run_async, run_sync
+from graph_retry._engine.keeping import leave_earlier
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.running import LoopRun, current_run
+from graph_retry._engine.state import Loop, loop_of
+from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._params.codec import Encoded
+from graph_retry.errors import ReplayMismatch
+from graph_retry.ledger import readable
+from graph_retry.records import Attempt
+
+
+@dataclass(frozen=True)
+class StepInput:
+    """What a step starts from: its run and the state, of which position and ledger are read."""
+
+    run: LoopRun
+    plan: Plan[Any]
+    state: Mapping[str, Any]
+    loop: Loop
+    attempts: list[Attempt]
+
+    @property
+    def params(self) -> Encoded:
+        """The params in state with their types."""
+        return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
+
+
+StepFunction = Callable[[StepInput], Awaitable[dict[str, Any]]]
+"""A step: returns the update of the graph's state."""
+
+
+class Step(Runnable[Any, Any]):
+    """A graph node made of one step, usable under `invoke` and `ainvoke`."""
+
+    def __init__(self, step: StepFunction) -> None:
+        self._step = step
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
+        """Run the step on a state."""
+        return run_sync(self._run(input))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
+        """Run the step on a state, on the event loop."""
+        return await run_async(self._run(input))
+
+    async def _run(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        run = current_run()
+        run.has_saved()
+        given = read_input(run, state)
+        update = await self._step(given)
+        return await leave_earlier(run.plan, given.attempts, update)
+
+
+def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
+    """Read what a step starts from; the ledger as this version knows it."""
+    loop = loop_of(state)
+    check_identity(run.plan.settings.name, loop["identity"], run.identity)
+    attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
+    return StepInput(run, _fitted(run.plan, state, loop), state, loop, attempts)
+
+
+def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:
+    """Return the plan; where params hold the schema, with that of the params at hand."""
+    output, key = plan.validator, plan.settings.keys["params"]
+    if not isinstance(output, SchemaOfParams):
+        return plan
+    params = plan.codec.load(state.get(key), loop["types"]).view
+    return replace(plan, validator=output.fitted(params))
+
+
+def check_identity(name: str, saved: str | None, identity: str | None) -> None:
+    """Refuse to run a call on the state of another one, wherever that came from.
+
+    Raises:
+        ReplayMismatch: If the state is known to be of a call with another identity.
+    """
+    if saved is not None and identity is not None and saved != identity:
+        raise ReplayMismatch(
+            f"`{name}` was given the saved state of another call: this version of LangGraph names "
+            "the graphs of a task in a way that graph-retry does not know. Nothing was called."
+        )

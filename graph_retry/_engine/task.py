@@ -1,0 +1,45 @@
+"""Parts of a step whose finished results are kept when the step runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from langgraph.types import RetryPolicy
+
+from graph_retry._awaiting import is_sync, run_sync
+from graph_retry._engine.run_config import current_saver
+
+T = TypeVar("T")
+
+
+async def as_task(
+    name: str,
+    part: Callable[[], Coroutine[Any, Any, T]],
+    retry_policy: RetryPolicy | None = None,
+) -> T:
+    """Run a part of a step as a LangGraph task, so that a finished one never runs again on resume.
+
+    Where nothing is saved nothing is resumed either, and it runs in place.
+    """
+    if retry_policy is None and current_saver() is None:
+        return await part()
+    from langgraph.func import task  # noqa: PLC0415 - a noticeable part of the import time
+
+    make_task: Any = task(name=name, retry_policy=retry_policy)
+    if is_sync():
+        result: T = make_task(lambda: run_sync(part()))().result()
+    else:
+        result = await make_task(part)()
+    return result
+
+
+async def in_place(_name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a part of a step where no graph keeps its result."""
+    return await part()
+
+
+class Once(Protocol):
+    """Runs a part of a step under a name: `as_task` or `in_place`."""
+
+    async def __call__(self, name: str, part: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...

@@ -1,0 +1,42 @@
+"""The graph whose threads are looked at and answered: in this process, or on a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.pregel import Pregel
+from langgraph.types import StateSnapshot
+from typing_extensions import TypeIs
+
+from graph_retry._awaiting import sync_or_async
+
+
+def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
+    """Tell a graph of this process from one on a server."""
+    return isinstance(graph, Pregel)
+
+
+def is_served(graph: object) -> bool:
+    """Tell a graph on a server from one of this process, and from a checkpointer."""
+    return not isinstance(graph, Pregel | BaseCheckpointSaver)
+
+
+async def get_state(
+    graph: Any, config: RunnableConfig, *, subgraphs: bool = False
+) -> StateSnapshot:
+    """Return the state of a thread, as `graph.get_state` does."""
+    return await sync_or_async(graph.get_state, graph.aget_state, config, subgraphs=subgraphs)
+
+
+async def update_state(
+    graph: Any, config: RunnableConfig, values: dict[str, Any] | None, as_node: str
+) -> None:
+    """Write into the state of a thread, as `graph.update_state` does."""
+    await sync_or_async(graph.update_state, graph.aupdate_state, config, values, as_node=as_node)
+
+
+async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
+    """Run a thread on, as `graph.invoke` does."""
+    return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
