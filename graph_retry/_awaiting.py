@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 
 T = TypeVar("T")
@@ -107,27 +107,30 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 async def call(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | Runnable[Any, Any],
     *args: Any,
     timeout: float | None = None,  # noqa: ASYNC109 - of a sync function's thread, too
     config: RunnableConfig | None = None,
 ) -> Any:
-    """Call a function of the user's, sync or async, and return what it returns.
+    """Call a function of the user's, sync or async, or a runnable; return what it returns.
 
     With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
     left behind there: it cannot be stopped, and what it returns later is dropped. With a `config`
     LangChain and LangGraph see the function run under that one.
     """
+    target = cast("Any", function)
+    if isinstance(function, Runnable):
+        target = target.invoke if is_sync() else target.ainvoke
     context = contextvars.copy_context()
     if config is not None:
         context.run(var_child_runnable_config.set, config)
-    work = partial(context.run, _without_stop, function, *args)
+    work = partial(context.run, _without_stop, target, *args)
     if is_sync():
-        in_place = timeout is None or is_async(function)
+        in_place = timeout is None or is_async(target)
         result = work() if in_place else _in_thread(work).result(timeout)
-        return _not_awaitable(result, function)
+        return _not_awaitable(result, target)
     async with asyncio.timeout(timeout):
-        if is_async(function):
+        if is_async(target):
             result = work()
         elif timeout is None:
             result = await asyncio.to_thread(work)

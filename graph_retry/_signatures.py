@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from langchain_core.runnables import Runnable
+
 from graph_retry.errors import AttemptFailed
 
 ParamsT = TypeVar("ParamsT")
@@ -32,8 +34,10 @@ LLMCall = (
     Callable[[ParamsT], ResultT]
     | Callable[[ParamsT, AttemptContext], ResultT]
     | Callable[[], ResultT]
+    | Runnable[ParamsT, ResultT]
 )
-"""A model call: a function of the params, optionally of the context too, or of nothing."""
+"""A model call: a function of the params, optionally of the context too, or of nothing; or one of
+LangChain's runnables, such as a chat model, which is invoked with the params."""
 
 Hook = Callable[[AttemptFailed, int, ParamsT], ParamsT | Awaitable[ParamsT | None] | None]
 """An `on_retry` hook: `(error, attempt, params)` to new params, or None to leave them."""
@@ -41,7 +45,7 @@ Hook = Callable[[AttemptFailed, int, ParamsT], ParamsT | Awaitable[ParamsT | Non
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
 
 
-def name_of(function: Callable[..., Any], default: str) -> str:
+def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
     """Return a name a person recognises: `ChatModel.invoke`, `extract`, or `default` for a lambda.
 
     Example:
@@ -50,6 +54,8 @@ def name_of(function: Callable[..., Any], default: str) -> str:
     """
     while isinstance(function, functools.partial):
         function = function.func
+    if isinstance(function, Runnable):
+        return function.get_name()
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__name__", None) or type(function).__name__
     if owner is not None and not inspect.ismodule(owner):
@@ -58,15 +64,20 @@ def name_of(function: Callable[..., Any], default: str) -> str:
     return default if name == "<lambda>" else name
 
 
-def bind_call(llm_call: Callable[..., Any]) -> Callable[[Any, AttemptContext], tuple[Any, ...]]:
+def bind_call(
+    llm_call: Callable[..., Any] | Runnable[Any, Any],
+) -> Callable[[Any, AttemptContext], tuple[Any, ...]]:
     """Return a function that makes the positional arguments for `llm_call`.
 
     A function without parameters gets none, one with a second parameter called `context` (or
-    annotated `AttemptContext`) gets the context too, every other function gets the params alone.
+    annotated `AttemptContext`) gets the context too; every other function, and a runnable, gets the
+    params alone.
 
     Raises:
         TypeError: If `llm_call` is not callable, or needs arguments nobody will give.
     """
+    if isinstance(llm_call, Runnable):
+        return lambda params, _context: (params,)
     if not callable(cast("object", llm_call)):
         msg = f"`llm_call` must be a function of the params, not `{type(llm_call).__name__}`."
         raise TypeError(msg)

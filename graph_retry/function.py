@@ -69,8 +69,8 @@ def retry_llm_call(
     again. Outside a graph only the automatic path runs.
 
     Args:
-        llm_call: A sync function of the params that returns text, a LangChain message, a
-            `Completion` or any object, and raises on failure.
+        llm_call: A sync function of the params, or a LangChain runnable, that returns text, a
+            LangChain message, a `Completion` or any object, and raises on failure.
         params: Everything a person might want to change about this call: a pydantic model, a
             dataclass, a dict, a bare value, or `None` if there is nothing.
         on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried

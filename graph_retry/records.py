@@ -76,7 +76,7 @@ class Attempt(TypedDict):
     `raw` is what the call returned: `{"text": …}`, or `{"value": …}` for structured results.
     `repaired` is the JSON text repair made of it, where that differs; `repairs` says how it was
     read, and `lossless` whether without guessing (None for what was no JSON text). `parsed` is the
-    value handed to validation, where it is not simply what `repaired` (or `raw`) holds.
+    JSON value that was read, under the key `value`; None where `raw` has a value or nothing was.
     `decision` is what a reviewer decided after this attempt failed.
 
     `kept_in` is None where the record is whole. In the state of a call that goes on, `number` and

@@ -22,7 +22,7 @@ from graph_retry.ledger import params_at, readable
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, Failure
 
-_JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless", "parsed")
+_JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
 
 
 @dataclass(frozen=True, kw_only=True)

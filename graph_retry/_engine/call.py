@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any, cast
 from uuid import uuid4
 
+from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
@@ -173,21 +174,8 @@ async def _attempt(
         result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise
-    except Exception as error:  # whatever the user's function raises is a failure
-        if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
-            trace = without_keys("".join(traceback.format_exception(error)))
-            trace = redacted(trace, settings.redact)
-            _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
-        failure = _failure_of(error, settings)
-        more = settings.transient is not None and this_try < settings.transient.max_attempts
-        if failure["kind"] == "transient" and more:
-            await sleep(retry_after(error))
-            raise _TryAgainError from error
-        # Only an error about the output has issues; a transport error is told by its message.
-        issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
-        outcome = _Outcome(
-            record={"failure": failure, "issues": issues}, output=None, output_types={}
-        )
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is a failure
+        outcome = await _read_error(plan, record, error, this_try)
     else:
         outcome = _read(plan, result)
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
@@ -199,6 +187,36 @@ async def _attempt(
             stacklevel=2,
         )
     return outcome
+
+
+async def _read_error(
+    plan: Plan[Any], record: Attempt, error: Exception, this_try: int
+) -> _Outcome:
+    """Put what a call raised into the terms of the ledger; a transient failure may go round again.
+
+    Raises:
+        _TryAgainError: If the same attempt is to be made once more.
+    """
+    settings = plan.settings
+    # A LangChain parser that could not read the model's text hands it over with its error.
+    text = error.llm_output if isinstance(error, OutputParserException) else None
+    if text is not None and plan.validator is not None:
+        return _read(plan, text)
+    if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
+        trace = without_keys("".join(traceback.format_exception(error)))
+        trace = redacted(trace, settings.redact)
+        _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
+    failure = _failure_of(error, settings)
+    more = settings.transient is not None and this_try < settings.transient.max_attempts
+    if failure["kind"] == "transient" and more:
+        await sleep(retry_after(error))
+        raise _TryAgainError from error
+    # Only an error about the output has issues; a transport error is told by its message.
+    issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
+    raw = None if text is None else {"text": text}
+    return _Outcome(
+        record={"failure": failure, "issues": issues, "raw": raw}, output=None, output_types={}
+    )
 
 
 def _failure_of(error: Exception, settings: Settings) -> Failure:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
 
 from graph_retry._engine.finish import finished
 from graph_retry._engine.state import LOOP
 from graph_retry._engine.step import StepInput
 from graph_retry._output.build import Checked, Validator, format_issues
+from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._output.validator import json_problem
 from graph_retry._redact import told
 from graph_retry.ledger import params_at, parsed_value
 from graph_retry.options import Settings
@@ -41,7 +44,12 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     }
     accepts_text = validator is not None and validator.accepts_text
     raw = record["raw"] or {}
-    if "text" in raw and not (validator and validator.wants_text):
+    if "text" not in raw or (validator and validator.wants_text):
+        return update
+    spelled = _json_string(raw["text"]) if validator and validator.admits_text else None
+    if spelled is not None:  # a string that holds JSON is a string where one is wanted
+        update["lossless"], update["parsed"] = True, {"value": spelled}
+    else:
         parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
@@ -51,9 +59,24 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
             announced = finish_kind(record["finish_reason"])
             update["failure"] = _syntax_failure(parsed, announced)
             update["issues"] = [_syntax_issue(parsed)]
-        elif parsed.text != raw["text"]:
-            update["repaired"] = {"text": parsed.text}
+        else:
+            update["repairs"] += rounded_numbers(raw["text"], parsed.value)
+            if parsed.text != raw["text"]:
+                update["repaired"] = {"text": parsed.text}
+            if json_problem(parsed.value) is None:
+                update["parsed"] = {"value": parsed.value}
     return update
+
+
+def _json_string(text: str) -> str | None:
+    """Return the string that a text spells as strict JSON, if it is one."""
+    if text.strip()[:1] != '"':
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
 
 
 async def validate_step(given: StepInput) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
+from langchain_core.runnables import Runnable
+
 from graph_retry._issues import format_issues
 from graph_retry._output.build import Validator, build_validator
 from graph_retry._params.codec import ParamsCodec
@@ -17,7 +19,7 @@ from graph_retry.options import Settings
 class Plan(Generic[ParamsT]):
     """The user's functions and types, checked and made ready."""
 
-    llm_call: Callable[..., Any]
+    llm_call: Callable[..., Any] | Runnable[Any, Any]
     arguments: Callable[[Any, AttemptContext], tuple[Any, ...]]
     codec: ParamsCodec[ParamsT]
     hooks: tuple[Callable[..., Any], ...]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
+from typing import Any
 
-from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._awaiting import AsyncUnderSyncError, call, sync_or_async
+from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import current_thread
@@ -33,13 +32,10 @@ async def ask_reviewers(
     review = Review(**parts_of(build_payload(question), attempts, current_thread()))
     author, problem = "agent", None
     for reviewer in plan.settings.reviewer:
-        name = f"agent:{_name(reviewer)}"
+        name = f"agent:{name_of(reviewer, 'reviewer')}"
 
         async def ask(reviewer: Reviewer = reviewer) -> tuple[Any, str | None]:
             try:
-                if isinstance(reviewer, Runnable):
-                    agent = cast("Any", reviewer)
-                    return await sync_or_async(agent.invoke, agent.ainvoke, review), None
                 return await call(reviewer, review), None
             except (GraphBubbleUp, AsyncUnderSyncError):
                 raise
@@ -52,12 +48,6 @@ async def ask_reviewers(
         if trouble is not None:
             author, problem = name, trouble
     return author, None, problem
-
-
-def _name(reviewer: Reviewer) -> str:
-    if isinstance(reviewer, Runnable):
-        return reviewer.get_name()
-    return name_of(reviewer, "reviewer")
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:

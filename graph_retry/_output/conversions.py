@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -16,6 +18,8 @@ from graph_retry._json import is_array, is_object
 from graph_retry.records import Repair
 
 _WHOLE = "(whole value)"
+_LONG_NUMBER = re.compile(r"-?(?=[\d.]{17})\d{1,400}\.\d{1,1000}(?:[eE][+-]?\d{1,4})?")
+"""Numbers with a fraction and 16 digits or more: fewer are kept by every float."""
 
 
 def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool) -> list[Repair]:
@@ -36,6 +40,29 @@ def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bo
         *(_repair("coerced", change) for change in changes),
         *(_repair("ignored", field) for field in ignored),
     ]
+
+
+def rounded_numbers(text: str, value: Any) -> list[Repair]:
+    """List the numbers of a text with more digits than the floats that were read from them."""
+    long = {spelled for spelled in _LONG_NUMBER.findall(text) if _is_rounded(spelled)}
+    read = {*_floats(value)} if long else set[float]()
+    return [
+        _repair("rounded", f"{cut(spelled, 200)} → {float(spelled)!r}, which loses digits")
+        for spelled in sorted(long)[:MAX_ISSUES]
+        if float(spelled) in read
+    ]
+
+
+def _is_rounded(spelled: str) -> bool:
+    return Decimal(spelled) != Decimal(repr(float(spelled)))
+
+
+def _floats(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif is_object(value) or is_array(value):
+        for child in value.values() if is_object(value) else value:
+            yield from _floats(child)
 
 
 def merged_keys(given: Any, accepted: Any, path: str = "") -> str | None:

@@ -1,16 +1,22 @@
 """What the clients of OpenAI and Anthropic return, from a loopback server, in both forms."""
 
+import asyncio
+
 import anthropic
 import httpx
 import openai
 import pytest
 from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import PydanticOutputParser
+from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from pydantic import BaseModel
 
-from graph_retry import edit
-from tests.loops import Model, answer, one_call, reviews, thread
+from graph_retry import create_retry_node, edit
+from tests.loops import Model, State, answer, one_call, reviews, thread
 from tests.provider_server import provider_server
 
 
@@ -175,3 +181,40 @@ def test_a_stream_that_is_cut_off_is_a_transient_failure(form, mode, script):
     (review,) = reviews(mode, graph, thread())
     assert review.failure["kind"] == "transient"
     assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("method", ["invoke", "ainvoke"])
+def test_a_runnable_is_a_model_call(method):
+    """A chain is invoked with the params, under the name it has, with the config of the node."""
+    seen = []
+
+    def prompt(params, config):
+        seen.append(config["metadata"]["langgraph_node"])
+        return params["prompt"]
+
+    chain = RunnableLambda(prompt) | RunnableLambda(lambda text: f'{{"name": "{text}", "age": 1}}')
+    node = create_retry_node(chain, dict, output=Person, review=False)
+    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
+    graph = builder.compile()
+    given = {"params": {"prompt": "Ada"}}
+    state = graph.invoke(given) if method == "invoke" else asyncio.run(graph.ainvoke(given))
+    assert state["output"] == {"name": "Ada", "age": 1}
+    assert state["attempts"][0]["name"] == chain.get_name()
+    assert seen == ["ask"]
+
+
+def test_what_a_parser_could_not_read_is_read_here(form, mode):
+    """The model's text is in the parser's error: it is read, or shown and fed back."""
+    parser = PydanticOutputParser(pydantic_object=Person)
+    model = Model(lambda params: parser.invoke(AIMessage(params["says"])))
+    graph = one_call(form, mode, model, InMemorySaver(), output=Person)
+    mode.invoke(graph, {"params": {"says": "It is Ada."}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert (review.failure["kind"], review.value["raw_output"]) == ("invalid_syntax", "It is Ada.")
+
+    answer(mode, graph, thread(), edit(says='{"name": "Ada"}'))
+    (review,) = reviews(mode, graph, thread())
+    assert review.failure["kind"] == "invalid_schema"
+    assert [issue["path"] for issue in review.value["issues"]] == ["/age"]
+    state = answer(mode, graph, thread(), edit(says=ADA))
+    assert Person.model_validate(state["output"], from_attributes=True).age == 36
