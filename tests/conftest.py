@@ -22,6 +22,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from tests.parts import MARKS, in_short_part
 from tests.postgres_server import running_server
 
 # A busy machine is not a bug; the parent profile is Hypothesis' own one for CI where CI is set.
@@ -34,6 +35,29 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in [name for name in os.environ if name.endswith("_API_KEY")]:
     del os.environ[_name]
 os.environ["LANGSMITH_TRACING"] = "false"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run be one of the two parts; without the option it has every case."""
+    parser.addoption("--part", choices=["short", "long"], help="see tests/parts.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks that tell which part a test is in."""
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cases of the other part out."""
+    part = config.getoption("part")
+    if part is None:
+        return
+    short = in_short_part(items)
+    chosen = [item for item in items if (item in short) == (part == "short")]
+    left_out = [item for item in items if (item in short) != (part == "short")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = chosen
 
 
 class Mode:
