@@ -2,7 +2,8 @@
 
 Most tests run in two forms, two modes and on three storages. A fault shows in one of them, or where
 two of them meet; so the short part has, of each test, cases in which every two of its parameters
-meet in every way. The long part has the other cases, and those marked `long`.
+meet in every way. The long part has the other cases, what is marked `long`, and what is marked
+`drawn` once more, with more draws. Without `--part` everything runs, as in the long part.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -12,13 +13,32 @@ from typing import Any
 import pytest
 
 MARKS = {
+    "drawn": "draws at random: in both parts, with more draws in the long one (see `draws`)",
     "long": "takes long for what it can show: `.ci/run` runs it, `make test` does not",
     "every_combination": "its parameters matter together: `make test` runs every case",
 }
 
 
-def in_short_part(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Choose the cases of the short part, in the same way in every process."""
+class Run:
+    """The run that goes on in this process."""
+
+    part: str | None = None
+
+
+def draws(short: int, long: int) -> int:
+    """Return how many examples a `drawn` test draws in this run."""
+    return short if Run.part == "short" else long
+
+
+def in_part(part: str, items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Choose the cases of a part, in the same way in every process."""
+    short = _in_short_part(items)
+    if part == "short":
+        return short
+    return {item for item in items if item not in short or item.get_closest_marker("drawn")}
+
+
+def _in_short_part(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         if not item.get_closest_marker("long"):
