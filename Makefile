@@ -8,7 +8,15 @@ BIN := .venv/bin
 MODEL ?=
 PORT ?= 2024
 
-.PHONY: help install format lint types postgres test compat demo studio bench crash races load docs
+# Workers take over what others have left, so that a server started for a folder is used there.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+# Storage, locks and warnings as they are without strict msgpack, which the tests otherwise have.
+PERMISSIVE := tests/engine/test_plain_state.py tests/engine/test_exact_calls.py \
+  tests/history/test_exporting.py tests/reliability/test_storage_failures.py \
+  tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
+
+.PHONY: help install format lint types mypy pyright postgres test long compat demo studio bench crash \
+  races load docs
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,8 +46,10 @@ lint: install ## check format and lint rules
 	$(BIN)/ruff format --check .
 
 types: install ## check types with mypy and pyright, both strict
-	$(BIN)/mypy
-	$(BIN)/pyright
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync mypy pyright
+
+mypy pyright:
+	$(BIN)/$@
 
 # The tests start a server of their own; only its programs must be there.
 postgres:
@@ -51,11 +61,14 @@ postgres:
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; \
 	fi
 
-test: lint types postgres ## everything: lint, types, tests, tests again under strict msgpack
-	$(BIN)/python -m pytest -n logical --maxprocesses 4
-	LANGGRAPH_STRICT_MSGPACK=true $(BIN)/python -m pytest -n logical --maxprocesses 4
+test: lint types postgres ## lint, types, and the short part of the tests (see tests/parts.py)
+	LANGGRAPH_STRICT_MSGPACK=false $(PYTEST) --part short $(PERMISSIVE)
+	$(PYTEST) --part short --durations 10
 
-compat: install postgres ## the tests on the lowest and the newest versions, oldest and newest Python
+long: install postgres ## the other part of the tests: every combination, and more random draws
+	$(PYTEST) --part long --durations 10
+
+compat: install postgres ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
 
 demo: install ## review a failing model call in the terminal; MODEL=openai:... asks a real model

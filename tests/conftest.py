@@ -1,10 +1,15 @@
 """Fixtures for every test: sync and async from one test body, three checkpointers, no network."""
 
+import os
+
+# The stricter of LangGraph's two ways to read checkpoints, read when it is imported; `make test`
+# runs some tests in the other way, too.
+os.environ["LANGGRAPH_STRICT_MSGPACK"] = os.environ.get("LANGGRAPH_STRICT_MSGPACK", "true")
+
 import asyncio
 import functools
 import inspect
 import itertools
-import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -22,6 +27,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from tests.parts import MARKS, Run, in_part
 from tests.postgres_server import running_server
 
 # A busy machine is not a bug; the parent profile is Hypothesis' own one for CI where CI is set.
@@ -34,6 +40,27 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in [name for name in os.environ if name.endswith("_API_KEY")]:
     del os.environ[_name]
 os.environ["LANGSMITH_TRACING"] = "false"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run be one of the two parts; without the option it has every case."""
+    parser.addoption("--part", choices=["short", "long"], help="see tests/parts.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Learn which part this run is, and register the marks that tell which part a test is in."""
+    Run.part = config.getoption("part")
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cases of the other part out."""
+    if Run.part is None:
+        return
+    chosen = in_part(Run.part, items)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 class Mode:

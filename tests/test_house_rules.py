@@ -104,14 +104,86 @@ def import_graph() -> dict[str, set[str]]:
     return graph
 
 
-def test_no_import_circle():
-    """Modules form layers: nobody imports, in whatever place, a module that imports them."""
-    graph = import_graph()
-    assert any(graph.values()), "no import inside the package was found"
+def room_of(module: str) -> str:
+    """Return the room of a module: a folder directly in the package, or a module beside them."""
+    return ".".join(module.split(".")[:2])
+
+
+def layers(graph: dict[str, set[str]]) -> list[str]:
+    """Order what imports and is imported, lowest first; a circle fails the test."""
     try:
-        graphlib.TopologicalSorter(graph).prepare()
+        return list(graphlib.TopologicalSorter(graph).static_order())
     except graphlib.CycleError as error:
         pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_no_room_imports_one_that_imports_it():
+    """Rooms form layers, and so do the modules in them: whatever the file, directly or not."""
+    modules = import_graph()
+    rooms: dict[str, set[str]] = {}
+    for module, others in modules.items():
+        rooms.setdefault(room_of(module), set()).update(map(room_of, others))
+    for room, others in rooms.items():
+        others.discard(room)
+    assert any(rooms.values()), "no import between rooms was seen"
+
+    assert set(layers(rooms)) == set(rooms)
+    assert set(layers(modules)) == set(modules)
+
+
+def test_a_circle_is_named():
+    """The rule above can fail, also for rooms that import each other through a third."""
+    with pytest.raises(pytest.fail.Exception, match=r"\w -> \w -> \w -> \w"):
+        layers({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})
+
+
+PUBLIC = {
+    # What a user imports by name.
+    *("errors", "expiry", "history", "hooks", "inbox", "ledger", "metrics", "options", "output"),
+    *("plot", "records", "replay", "rewind", "testing"),
+    # What comes from `graph_retry` itself, and the console command.
+    *("answering", "cli", "function", "node"),
+}
+
+
+def test_what_is_not_for_users_is_underscored():
+    """Whoever looks into the package sees what may be imported from what may change any day."""
+    names = {module.split(".")[1] for module in import_graph() if "." in module}
+    assert {name for name in names if not name.startswith("_")} == PUBLIC
+
+    inside = {path.stem for path in sources("graph_retry/hooks")} - {"__init__"}
+    assert {name for name in inside if not name.startswith("_")} == set()
+
+
+HIDDEN = re.compile(r"graph_retry(?:\.\w+)*\._[a-z]|from graph_retry[\w.]* import [^\n]*\b_[a-z]")
+
+
+def test_what_users_read_names_nothing_private():
+    """What README, pages, examples, graphs and notebooks import, a reader may import as well."""
+    patterns = ("README.md", "docs/**/*.md", "notebooks/*.ipynb", "examples/**/*.py", "nodes/*.py")
+    pages = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    assert len(pages) > len(patterns)
+    assert [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in pages
+        for found in HIDDEN.finditer(path.read_text())
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from graph_retry._engine import call",
+        "import graph_retry.hooks._budget",
+        "from graph_retry import edit, _flow",
+    ],
+)
+def test_a_private_import_is_seen(line):
+    """The rule above can fail, and names what is private."""
+    assert HIDDEN.search(line)
+    assert not HIDDEN.search(
+        line.replace("_engine", "engine").replace(" _", " ").replace("._", ".")
+    )
 
 
 def test_few_public_names():

@@ -13,7 +13,10 @@ from tests.loops import Model, answer, fan_out, gathered, one_call, reviews, thr
 WIDTH = 5
 
 
-@pytest.mark.parametrize("edits", range(21))
+MANY = [pytest.param(edits, marks=pytest.mark.long) for edits in range(3, 21)]
+
+
+@pytest.mark.parametrize("edits", [0, 1, 2, *MANY])
 def test_n_edits_cost_n_plus_one_calls(form, mode, edits):
     """However many edits it takes, each costs one call and none is lost."""
     model = Model(goal=edits)

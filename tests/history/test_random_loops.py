@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
@@ -21,6 +22,9 @@ from graph_retry.history import attempts_of
 from graph_retry.replay import replay
 from graph_retry.rewind import rewind
 from tests.loops import Model, State, one_call, thread
+from tests.parts import draws
+
+pytestmark = pytest.mark.drawn
 
 
 class AuthenticationError(Exception):
@@ -108,10 +112,10 @@ class Loop:
             rewind(self.graph, thread(), attempt=at, decision=edit(n=numbers[1]))
 
 
-@settings(max_examples=250, suppress_health_check=SLOW)
+@settings(max_examples=draws(20, 250), suppress_health_check=SLOW)
 @given(plan=LOOPS)
 def test_a_replay_reproduces_every_ledger_without_a_call(form, plan):
-    """250 loops of each form: random failures, hooks, decisions and forks."""
+    """Loops of each form: random failures, hooks, decisions and forks."""
     loop = Loop(form, plan)
     calls, attempts = len(loop.model.calls), loop.attempts()
 
@@ -124,7 +128,7 @@ def test_a_replay_reproduces_every_ledger_without_a_call(form, plan):
     assert len(set(keys)) == len(keys)
 
 
-@settings(max_examples=250, suppress_health_check=SLOW)
+@settings(max_examples=draws(20, 250), suppress_health_check=SLOW)
 @given(plan=LOOPS, number=NUMBERS)
 def test_a_rewind_to_every_attempt_costs_the_calls_after_it(form, plan, number):
     """Earlier attempts stay as they are; the fork is the first new record and says so."""
@@ -142,7 +146,7 @@ def test_a_rewind_to_every_attempt_costs_the_calls_after_it(form, plan, number):
         }
 
 
-@settings(max_examples=40, suppress_health_check=SLOW)
+@settings(max_examples=draws(10, 40), suppress_health_check=SLOW)
 @given(plan=LOOPS, number=NUMBERS)
 def test_an_old_review_is_answered_differently_without_a_call(plan, number):
     """Rejecting or responding at an earlier review ends the call there; it may have been over."""
@@ -231,7 +235,7 @@ def decision(planned):
     return approve() if planned is None else edit(n=planned)
 
 
-@settings(max_examples=100, suppress_health_check=SLOW)
+@settings(max_examples=draws(10, 100), suppress_health_check=SLOW)
 @given(plans=st.lists(CALLS, min_size=2, max_size=4), draw=st.randoms(use_true_random=False))
 def test_calls_started_in_random_order_go_as_each_would_alone(plans, draw):
     """Each has the model calls, the ledger and the result that it has as a node's only call."""

@@ -21,7 +21,7 @@ COUNTS = {
 }
 
 
-def verdict(setting: Setting, events: list[dict[str, Any]]) -> tuple[Counter[str], str]:
+def verdict(setting: Setting, events: list[dict[str, Any]]) -> tuple[Counter[str], str]:  # noqa: C901, PLR0912, PLR0915
     """Count one thread's events; the second value says in words what broke a promise."""
     found: Counter[str] = Counter()
     why: list[str] = []

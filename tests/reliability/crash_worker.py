@@ -126,7 +126,7 @@ class _Output(TypedDict):
     mark: str
 
 
-def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:
+def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:  # noqa: C901, PLR0915
     """Build the graph of a shape; in `send`, every other thread has branches of the node form."""
 
     def begin(params: dict[str, Any], context: AttemptContext) -> None:

@@ -33,7 +33,7 @@ from tests.loops import State, thread
 GOAL = 3
 
 
-def main(form: str, database: str, log: str, step: str, moment: str = "") -> None:
+def main(form: str, database: str, log: str, step: str, moment: str = "") -> None:  # noqa: C901
     """Make the step, or die at the moment."""
 
     def die_at(here: str) -> None:

@@ -6,60 +6,47 @@ from langgraph.types import Command
 
 from graph_retry import pending_reviews
 from tests.loops import Model, one_call, thread
+from tests.parts import draws
 from tests.reliability.crash_verdict import broken, expected, verdict
 from tests.reliability.crash_worker import STYLES, Setting
 from tests.reliability.forking import counted
 
-DURABILITIES, SHAPES = "sync,async,exit", "node,function,send"
+
+def killed(store, mode, durability, shapes, answers, dsn=""):
+    """Kill workers of each shape, fewer in the short part of the tests, and return the counts."""
+    kills = draws(1, 3)
+    found = counted("crash_matrix", store, mode, durability, shapes, answers, dsn, str(kills), "7")
+    assert len(found) == len(shapes.split(",")) * len(answers.split(","))
+    assert all(each["timed"] == kills for each in found)
+    return found
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 @pytest.mark.parametrize("mode_name", ["sync", "async"])
-def test_a_killed_worker_breaks_no_promise(request, store, mode_name):
-    """Three kills of each form under each durability: right results, every answer where it goes."""
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_killed_worker_breaks_no_promise(request, store, mode_name, durability):
+    """Each form under each durability: right results, every answer where it goes."""
     dsn = request.getfixturevalue("postgres_database") if store == "postgres" else ""
-    found = counted(
-        "crash_matrix",
-        store,
-        mode_name,
-        DURABILITIES,
-        SHAPES,
-        "library",
-        dsn,
-        "3",
-        "7",
-    )
+    found = killed(store, mode_name, durability, "node,function,send", "library", dsn)
 
-    assert len(found) == 9
-    assert all(each["timed"] == 3 for each in found)
     assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("mode_name", ["sync", "async"])
 def test_a_killed_worker_breaks_no_promise_where_a_policy_runs_the_node_again(mode_name):
     """The node's own code fails around each call: what is finished is neither called nor asked."""
-    shapes = "retried-node,retried-function"
-    found = counted("crash_matrix", "sqlite", mode_name, "async", shapes, "library", "", "3", "7")
+    found = killed("sqlite", mode_name, "async", "retried-node,retried-function", "library")
 
-    assert len(found) == 2
     assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
 
 
+@pytest.mark.drawn
 def test_a_marked_answer_that_langgraph_delivers_again_after_a_kill_is_refused():
     """Clients that send `Command(resume=...)` are safe if an answer tells what it is for."""
-    found = counted(
-        "crash_matrix",
-        "sqlite",
-        "sync",
-        "async",
-        "node,function",
-        "attempt,title",
-        "",
-        "3",
-        "7",
-    )
+    found = killed("sqlite", "sync", "async", "node,function", "attempt,title")
 
-    assert len(found) == 4
     assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
 
 
