@@ -15,12 +15,15 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
+from langchain_core.messages import AIMessage
+
 from bench import ladder_rivals as rivals
 from bench.ladder_model import (
     HEEDED,
     KINDS,
     LUCKY,
     MALFORMED,
+    Answer,
     Booking,
     ScriptedModel,
     Task,
@@ -107,13 +110,29 @@ def raw(retries: int) -> Make:
     return make
 
 
-def ours(**options: Any) -> Make:
+def as_text(answer: Answer) -> Completion:
+    """Give a model's answer as text."""
+    return Completion(answer.text, finish_reason=answer.finish_reason)
+
+
+def as_tool_call(answer: Answer) -> AIMessage:
+    """Give it as the arguments of a tool call beside some prose, as LangChain's models do."""
+    called = {"name": "Booking", "id": "1"}
+    try:
+        calls: dict[str, Any] = {"tool_calls": [{**called, "args": json.loads(answer.text)}]}
+    except ValueError:
+        broken = {**called, "args": answer.text, "error": None, "type": "invalid_tool_call"}
+        calls = {"invalid_tool_calls": [broken]}
+    reason = {"finish_reason": answer.finish_reason}
+    return AIMessage("I note the booking.", response_metadata=reason, **calls)
+
+
+def ours(give: Callable[[Answer], Any] = as_text, **options: Any) -> Make:
     """Make the node form with some options; nobody is asked."""
 
     def make(model: ScriptedModel) -> Run:
-        def call(params: dict[str, Any]) -> Completion:
-            answer = model(params["prompt"])
-            return Completion(answer.text, finish_reason=answer.finish_reason)
+        def call(params: dict[str, Any]) -> Any:
+            return give(model(params["prompt"]))
 
         node = create_retry_node(call, dict, output=Booking, review=False, **options)
 
@@ -129,6 +148,7 @@ def ours(**options: Any) -> Make:
 OURS: dict[str, Make] = {
     "graph-retry, repair only": ours(auto_retries=0),
     "graph-retry": ours(feedback="errors_only", auto_retries=RETRIES),
+    "graph-retry, tool calls": ours(as_tool_call, feedback="errors_only", auto_retries=RETRIES),
 }
 PLAIN: dict[str, Make] = {
     "json.loads + pydantic": raw(0),

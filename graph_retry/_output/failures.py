@@ -30,7 +30,10 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
 _OVERFLOWED = frozenset({"model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist"})
-_STOPPED = frozenset({"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"})
+_STOPPED = frozenset(
+    {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"}
+    | {"tool_calls", "tool_use", "function_call"}
+)
 
 
 class CircuitOpenError(Exception):

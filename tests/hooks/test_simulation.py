@@ -38,6 +38,13 @@ def test_feedback_brings_in_the_rest_at_one_call_each():
     assert 0 < row.model.resent < 0.2 * row.model.sent
 
 
+def test_tool_calls_cost_no_more_calls_than_text():
+    """Broken arguments are repaired like text, and what is wrong is fed back."""
+    text, tools = (compete(OURS[f"graph-retry{how}"], TASKS) for how in ("", ", tool calls"))
+    assert (tools.right, tools.wrong, tools.failed) == (400, Counter(), Counter())
+    assert tools.model.calls <= text.model.calls
+
+
 def test_one_first_answer_in_five_is_malformed():
     """Each kind has its share, and none of its answers is the exact JSON that was asked for."""
     malformed = [task for task in TASKS if task.kind != "clean"]

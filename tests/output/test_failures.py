@@ -131,7 +131,7 @@ def test_an_exception_has_a_kind(error, kind):
         ("content_filter", "refusal", None),
         ("SAFETY", "refusal", None),
         ("refusal", "refusal", None),
-        ("tool_calls", None, None),
+        ("tool_calls", None, True),
         (None, None, None),
     ],
 )
