@@ -6,7 +6,7 @@ meet in every way. The long part has the other cases, what is marked `long`, and
 `drawn` once more, with more draws. Without `--part` everything runs, as in the long part.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,6 @@ import pytest
 MARKS = {
     "drawn": "draws at random: in both parts, with more draws in the long one (see `draws`)",
     "long": "takes long for what it can show: `.ci/run` runs it, `make test` does not",
-    "every_combination": "its parameters matter together: `make test` runs every case",
 }
 
 
@@ -43,14 +42,15 @@ def _in_short_part(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     for item in items:
         if not item.get_closest_marker("long"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {case for cases in tests.values() for case in _chosen(cases)}
+    return {
+        cases[number]
+        for cases in tests.values()
+        for number in covering([_parameters(item) for item in cases])
+    }
 
 
-def _chosen(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
-    if cases[0].get_closest_marker("every_combination"):
-        return iter(cases)
-    parameters = [item.callspec.params if hasattr(item, "callspec") else {} for item in cases]
-    return (cases[number] for number in covering(parameters))
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
 
 def covering(cases: Sequence[dict[str, Any]]) -> list[int]:

@@ -1,14 +1,21 @@
 """The shared fixtures do what the other tests rely on."""
 
 import asyncio
+import itertools
+import math
 import socket
+from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
+
+from tests.parts import covering, in_part
 
 
 class State(TypedDict):
@@ -91,3 +98,54 @@ def test_a_remote_connection_is_refused(address):
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     with socket.socket(family) as client, pytest.raises(AssertionError, match="only loopback"):
         client.connect(address)
+
+
+class Tone(Enum):
+    """A class that no checkpointer was told of."""
+
+    WARM = "warm"
+
+
+def test_checkpoints_are_read_strictly():
+    """A class comes back only where it was allowed to; `make test` runs a few tests without."""
+    serde = JsonPlusSerializer()
+    assert serde.loads_typed(serde.dumps_typed({"tone": Tone.WARM})) == {"tone": "warm"}
+
+
+SIZES = [(2, 2, 3), (2, 2, 2, 3), (21, 2, 2), (3,), (2, 7), ()]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_every_two_values_meet_in_a_chosen_case(sizes):
+    """No pair is left out, and no more than half again of what the two longest tables need."""
+    cases = [dict(enumerate(case)) for case in itertools.product(*map(range, sizes))]
+
+    def meetings(numbers):
+        return {pair for n in numbers for pair in itertools.combinations(cases[n].items(), 2)}
+
+    chosen = covering(cases)
+    assert meetings(chosen) == meetings(range(len(cases)))
+    assert len({*chosen}) == len(chosen) <= 1.5 * math.prod(sorted(sizes)[-2:])
+
+
+class Case:
+    """What `in_part` reads of a collected case."""
+
+    def __init__(self, mark, params):
+        self.nodeid = f"tests/test_it.py::test_{mark}[{params}]"
+        self.callspec = SimpleNamespace(params=params)
+        self.get_closest_marker = {mark: True}.get
+
+
+def test_the_two_parts_have_every_case_and_only_the_drawn_ones_twice():
+    """What `make test` leaves out is in `make long`, and nothing is left out of both."""
+    product = [dict(enumerate(case)) for case in itertools.product("nf", "sa", "123")]
+    items = {mark: {Case(mark, case) for case in product} for mark in ("none", "drawn", "long")}
+    every = [item for cases in items.values() for item in cases]
+    short, long = in_part("short", every), in_part("long", every)
+
+    assert short | long == {*every}
+    assert short & long == short & items["drawn"]
+    assert items["drawn"] | items["long"] <= long
+    assert 6 <= len(short & items["none"]) <= 9
+    assert not short & items["long"]
