@@ -14,10 +14,9 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._json import is_array, is_object
-from graph_retry._threads.calls import read_calls
+from graph_retry._threads.calls import read_calls, whole_ledgers
 from graph_retry._threads.graphs import get_state, is_served
 from graph_retry._threads.reviews import thread_of
-from graph_retry._threads.whole import whole_ledgers
 from graph_retry.ledger import Ledger, check_version
 from graph_retry.records import SCHEMA_VERSION, Attempt
 

@@ -13,7 +13,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.kept import list_checkpoints
+from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.state import LOOP, is_open, loop_of
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import check_placeless, on_thread

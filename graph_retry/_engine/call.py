@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._engine.finish import emit, finished
-from graph_retry._engine.past import continued
+from graph_retry._engine.fork import continued
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver, seen_from
 from graph_retry._engine.running import LoopRun

@@ -21,9 +21,9 @@ from weakref import WeakKeyDictionary, WeakSet
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graph_retry._awaiting import wait
+from graph_retry._engine.checkpoints import newest_checkpoint
+from graph_retry._engine.fork import past_of
 from graph_retry._engine.identity import Choice, Saved, changed_fields, choose, identity_of
-from graph_retry._engine.kept import newest_tuple
-from graph_retry._engine.past import past_of
 from graph_retry._engine.run_config import (
     is_in_own_flow,
     may_be_resumed,
@@ -184,7 +184,7 @@ async def _read_numbered(
     saved: list[tuple[str, Saved]] = []
     for number in count():
         namespace = made.namespace(configurable["checkpoint_ns"], number)
-        found = await newest_tuple(saver, str(configurable["thread_id"]), namespace)
+        found = await newest_checkpoint(saver, str(configurable["thread_id"]), namespace)
         call = found and saved_call(found.checkpoint["channel_values"], made.params_key)
         if call is None:
             break

@@ -17,8 +17,8 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.calls import Found, Made, find_call
+from graph_retry._engine.fork import task_path
 from graph_retry._engine.identity import identity_of
-from graph_retry._engine.past import task_path
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import saver_in, scratchpad_in, without_counting
 from graph_retry._engine.state import loop_of

@@ -10,9 +10,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 
-from graph_retry._awaiting import sync_or_async
+from graph_retry._engine.checkpoints import newest_checkpoint, put_writes
 from graph_retry._engine.identity import Saved, identity_of
-from graph_retry._engine.kept import newest_tuple
 from graph_retry._engine.state import LOOP, loop_of
 from graph_retry._json import is_object
 from graph_retry.ledger import params_at, readable, records_in
@@ -43,7 +42,7 @@ async def old_calls(
     found: list[tuple[str, Saved]] = []
 
     async def read(namespace: str) -> CheckpointTuple | None:
-        return await newest_tuple(saver, thread, namespace)
+        return await newest_checkpoint(saver, thread, namespace)
 
     def note(namespace: str, saved: CheckpointTuple | None) -> None:
         values = saved.checkpoint["channel_values"] if saved else {}
@@ -73,7 +72,7 @@ async def old_calls(
         if namespace == f"{tasks}{task_id}":
             # The call asks in the name of its node from now on: its own task counts as done.
             done = [("graph_retry_done", namespace)]
-            await sync_or_async(saver.put_writes, saver.aput_writes, around.config, done, task_id)
+            await put_writes(saver, around.config, done, task_id)
     return found
 
 

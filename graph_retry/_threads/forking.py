@@ -9,8 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import StateSnapshot
 
-from graph_retry._engine.fork import REFUSED, reopened
-from graph_retry._engine.past import forked_config
+from graph_retry._engine.fork import REFUSED, forked_config, reopened
 from graph_retry._engine.state import ANSWER, LOOP
 from graph_retry._json import is_object
 from graph_retry._threads.graphs import get_state, invoke, is_local, update_state

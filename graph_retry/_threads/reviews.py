@@ -11,16 +11,16 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
-from graph_retry._engine.kept import newest_tuple, whole
+from graph_retry._engine.checkpoints import newest_checkpoint
+from graph_retry._engine.keeping import whole
 from graph_retry._engine.state import ANSWER, LOOP, is_open
 from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
-from graph_retry._threads.calls import read_ledgers, read_saved
+from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_served
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import ServedRuns, http_status
-from graph_retry._threads.whole import reader_of
 from graph_retry.ledger import records_in
 from graph_retry.records import Attempt
 
@@ -147,7 +147,7 @@ async def _saved_call(
     if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return None
     saver: Any = cast("Any", graph).checkpointer
-    saved = await newest_tuple(saver, thread_of(config), value["checkpoint_ns"])
+    saved = await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
     return None if saved is None else saved.checkpoint["channel_values"]
 
 
