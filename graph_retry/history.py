@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._json import is_array, is_object
 from graph_retry._threads.calls import read_calls, whole_ledgers
-from graph_retry._threads.graphs import get_state, is_served
+from graph_retry._threads.graphs import get_state, is_remote
 from graph_retry._threads.reviews import thread_of
 from graph_retry.ledger import Ledger, check_version
 from graph_retry.records import SCHEMA_VERSION, Attempt
@@ -59,7 +59,7 @@ async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     calls = await read_calls(graph, config)
     empty = [each for each in calls if not each.attempts]
-    if empty and is_served(graph):
+    if empty and is_remote(graph):
         snapshot = await get_state(graph, config)
         runs = tuple(f"{task.name}:{task.id}" for task in snapshot.tasks if not task.interrupts)
         hidden = [each.title for each in empty if not each.namespace.startswith(runs)]

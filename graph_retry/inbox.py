@@ -19,7 +19,7 @@ from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import check_placeless, on_thread
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.lock import storage_of
-from graph_retry._threads.remote_reviews import served_reviews
+from graph_retry._threads.remote_reviews import list_remote_reviews
 from graph_retry._threads.reviews import find_reviews, intervention, whole_reviews
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import records_in
@@ -84,7 +84,7 @@ async def find_all(
         graph = source if is_local(source) else None
         return _newest(await _saved_reviews(cast("Any", saver), graph, base), limit)
     if hasattr(source, "threads") and hasattr(source, "runs"):
-        reviews: list[PendingReview] = await served_reviews(source, base, PendingReview)
+        reviews: list[PendingReview] = await list_remote_reviews(source, base, PendingReview)
         return _newest(reviews, limit)
     raise TypeError(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "

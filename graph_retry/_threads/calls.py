@@ -13,8 +13,8 @@ from langgraph.types import StateSnapshot
 from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.keeping import Reader, place_of, saved_at, whole
 from graph_retry._json import is_object
-from graph_retry._threads.graphs import get_state, is_local, is_served
-from graph_retry._threads.remote_calls import read_served
+from graph_retry._threads.graphs import get_state, is_local, is_remote
+from graph_retry._threads.remote_calls import read_remote
 from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.saved import SavedThread
 from graph_retry.ledger import Ledger, ledgers_in
@@ -29,8 +29,8 @@ async def read_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
 async def read_calls(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's calls; those without an attempt, or whose state is not shown, are empty."""
     saved = await read_saved(graph, config)
-    if is_served(graph):
-        saved = await read_served(graph, config)
+    if is_remote(graph):
+        saved = await read_remote(graph, config)
     found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
     if isinstance(graph, BaseCheckpointSaver) or (saved and not saved.roots):  # never run
         return list(found.values())
@@ -87,7 +87,7 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     if isinstance(saver, BaseCheckpointSaver):
         return saved_at(cast("Any", saver), thread_id, namespace)
-    return _shown_by(source if is_served(source) else None, thread_id, namespace)
+    return _shown_by(source if is_remote(source) else None, thread_id, namespace)
 
 
 def _shown_by(server: Any, thread_id: str | None, namespace: str) -> Reader:

@@ -13,7 +13,7 @@ from graph_retry._engine.fork import REFUSED, forked_config, reopened
 from graph_retry._engine.state import ANSWER, LOOP
 from graph_retry._json import is_object
 from graph_retry._threads.graphs import get_state, invoke, is_local, update_state
-from graph_retry._threads.remote_runs import ServedRuns
+from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry.ledger import Ledger
 
 _COPY = "__copy__"
@@ -89,4 +89,4 @@ async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, cont
 async def _run(graph: Any, config: RunnableConfig, context: Any) -> Any:
     if is_local(graph):
         return await invoke(graph, None, config, context=context)
-    return await ServedRuns(graph, config, context=context).answer({}, {})
+    return await RemoteRuns(graph, config, context=context).answer({}, {})

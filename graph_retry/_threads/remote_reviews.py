@@ -23,7 +23,9 @@ _FIELDS = ("thread_id", "metadata", "interrupts")  # and not what the thread's g
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
-async def served_reviews(client: Any, base: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
+async def list_remote_reviews(
+    client: Any, base: RunnableConfig, kind: type[WaitingT]
+) -> list[WaitingT]:
     """List the reviews of all threads that wait, or failed beside a review that still waits."""
     found: dict[str, WaitingT] = {}
     search = client.threads.search

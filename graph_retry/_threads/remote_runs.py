@@ -22,7 +22,7 @@ _NEWEST = 20
 """Runs looked at: those that may have come between our look at a review and our answer."""
 
 
-class ServedRuns:
+class RemoteRuns:
     """What runs on one thread of a server.
 
     While a thread runs, the server refuses an answer (409). One that comes a moment later names a

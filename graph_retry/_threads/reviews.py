@@ -18,9 +18,9 @@ from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
-from graph_retry._threads.graphs import get_state, is_local, is_served
+from graph_retry._threads.graphs import get_state, is_local, is_remote
 from graph_retry._threads.hidden import hidden_calls
-from graph_retry._threads.remote_runs import ServedRuns, http_status
+from graph_retry._threads.remote_runs import RemoteRuns, http_status
 from graph_retry.ledger import records_in
 from graph_retry.records import Attempt
 
@@ -168,7 +168,7 @@ async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -
         if http_status(error) not in (400, 404):
             raise
         # An older server does not show the state of such a call, only who answered by which id.
-        answers = await ServedRuns(graph, snapshot.config).answers()
+        answers = await RemoteRuns(graph, snapshot.config).answers()
         return question.id in [name for _, _, name in answers]
     return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
 
@@ -185,8 +185,8 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
             found.append((written.get("at") or "", by, value.get("review_id", "")))
         read = reader_of(graph, thread_of(config), namespace)
         found += _notes(await whole(records_in(values), read))
-    if is_served(graph):
-        found += await ServedRuns(graph, config).answers()
+    if is_remote(graph):
+        found += await RemoteRuns(graph, config).answers()
         for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
             found += _notes(await whole(ledger.attempts, read))
