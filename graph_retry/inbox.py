@@ -126,13 +126,13 @@ class _Thread:
 
     def _read_questions(self, saved: CheckpointTuple) -> None:
         writes = saved.pending_writes or ()
-        asked = [each for write in writes if write[1] == INTERRUPT for each in write[2]]
+        asked = [question for write in writes if write[1] == INTERRUPT for question in write[2]]
         parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
         if saved.metadata.get("source") == "update" and not asked and parent:
             self.hidden = str(parent)
             return
-        ours = [each for each in asked if intervention(each.value)]
-        self.questions = {each.value["review_id"]: each for each in ours}
+        ours = [question for question in asked if intervention(question.value)]
+        self.questions = {question.value["review_id"]: question for question in ours}
 
     def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
         """Yield the questions that are open, each with the state of its call."""
@@ -179,8 +179,8 @@ async def _without_dropped(reviews: list[PendingReview]) -> list[PendingReview]:
     sure: list[PendingReview] = []
     for review in reviews:
         if review.hidden and review.graph is not None:
-            found = await find_reviews(review.graph, review.config, PendingReview)
-            sure += [each for each in found if each.review_id == review.review_id]
+            shown = await find_reviews(review.graph, review.config, PendingReview)
+            sure += [same for same in shown if same.review_id == review.review_id]
         else:
             sure.append(review)
     return sure

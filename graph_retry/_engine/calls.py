@@ -41,8 +41,8 @@ class Made:
     """A call as it is made, by a retry node (`is_node`) or by a function.
 
     `identity` is what it is known by, beside its task (at `task_path`) and name. `params_key` is
-    the state key of the params. A node that `is_task`, not run by code of another
-    node, makes the only call of its task.
+    the state key of the params. A node that `is_task`, not run by code of another node, makes the
+    only call of its task.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Found:
+class Slot:
     """Where the state of a call is, or is to be, and what the call is known by there.
 
-    `past` is its state from before a fork. `turn` is to be ended when the call
-    has saved something, so that the next call of its name can have a namespace. `at_rest` is to be
-    done when its run has ended; `beside` has those of all calls of the same execution.
+    `past` is its state from before a fork. `turn` is to be ended when the call has saved something,
+    so that the next call of its name can have a namespace. `at_rest` is to be done when its run has
+    ended; `beside` has those of all calls of the same execution.
     """
 
     namespace: str
@@ -138,7 +138,7 @@ _lock = threading.Lock()
 _executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
 
 
-async def find_call(made: Made, configurable: Mapping[str, Any]) -> Found | None:
+async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     """Return where the state of a call is, or None where LangGraph's own naming has to do.
 
     Raises:
@@ -171,10 +171,10 @@ async def find_call(made: Made, configurable: Mapping[str, Any]) -> Found | None
         if turn.took_one:
             who = {"task": made.task_path, "name": made.name, "identity": made.identity}
             past = await past_of(configurable, saver, **who)
-        found = Found(namespace, identity, past, turn, execution.running, Future())
-        execution.running.add(found.at_rest)
+        slot = Slot(namespace, identity, past, turn, execution.running, Future())
+        execution.running.add(slot.at_rest)
         undo.pop_all()
-    return found
+    return slot
 
 
 async def _read_numbered(
@@ -184,8 +184,8 @@ async def _read_numbered(
     saved: list[tuple[str, Saved]] = []
     for number in count():
         namespace = made.namespace(configurable["checkpoint_ns"], number)
-        found = await newest_checkpoint(saver, str(configurable["thread_id"]), namespace)
-        call = found and saved_call(found.checkpoint["channel_values"], made.params_key)
+        newest = await newest_checkpoint(saver, str(configurable["thread_id"]), namespace)
+        call = newest and saved_call(newest.checkpoint["channel_values"], made.params_key)
         if call is None:
             break
         saved.append((namespace, call))

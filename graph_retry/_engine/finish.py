@@ -64,8 +64,8 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
     why = f"{failure['type']}: {failure['message']}" if failure else "no failure recorded"
     if status == "cancelled":
         reason = (last["decision"] or {}).get("message")
-        told = f": {reason}" if reason else ""
-        msg = f"`{name}` was cancelled by a reviewer after {len(attempts)} attempt(s){told} ({why})"
+        said = f": {reason}" if reason else ""
+        msg = f"`{name}` was cancelled by a reviewer after {len(attempts)} attempt(s){said} ({why})"
         return CallCancelled(msg, attempts, reason=reason)
     msg = (
         f"`{name}` failed {len(attempts)} attempt(s) and may not ask anybody; the last failure was "

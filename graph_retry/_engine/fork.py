@@ -167,25 +167,25 @@ async def past_of(
     identity: str,
 ) -> dict[str, Any] | None:
     """Return the state a call had before the fork that its run goes on from, if it had one."""
-    told: Any = configurable.get(_FORK)
-    if not told:
+    shared: Any = configurable.get(_FORK)
+    if not shared:
         return None
-    fork: _ForkNote = json.loads(told[0])
+    fork: _ForkNote = json.loads(shared[0])
     thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
     calls = _made_from(fork["root"], await list_checkpoints(saver, thread))
     with _lock:
         same = [
             namespace
             for namespace, values in calls.items()
-            if _is_same(namespace, values, task, name, identity) and namespace not in told[1:]
+            if _is_same(namespace, values, task, name, identity) and namespace not in shared[1:]
         ]
-        told += same[:1]
+        shared += same[:1]
     if not same:
         return None
     values = located(calls[same[0]], same[0])
     if same[0] == fork["call"] and fork["answer"] is not None:
         number, made = fork["answer"][REWIND]["attempt"], len(records_in(values))
-        if not 1 <= number <= made:  # a server may not have told the ledger
+        if not 1 <= number <= made:  # the client may not have known the ledger
             raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
         return {**values, LOOP: reopened(values), ANSWER: {"value": fork["answer"]}}
     # What was read of its text is read again: a step is not the place to begin from.
@@ -197,13 +197,14 @@ async def past_of(
 def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
     """Return the newest states of the calls that were made from a checkpoint, by namespace."""
     newest: dict[str, CheckpointTuple] = {}
-    for each in saved:
-        newest.setdefault(str(each.config.get("configurable", {}).get("checkpoint_ns", "")), each)
+    for checkpoint in saved:
+        configurable = checkpoint.config.get("configurable", {})
+        newest.setdefault(str(configurable.get("checkpoint_ns", "")), checkpoint)
     return {
-        namespace: each.checkpoint["channel_values"]
-        for namespace, each in newest.items()
-        if LOOP in each.checkpoint["channel_values"]
-        and each.metadata.get("parents", {}).get("") == root
+        namespace: checkpoint.checkpoint["channel_values"]
+        for namespace, checkpoint in newest.items()
+        if LOOP in checkpoint.checkpoint["channel_values"]
+        and checkpoint.metadata.get("parents", {}).get("") == root
     }
 
 

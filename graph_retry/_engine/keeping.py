@@ -58,14 +58,14 @@ async def leave_earlier(
     changes: list[Attempt] = []
     if ends:
         made = await whole_here(after)
-        changes = [each for each, was in zip(made, after, strict=True) if was.get("kept_in")]
+        changes = [new for new, old in zip(made, after, strict=True) if old.get("kept_in")]
         update[LOOP] = {**loop, "seen": [], "spent": None}
-    elif len(after) > 1 and after[-1]["number"] not in [each["number"] for each in before]:
+    elif len(after) > 1 and after[-1]["number"] not in [old["number"] for old in before]:
         changes = await _slimmed_here(after[:-1], before)
         update[LOOP] = _noted(plan, loop, changes, before) if changes else loop
     if anew:
         records = merge_attempts(after, changes)
-        return {**update, key: Overwrite(records if ends else [stub(each) for each in records])}
+        return {**update, key: Overwrite(records if ends else list(map(stub, records)))}
     return {**update, key: [*changes, *(given or [])]} if changes else update
 
 
@@ -73,7 +73,7 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
     """Return the ledger of the call whose step is running, all or the `last` records whole."""
     wanted = attempts[-last:]
     saver = current_saver()
-    if saver is None or not any(each.get("kept_in") for each in wanted):
+    if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
         return attempts
     read = saved_at(saver, current_thread(), call_namespace())
     return [*attempts[:-last], *(await whole(wanted, read))]
@@ -81,15 +81,15 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 def _noted(plan: Plan[Any], loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
     """Note in the position what must stay known of records that leave the state."""
-    numbers = [each["number"] for each in stubs]
-    left = [each for each in before if each["number"] in numbers and not each["kept_in"]]
+    numbers = [attempt["number"] for attempt in stubs]
+    left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
     spent = spent_on(left, plan.settings.budget, loop["spent"])
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
 
 
 async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[Attempt]:
     """Return the updates for records that the checkpoint of the running step holds."""
-    if not (are_bulky(earlier) and all(each in before for each in earlier)):
+    if not (are_bulky(earlier) and all(attempt in before for attempt in earlier)):
         return []
     place = await _place()
     return slimmed(earlier, place) if place else []
@@ -102,10 +102,10 @@ async def _place() -> KeptIn | None:
     if saver is None or here is None or not here.checkpoint_id:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
-    found = await read_checkpoint(saver, place_of(current_thread(), call_namespace(), place))
+    saved = await read_checkpoint(saver, place_of(current_thread(), call_namespace(), place))
     # Only where the one before it is there, too: there are savers that keep only the newest, and
     # durabilities that save only the last of a run.
-    parent = found and found.parent_config
+    parent = saved and saved.parent_config
     earlier = (await read_checkpoint(saver, parent)) if parent else None
     return None if earlier is None else place
 
@@ -114,9 +114,9 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
     """Tell whether records should not be stored again with every later checkpoint."""
     whole = [
         # The first params stay in state in any case.
-        {**each, "params_patch": each["params_patch"] if place else None}
-        for place, each in enumerate(earlier)
-        if not each["kept_in"]
+        {**attempt, "params_patch": attempt["params_patch"] if place else None}
+        for place, attempt in enumerate(earlier)
+        if not attempt["kept_in"]
     ]
     return len(json.dumps(whole, default=str)) > _SMALL
 
@@ -163,15 +163,15 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
         number = record["number"]
         if place != last:  # several are often kept in one
             last, kept = place, readable(records_in(await read(place)))
-        same = [each for each in kept if each["number"] == number and not each["kept_in"]]
+        same = [old for old in kept if old["number"] == number and not old["kept_in"]]
         if not same:
             made.append(filled(record))
             continue
-        found, params = same[0], params_at(kept, number)
+        saved, params = same[0], params_at(kept, number)
         if params is not None and (not made or made[-1].get("kept_in")):
             # Its own patch is on params that are not known here.
-            found["params_patch"] = initial_patch(params.view)
-        made.append(found)
+            saved["params_patch"] = initial_patch(params.view)
+        made.append(saved)
     return made
 
 
@@ -179,10 +179,10 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return a call's state for use in another namespace: with this one named in its ledger."""
     moved = {
         key: [
-            cast("Attempt", {**each, "kept_in": {"checkpoint_ns": namespace, **place}})
-            if (place := each.get("kept_in"))
-            else each
-            for each in records
+            cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
+            if (place := attempt.get("kept_in"))
+            else attempt
+            for attempt in records
         ]
         for key, records in ledgers_in(values)
     }
@@ -193,8 +193,8 @@ def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: 
     """Return what reads the checkpoints of a call from its thread's saver."""
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
-        found = await read_checkpoint(saver, place_of(thread_id, namespace, place))
-        return found and found.checkpoint["channel_values"]
+        saved = await read_checkpoint(saver, place_of(thread_id, namespace, place))
+        return saved and saved.checkpoint["channel_values"]
 
     return read
 

@@ -31,20 +31,20 @@ async def read_calls(graph: Any, config: RunnableConfig) -> list[Ledger]:
     saved = await read_saved(graph, config)
     if is_remote(graph):
         saved = await read_remote(graph, config)
-    found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
+    ledgers = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
     if isinstance(graph, BaseCheckpointSaver) or (saved and not saved.roots):  # never run
-        return list(found.values())
+        return list(ledgers.values())
     snapshot = await get_state(graph, config, subgraphs=True)
     # What is only in the state: where the checkpoints of a call were deleted.
-    known = [_keys(ledger.attempts) for ledger in found.values()]
+    known = [_keys(ledger.attempts) for ledger in ledgers.values()]
     for namespace, records in _shown(snapshot, ""):
         if _keys(records) not in known:
-            found.setdefault(namespace, Ledger(records, namespace))
-    return list(found.values())
+            ledgers.setdefault(namespace, Ledger(records, namespace))
+    return list(ledgers.values())
 
 
 def _keys(records: list[Attempt]) -> list[str]:
-    return [each.get("idempotency_key", "") for each in records]
+    return [record.get("idempotency_key", "") for record in records]
 
 
 async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
@@ -53,8 +53,8 @@ async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
     if not isinstance(saver, BaseCheckpointSaver):
         return None
     saved = SavedThread(cast("Any", saver), config.get("configurable", {}).get("thread_id", ""))
-    for each in await list_checkpoints(saved.saver, saved.place()):
-        saved.add(each)
+    for checkpoint in await list_checkpoints(saved.saver, saved.place()):
+        saved.add(checkpoint)
     return saved
 
 
@@ -96,11 +96,11 @@ def _shown_by(server: Any, thread_id: str | None, namespace: str) -> Reader:
         if not hasattr(server, "get_state"):
             return None
         try:
-            found = await get_state(server, config)
+            snapshot = await get_state(server, config)
         except Exception as error:
             if http_status(error) not in (400, 404):
                 raise
             return None
-        return found.values if is_object(found.values) else None
+        return snapshot.values if is_object(snapshot.values) else None
 
     return read

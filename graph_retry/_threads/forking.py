@@ -44,8 +44,8 @@ async def go_back(
         there = forked_config(config, ledger.root, ledger.namespace, answer)
         return await _run(graph, there, context)
     except (ValueError, RemoteException) as error:
-        told: Any = error.args[0] if error.args else ""
-        text = str(told["message"] if is_object(told) else told)
+        reason: Any = error.args[0] if error.args else ""
+        text = str(reason["message"] if is_object(reason) else reason)
         if REFUSED not in text:
             raise
         await _restore(graph, config, head, context)

@@ -32,7 +32,7 @@ class ThreadLock:
         self._saver, self._thread_id = saver, thread_id
         # Under strict msgpack each graph has a clone of its saver, over the same storage.
         shared = (getattr(saver, name, None) for name in ("conn", "storage"))
-        storage = next((each for each in shared if each is not None), saver)
+        storage = next((owned for owned in shared if owned is not None), saver)
         self._mutex: Any = _mutexes.setdefault((id(storage), thread_id), threading.Lock())
         self._outside: Any = None
         self._held = ExitStack()

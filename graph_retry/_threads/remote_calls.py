@@ -90,12 +90,12 @@ async def _read_graph(thread: RemoteThread, namespace: str, root: str) -> None:
     names: dict[str, set[str]] = {}
     for task, _ in tasks:
         called = names.setdefault(task.name, set())
-        called |= {each.rpartition("|")[2].rpartition(":")[0] for each in _asking(task)}
+        called |= {call.rpartition("|")[2].rpartition(":")[0] for call in _asking(task)}
     for task, began in tasks:
         inner = f"{namespace}|{task.name}:{task.id}".removeprefix("|")
         if task.state is None:
-            for each in await _called(thread, task, inner, names[task.name]):
-                thread.note_call(each, began)
+            for call in await _called(thread, task, inner, names[task.name]):
+                thread.note_call(call, began)
         elif await _is_shown(thread, inner):
             del thread.snapshots[inner]
             if LOOP not in thread.values(inner):
@@ -106,16 +106,16 @@ async def _called(
     thread: RemoteThread, task: PregelTask, namespace: str, names: set[str]
 ) -> list[str]:
     """Return the namespaces of the calls a function made, as far as they can be known."""
-    found = [each for each in _asking(task) if each.startswith(namespace)]
-    for each in found:
-        await _is_shown(thread, each)
+    calls = [call for call in _asking(task) if call.startswith(namespace)]
+    for call in calls:
+        await _is_shown(thread, call)
     for name in sorted(names):
         for number in count():
             call = f"{namespace}|{name}:{number}"
             if not await _is_shown(thread, call):
                 break
-            found.append(call)
-    return found
+            calls.append(call)
+    return calls
 
 
 def _asking(task: PregelTask) -> Iterator[str]:

@@ -128,8 +128,8 @@ async def _bound(graph: Any, config: RunnableConfig, decision: Any) -> dict[str,
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not reviews:
-        told = await who_answered(graph, config, None)
-        raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
+        by_whom = await who_answered(graph, config, None)
+        raise StaleDecision(f"thread {thread_id!r} has no open review: {by_whom}.")
     return {reviews[0].review_id: decision}
 
 
@@ -144,11 +144,11 @@ async def _match(
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
-            told = await who_answered(graph, config, name)
+            by_whom = await who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
-                f"{told}."
+                f"{by_whom}."
             )
     return [(places[name], given) for name, given in answers.items()]
 

@@ -112,8 +112,8 @@ def _check_place(graph: Any, namespace: str) -> None:
 
 def intervention(value: Any) -> dict[str, Any] | None:
     """Return an interrupt's value if it is a question of ours."""
-    found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return found if found.get("type") == INTERVENTION else None
+    asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return asked if asked.get("type") == INTERVENTION else None
 
 
 def thread_of(config: RunnableConfig) -> str | None:
@@ -125,8 +125,8 @@ def thread_of(config: RunnableConfig) -> str | None:
     if not isinstance(cast("object", config), Mapping):
         how = '{"configurable": {"thread_id": …}}'
         raise TypeError(f"`config` is {config!r:.80}: pass {how}.")
-    found = config.get("configurable", {}).get("thread_id")
-    return None if found is None else str(found)
+    thread_id = config.get("configurable", {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
 
 
 def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
@@ -175,22 +175,22 @@ async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -
 
 async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str:
     """Say who answered a review and when, as far as the thread tells; None is the last one."""
-    found: list[tuple[str, str, str]] = []
+    notes: list[tuple[str, str, str]] = []
     saved = await read_saved(graph, config)
     for namespace, values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
-            found.append((written.get("at") or "", by, value.get("review_id", "")))
+            notes.append((written.get("at") or "", by, value.get("review_id", "")))
         read = reader_of(graph, thread_of(config), namespace)
-        found += _notes(await whole(records_in(values), read))
+        notes += _notes(await whole(records_in(values), read))
     if is_remote(graph):
-        found += await RemoteRuns(graph, config).answers()
+        notes += await RemoteRuns(graph, config).answers()
         for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
-            found += _notes(await whole(ledger.attempts, read))
-    for at, author, answered in sorted(found, reverse=True):
+            notes += _notes(await whole(ledger.attempts, read))
+    for at, author, answered in sorted(notes, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
     return "it was answered already, or never asked here"
@@ -198,5 +198,5 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
 
 def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
     """List when and by whom attempts were reviewed, and the review's id."""
-    notes = [attempt["decision"] for attempt in attempts]
-    return [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]
+    decisions = [attempt["decision"] for attempt in attempts]
+    return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]

@@ -97,7 +97,10 @@ def test_whatever_takes_three_arguments_is_a_hook(hook):
     ("given", "words"),
     [
         ({}, "`params` is not in the state (under this name or its own in `keys`): give a"),
-        ({"params": "Hi."}, "`params` is a `str`: give a `tests.engine.test_first_mistakes.Params`"),
+        (
+            {"params": "Hi."},
+            "`params` is a `str`: give a `tests.engine.test_first_mistakes.Params`",
+        ),
         (
             {"params": {"promt": "Hi."}},
             "`params.promt` is not a known field; the known ones are `prompt`, `model`",
