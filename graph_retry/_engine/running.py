@@ -178,22 +178,18 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return run, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 
     def _made(self, plan: Plan[Any], input: Any, place: str, *, is_task: bool) -> Made:
-        settings, is_node = plan.settings, self.plan is not None
-        key = settings.keys["params"]
         loop, params = loop_of(input), Encoded({}, {})
         try:
-            params = plan.codec.load(input.get(key), loop["types"])
+            params = plan.codec.load(input.get(plan.settings.keys["params"]), loop["types"])
         except (TypeError, ValueError):
             # A task that waits goes on, whatever its input would be today; the step `call` tells.
             if not is_task:
                 raise
         return Made(
-            name=settings.name,
-            key=settings.key,
+            settings=plan.settings,
             params=params,
             identity=loop["identity"] or identity_of(*params),
             task_path=place,
-            params_key=key,
-            is_node=is_node,
-            is_task=is_task and is_node,
+            is_node=self.plan is not None,
+            is_task=is_task and self.plan is not None,
         )
