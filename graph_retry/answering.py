@@ -122,17 +122,7 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return run_sync(
-        resuming(
-            graph,
-            config,
-            decision,
-            answers=answers,
-            context=context,
-            durability=durability,
-            wait=wait,
-        )
-    )
+    return run_sync(resuming(graph, config, decision, answers, durability, wait, context))
 
 
 async def aresume(
@@ -164,14 +154,4 @@ async def aresume(
         [1]
         3
     """
-    return await run_async(
-        resuming(
-            graph,
-            config,
-            decision,
-            answers=answers,
-            context=context,
-            durability=durability,
-            wait=wait,
-        )
-    )
+    return await run_async(resuming(graph, config, decision, answers, durability, wait, context))

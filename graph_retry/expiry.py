@@ -63,12 +63,12 @@ async def aexpire_reviews(
 async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> list[PendingReview]:
     ended: list[PendingReview] = []
     errors: list[Exception] = []
-    over: dict[str | None, list[PendingReview]] = {}
+    expired: dict[str | None, list[PendingReview]] = {}
     reviews: list[PendingReview] = await find_all(source, None, config)
     for review in reviews:
         if is_over(review.expires_at):
-            over.setdefault(review.thread_id, []).append(review)
-    for together in over.values():
+            expired.setdefault(review.thread_id, []).append(review)
+    for together in expired.values():
         try:
             await _end(together, context)
         except (StaleDecision, TimeoutError):  # somebody else ends or answers them
@@ -88,7 +88,8 @@ async def _end(reviews: list[PendingReview], context: Any) -> Any:
     A sweeper that runs on the server must not wait for a run that may wait for its worker.
     """
     first = reviews[0]
-    answers = {each.review_id: {"type": EXPIRE, "review_id": each.review_id} for each in reviews}
+    ids = [review.review_id for review in reviews]
+    answers = {review_id: {"type": EXPIRE, "review_id": review_id} for review_id in ids}
     return await resuming(
         first.graph, first.config, answers=answers, wait=0.0, context=context, background=True
     )

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from graph_retry._engine.ending import ended_error
+from graph_retry._engine.finish import ended_error
 from graph_retry._engine.graph import function_graph, steps_allowed
 from graph_retry._engine.identity import identity_of
 from graph_retry._engine.pausing import watched_pause

@@ -14,10 +14,9 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._json import is_array, is_object
-from graph_retry._threads.calls import read_calls
-from graph_retry._threads.graphs import get_state, is_served
+from graph_retry._threads.calls import read_calls, whole_ledgers
+from graph_retry._threads.graphs import get_state, is_remote
 from graph_retry._threads.reviews import thread_of
-from graph_retry._threads.whole import whole_ledgers
 from graph_retry.ledger import Ledger, check_version
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
@@ -59,11 +58,11 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     calls = await read_calls(graph, config)
-    empty = [each for each in calls if not each.attempts]
-    if empty and is_served(graph):
+    empty = [ledger for ledger in calls if not ledger.attempts]
+    if empty and is_remote(graph):
         snapshot = await get_state(graph, config)
         runs = tuple(f"{task.name}:{task.id}" for task in snapshot.tasks if not task.interrupts)
-        hidden = [each.title for each in empty if not each.namespace.startswith(runs)]
+        hidden = [ledger.title for ledger in empty if not ledger.namespace.startswith(runs)]
         if hidden:
             warnings.warn(
                 f"the server does not show the attempts of calls that were made "
@@ -85,7 +84,7 @@ def export_ledgers(
     Args:
         ledgers: What `attempts_of` returns, or `[Ledger(error.attempts)]`.
         path: The file; an older one is replaced.
-        redact: Returns each attempt as it may be told; it gets a copy.
+        redact: Returns each attempt as it may be written; it gets a copy.
 
     Example:
         >>> import os, tempfile
@@ -109,7 +108,7 @@ def export_ledgers(
             line = {
                 "graph_retry_ledger": SCHEMA_VERSION,
                 "namespace": ledger.namespace,
-                "attempts": attempts if redact is None else [redact(each) for each in attempts],
+                "attempts": attempts if redact is None else list(map(redact, attempts)),
             }
             file.write(json.dumps(line, default=to_jsonable_python) + "\n")
 
@@ -121,12 +120,12 @@ def import_ledgers(path: str | Path) -> list[Ledger]:
         ReplayMismatch: If a newer version wrote it.
         ValueError: If a line is no ledger; it is named by its number.
     """
-    found: list[Ledger] = []
+    ledgers: list[Ledger] = []
     with Path(path).open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                found.append(_exported(line, f"line {number} of {path}"))
-    return found
+                ledgers.append(_exported(line, f"line {number} of {path}"))
+    return ledgers
 
 
 def _exported(line: str, place: str) -> Ledger:

@@ -13,13 +13,13 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.kept import list_checkpoints
+from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.state import LOOP, is_open, loop_of
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import check_placeless, on_thread
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.lock import storage_of
-from graph_retry._threads.remote_reviews import served_reviews
+from graph_retry._threads.remote_reviews import list_remote_reviews
 from graph_retry._threads.reviews import find_reviews, intervention, whole_reviews
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import records_in
@@ -84,7 +84,7 @@ async def find_all(
         graph = source if is_local(source) else None
         return _newest(await _saved_reviews(cast("Any", saver), graph, base), limit)
     if hasattr(source, "threads") and hasattr(source, "runs"):
-        reviews: list[PendingReview] = await served_reviews(source, base, PendingReview)
+        reviews: list[PendingReview] = await list_remote_reviews(source, base, PendingReview)
         return _newest(reviews, limit)
     raise TypeError(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
@@ -126,13 +126,13 @@ class _Thread:
 
     def _read_questions(self, saved: CheckpointTuple) -> None:
         writes = saved.pending_writes or ()
-        asked = [each for write in writes if write[1] == INTERRUPT for each in write[2]]
+        asked = [question for write in writes if write[1] == INTERRUPT for question in write[2]]
         parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
         if saved.metadata.get("source") == "update" and not asked and parent:
             self.hidden = str(parent)
             return
-        ours = [each for each in asked if intervention(each.value)]
-        self.questions = {each.value["review_id"]: each for each in ours}
+        ours = [question for question in asked if intervention(question.value)]
+        self.questions = {question.value["review_id"]: question for question in ours}
 
     def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
         """Yield the questions that are open, each with the state of its call."""
@@ -179,8 +179,8 @@ async def _without_dropped(reviews: list[PendingReview]) -> list[PendingReview]:
     sure: list[PendingReview] = []
     for review in reviews:
         if review.hidden and review.graph is not None:
-            found = await find_reviews(review.graph, review.config, PendingReview)
-            sure += [each for each in found if each.review_id == review.review_id]
+            shown = await find_reviews(review.graph, review.config, PendingReview)
+            sure += [same for same in shown if same.review_id == review.review_id]
         else:
             sure.append(review)
     return sure

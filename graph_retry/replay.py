@@ -199,5 +199,5 @@ def _differences(record: Attempt, now: Attempt) -> list[tuple[str, Any, Any]]:
 
 def _same_json(one: Any, other: Any) -> bool:
     """Compare strictly by type, and take NaN for itself."""
-    texts = [json.dumps(each, sort_keys=True, default=str) for each in (one, other)]
+    texts = [json.dumps(value, sort_keys=True, default=str) for value in (one, other)]
     return texts[0] == texts[1]

@@ -44,10 +44,10 @@ def rewind(
     """Make an attempt again with other params, or answer its review differently, and go on.
 
     The attempts before it are kept and not paid for again; those after it leave the ledger (their
-    checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound wherever they
-    are, paused or over, also on a server; there a call in a subgraph only while it is paused. Where
-    a thread made several calls, `ledger` is the one of `attempts_of` that is meant. `context` is
-    LangGraph's, for the run that goes on, as for `resume`.
+    checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound, whether they
+    are paused or have finished, also on a server; there a call in a subgraph only while it is
+    paused. Where a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
+    `context` is LangGraph's, for the run that goes on, as for `resume`.
 
     Raises:
         ValueError: If there is no such attempt or call, it is out of reach, or the params do not
@@ -93,9 +93,11 @@ async def _rewind(
         ledger.at(change["attempt"])
     reviews = await find_reviews(graph, config, Waiting)
     if ledger is not None:
-        reviews = [each for each in reviews if each.value["checkpoint_ns"] == ledger.namespace]
+        reviews = [
+            review for review in reviews if review.value["checkpoint_ns"] == ledger.namespace
+        ]
     if len(reviews) == 1:
-        if not 1 <= change["attempt"] <= reviews[0].attempt:  # a server may not tell the ledger
+        if not 1 <= change["attempt"] <= reviews[0].attempt:  # a server may not show the ledger
             raise ValueError(
                 f"`attempt` is {change['attempt']!r}, and the call has {reviews[0].attempt}."
             )
@@ -128,7 +130,8 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     current = [ledger for ledger in ledgers if ledger.current]
     if len(current) == 1:
         return current[0]
-    found = ", ".join(f"{ledger.title} ({ledger.namespace})" for ledger in current) or "none"
+    titles = ", ".join(f"{ledger.title} ({ledger.namespace})" for ledger in current) or "none"
     raise ValueError(
-        f"the thread made {len(current)} calls: {found}; pass one that `attempts_of` returns{hint}."
+        f"the thread made {len(current)} calls: {titles}; "
+        f"pass one that `attempts_of` returns{hint}."
     )

@@ -85,7 +85,7 @@ def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
         >>> llm({}).text
         '[1, 2'
     """
-    return ScriptedLLM(*(_step(each) for each in attempts if each["status"] != "running"))
+    return ScriptedLLM(*(_step(attempt) for attempt in attempts if attempt["status"] != "running"))
 
 
 def _step(attempt: Attempt) -> Any:
@@ -100,10 +100,10 @@ def _step(attempt: Attempt) -> Any:
     if "type" in raw:
         return type(raw["type"], (), {})()
     if failure is not None and failure["type"] == "Refusal":
-        told = {"refusal": failure["message"]} | {"parsed": raw.get("value")}
+        extra = {"refusal": failure["message"], "parsed": raw.get("value")}
         said = {"finish_reason": reason} if reason else {}
         text = raw.get("text", "")
-        return AIMessage(text, additional_kwargs=told, response_metadata=said)
+        return AIMessage(text, additional_kwargs=extra, response_metadata=said)
     return Completion(raw["text"], attempt["usage"], reason) if "text" in raw else raw["value"]
 
 
@@ -199,5 +199,5 @@ def _run(
 def _stable(value: Any) -> Any:
     """Leave out what no two runs have in common."""
     if is_object(value):
-        return {key: _stable(each) for key, each in value.items() if key not in _VOLATILE}
-    return [_stable(each) for each in value] if is_array(value) else value
+        return {key: _stable(item) for key, item in value.items() if key not in _VOLATILE}
+    return [_stable(item) for item in value] if is_array(value) else value

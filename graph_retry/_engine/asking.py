@@ -1,19 +1,144 @@
-"""Make the open question from state, and make sure that it can be asked."""
+"""Ask the open question, and take one answer to it from wherever it comes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
+from langgraph.runtime import get_runtime
+from langgraph.types import interrupt
+
+from graph_retry._engine.fork import Fork, fork_of, forked, goes_back
+from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import current_saver
-from graph_retry._engine.state import Loop, OpenReview
+from graph_retry._engine.reviewers import ask_reviewers, notify
+from graph_retry._engine.run_config import current_saver, plain_answer_hidden
+from graph_retry._engine.shown import look_at_shown
+from graph_retry._engine.state import ANSWER, Loop, OpenReview, call_namespace
+from graph_retry._engine.step import StepInput
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
+from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.decision import DECISION_TYPES, DecisionType
+from graph_retry._review.dialects import channel_of
+from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry.errors import InterventionRequired
 from graph_retry.ledger import decision_ids, params_at
 from graph_retry.records import Attempt
+
+LEFT_OVER = (
+    "This answer was left over from an earlier question: it was sent before anybody could see this "
+    "one, so it was not taken. Please answer again."
+)
+
+
+@dataclass(eq=False, kw_only=True)
+class Taken:
+    """An answer, what it answers, and where it came from.
+
+    `loop` is the position that a decision goes on from. `problem` tells why there is no good
+    answer, if that is known already: where `resume` refused it, or an automatic reviewer failed.
+    `came_at` is when `resume` wrote it down.
+    """
+
+    question: Question
+    value: Any
+    author: str
+    channel: str
+    loop: Loop
+    fork: Fork | None = None
+    problem: str | None = None
+    came_at: str | None = None
+
+    @property
+    def by_agent(self) -> bool:
+        """Tell whether an automatic reviewer was asked, which a person comes after."""
+        return self.author.startswith("agent")
+
+
+async def take_answer(given: StepInput) -> Taken:
+    """Read the answer that `resume` wrote, or ask the automatic reviewers, or else a person."""
+    plan, loop, attempts = given.plan, given.loop, given.attempts
+    recorded: Any = given.state.get(ANSWER)
+    if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
+        return _back(plan, loop, fork, recorded.get("refused"))
+    question = question_of(plan, loop, attempts, given.params)
+    if recorded is not None:
+        refused, came_at = recorded.get("refused"), recorded.get("at")
+        return _of_person(question, loop, recorded["value"], refused, came_at)
+    if plan.settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
+        author, value, problem = await ask_reviewers(plan, question, attempts)
+        return Taken(
+            question=question,
+            value=value,
+            author=author,
+            channel="agent",
+            loop=loop,
+            problem=problem,
+        )
+    value, was_shown = await _ask_person(plan, question, attempts)
+    if not was_shown:
+        return _of_person(question, loop, value, LEFT_OVER)
+    fork = await _fork(value, attempts)
+    return _back(plan, loop, fork) if fork else _of_person(question, loop, value)
+
+
+async def _fork(value: Any, attempts: list[Attempt]) -> Fork | None:
+    return fork_of(value, await whole_here(attempts)) if goes_back(value) else None
+
+
+def _of_person(
+    question: Question,
+    loop: Loop,
+    value: Any,
+    problem: str | None = None,
+    came_at: str | None = None,
+) -> Taken:
+    return Taken(
+        question=question,
+        value=value,
+        author="human",
+        channel=channel_of(value),
+        loop=loop,
+        problem=problem,
+        came_at=came_at,
+    )
+
+
+def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
+    """Return an answer to an earlier attempt than the one under review."""
+    at = forked(loop)
+    question = question_of(plan, at, fork.attempts, fork.params)
+    if fork.again:  # the attempt is taken back, so it does not count as used
+        question = replace(question, allowed=plan.settings.allowed_decisions)
+    return Taken(
+        question=question,
+        value=fork.answer,
+        author="rewind",
+        channel=channel_of(fork.answer),
+        loop=at,
+        fork=fork,
+        problem=problem or fork.problem,
+    )
+
+
+async def _ask_person(
+    plan: Plan[Any], question: Question, attempts: list[Attempt]
+) -> tuple[Any, bool]:
+    """Return the answer, and whether anybody can have seen the question it came for."""
+    require_checkpointer(plan.settings.name, attempts)
+    here = get_runtime().execution_info
+    place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
+    payload = {**build_payload(question), **place}
+    await notify(plan, payload, attempts)
+    shown = await look_at_shown(question.review_id)
+    if shown.is_for_another:
+        with plain_answer_hidden():
+            return interrupt(payload, response_schema=response_schema(question)), True
+    value = interrupt(payload, response_schema=response_schema(question))
+    given_before = await shown.note_given(value)
+    return value, shown.is_ours and not given_before
 
 
 def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:

@@ -22,8 +22,9 @@ from langgraph.types import Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
+from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.finish import emit, finished
-from graph_retry._engine.past import continued
+from graph_retry._engine.fork import continued
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver, seen_from
 from graph_retry._engine.running import LoopRun
@@ -101,8 +102,11 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         record.update(cast("Attempt", told(record, plan.settings.redact)))
         update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
         update |= await finished(plan, record)
-    else:
+    elif needs_repair(record, plan.validator, plan.settings):
         loop["next"] = "repair"
+    else:
+        record.update(cast("Attempt", read_raw(record, plan.validator, plan.settings)))
+        loop["next"] = "validate"
     added: Any = [record]
     if ledger_is_old or past is not None:
         added = Overwrite([*attempts, record])

@@ -21,9 +21,9 @@ from weakref import WeakKeyDictionary, WeakSet
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from graph_retry._awaiting import wait
+from graph_retry._engine.checkpoints import newest_checkpoint
+from graph_retry._engine.fork import past_of
 from graph_retry._engine.identity import Choice, Saved, changed_fields, choose, identity_of
-from graph_retry._engine.kept import newest_tuple
-from graph_retry._engine.past import past_of
 from graph_retry._engine.run_config import (
     is_in_own_flow,
     may_be_resumed,
@@ -34,23 +34,21 @@ from graph_retry._engine.run_config import (
 from graph_retry._engine.saved_state import old_calls, saved_call
 from graph_retry._params.codec import Encoded
 from graph_retry.errors import ReplayMismatch
+from graph_retry.options import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """A call as it is made, by a retry node (`is_node`) or by a function.
 
-    `identity` is what it is known by, beside its task (at `task_path`) and name. `params_key` is
-    the state key of the params. A node that `is_task`, not run by code of another
-    node, makes the only call of its task.
+    `identity` is what it is known by, beside its task (at `task_path`) and name. A node that
+    `is_task`, not run by code of another node, makes the only call of its task.
     """
 
-    name: str
-    key: str | None
+    settings: Settings
     params: Encoded
     identity: str
     task_path: str
-    params_key: str
     is_node: bool
     is_task: bool
 
@@ -58,17 +56,18 @@ class Made:
         """Return where the state of such a call is saved; a retry node has its task's namespace."""
         if self.is_node and number == 0:
             return task
-        label = f"{_spelled(self.name)}:" + ("" if self.key is None else f"{_spelled(self.key)}.")
+        name, key = _spelled(self.settings.name), self.settings.key
+        label = f"{name}:" if key is None else f"{name}:{_spelled(key)}."
         return f"{task}|{label}{number}"
 
 
 @dataclass(frozen=True)
-class Found:
+class Slot:
     """Where the state of a call is, or is to be, and what the call is known by there.
 
-    `past` is its state from before a fork. `turn` is to be ended when the call
-    has saved something, so that the next call of its name can have a namespace. `at_rest` is to be
-    done when its run has ended; `beside` has those of all calls of the same execution.
+    `past` is its state from before a fork. `turn` is to be ended when the call has saved something,
+    so that the next call of its name can have a namespace. `at_rest` is to be done when its run has
+    ended; `beside` has those of all calls of the same execution.
     """
 
     namespace: str
@@ -138,7 +137,7 @@ _lock = threading.Lock()
 _executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
 
 
-async def find_call(made: Made, configurable: Mapping[str, Any]) -> Found | None:
+async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     """Return where the state of a call is, or None where LangGraph's own naming has to do.
 
     Raises:
@@ -152,7 +151,7 @@ async def find_call(made: Made, configurable: Mapping[str, Any]) -> Found | None
         # A retry policy runs a node again with the scratchpad it had.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
-        calls = execution.calls[made.name, made.key, made.is_node]
+        calls = execution.calls[made.settings.name, made.settings.key, made.is_node]
         before, turn = calls.last, Turn(calls)
         calls.last = turn
     with ExitStack() as undo:
@@ -163,18 +162,18 @@ async def find_call(made: Made, configurable: Mapping[str, Any]) -> Found | None
             saved = await _read_numbered(made, configurable, saver)
             calls.numbered = len(saved)
             # Threads of version 1 are read as they were saved.
-            if not made.is_node and made.key is None and may_be_resumed(configurable):
-                saved += await old_calls(saver, configurable, made.name)
+            if not made.is_node and made.settings.key is None and may_be_resumed(configurable):
+                saved += await old_calls(saver, configurable, made.settings.name)
             calls.saved = saved
         identity, namespace = _chosen(made, calls, configurable["checkpoint_ns"], turn)
         past: dict[str, Any] | None = None
         if turn.took_one:
-            who = {"task": made.task_path, "name": made.name, "identity": made.identity}
+            who = {"task": made.task_path, "name": made.settings.name, "identity": made.identity}
             past = await past_of(configurable, saver, **who)
-        found = Found(namespace, identity, past, turn, execution.running, Future())
-        execution.running.add(found.at_rest)
+        slot = Slot(namespace, identity, past, turn, execution.running, Future())
+        execution.running.add(slot.at_rest)
         undo.pop_all()
-    return found
+    return slot
 
 
 async def _read_numbered(
@@ -182,10 +181,11 @@ async def _read_numbered(
 ) -> list[tuple[str, Saved]]:
     """Read what the task has saved of calls of this name."""
     saved: list[tuple[str, Saved]] = []
+    params_key = made.settings.keys["params"]
     for number in count():
         namespace = made.namespace(configurable["checkpoint_ns"], number)
-        found = await newest_tuple(saver, str(configurable["thread_id"]), namespace)
-        call = found and saved_call(found.checkpoint["channel_values"], made.params_key)
+        newest = await newest_checkpoint(saver, str(configurable["thread_id"]), namespace)
+        call = newest and saved_call(newest.checkpoint["channel_values"], params_key)
         if call is None:
             break
         saved.append((namespace, call))
@@ -195,12 +195,12 @@ async def _read_numbered(
 def _chosen(made: Made, calls: _Calls, task: str, turn: Turn) -> tuple[str, str]:
     """Decide which saved call this is, or that it is new; return its identity and namespace."""
     assert calls.saved is not None  # noqa: S101
-    identity = made.identity
-    if made.key is not None:
+    identity, name, key = made.identity, made.settings.name, made.settings.key
+    if key is not None:
         params_now = identity_of(*made.params)
         if calls.params_of_key not in (None, params_now):
             raise ValueError(
-                f"`key={made.key!r}` names two calls of `{made.name}` with different params in one "
+                f"`key={key!r}` names two calls of `{name}` with different params in one "
                 "node: give each call a key of its own."
             )
         calls.params_of_key = params_now
@@ -213,7 +213,7 @@ def _chosen(made: Made, calls: _Calls, task: str, turn: Turn) -> tuple[str, str]
         choice = choose(identity, made.params.view, saved, calls.taken, alone=alone)
     if choice.doubt is not None:
         fields = changed_fields(saved[choice.doubt].params, made.params.view)
-        raise ReplayMismatch(_doubt(made.name, fields))
+        raise ReplayMismatch(_doubt(name, fields))
     if choice.place is not None:
         calls.taken[choice.place] = identity
         turn.end(saved=True)

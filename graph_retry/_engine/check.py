@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
+def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> bool:
+    """Tell whether there is text to repair: a checkpoint less is saved where it is JSON already."""
+    text, function = (record["raw"] or {}).get("text"), settings.repair[1]
+    if text is None or validator.wants_text:
+        return False
+    try:
+        return function is not None or not isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return True
+
+
 async def repair_step(given: StepInput) -> dict[str, Any]:
     """Read the raw text as JSON, as far as syntax alone allows."""
     settings = given.plan.settings

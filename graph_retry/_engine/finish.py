@@ -1,4 +1,4 @@
-"""Tell what happens in the loop: events on the custom stream, a report of each attempt."""
+"""Tell what happens in the loop: events, a report of each attempt, and how the call ended."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from langgraph.config import get_stream_writer
 
 from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._engine.tracing import tracer, write_span
 from graph_retry._signatures import name_of
+from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._budget import breaker
 from graph_retry.hooks._lessons import lessons_of
 from graph_retry.records import Attempt
@@ -46,3 +48,33 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
     if settings.lessons is None:
         return {}
     return {settings.keys["lessons"]: lessons_of(name, [record])}
+
+
+def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
+    """Return what a call that ends without an output leaves in state.
+
+    The keys are the graph's own, where an earlier call may have left its output.
+    """
+    return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
+
+
+def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryError:
+    """Return the error of a call that ended `cancelled` or `exhausted`."""
+    last, failure = attempts[-1], attempts[-1]["failure"]
+    why = f"{failure['type']}: {failure['message']}" if failure else "no failure recorded"
+    if status == "cancelled":
+        reason = (last["decision"] or {}).get("message")
+        said = f": {reason}" if reason else ""
+        msg = f"`{name}` was cancelled by a reviewer after {len(attempts)} attempt(s){said} ({why})"
+        return CallCancelled(msg, attempts, reason=reason)
+    msg = (
+        f"`{name}` failed {len(attempts)} attempt(s) and may not ask anybody; the last failure was "
+        f"{why}. Add hooks, raise `auto_retries` or `max_attempts`, or allow `review`."
+    )
+    return AttemptsExhausted(msg, attempts)
+
+
+async def give_up_step(given: StepInput) -> dict[str, Any]:
+    """Raise how the call ended; the step may be run again, nothing repeats."""
+    settings = given.plan.settings
+    raise ended_error(settings.name, given.state[settings.keys["status"]], given.attempts)

@@ -1,21 +1,43 @@
-"""Go back: take an answer for an earlier attempt than the one under review."""
+"""Go back: an answer for an earlier attempt, and calls that take up their own past.
+
+A fork gives its tasks new ids, under which nothing of theirs is saved. So the run that goes on from
+it is told which checkpoint was forked, and each call that begins in that run looks for itself among
+the calls that were made from there.
+"""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
-from graph_retry._engine.state import Loop, OpenReview, fresh_review, loop_of
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.graph import START
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from graph_retry._engine.checkpoints import list_checkpoints
+from graph_retry._engine.keeping import located
+from graph_retry._engine.saved_state import saved_call
+from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry._json import is_object
 from graph_retry._params.codec import Encoded
 from graph_retry._review.deadline import now
-from graph_retry.ledger import params_at
+from graph_retry.ledger import params_at, records_in
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"
 REFUSED = "this rewind is refused: "
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
+
+_FORK = "graph_retry_fork"
+"""Where a run's `configurable` tells of the fork: a list of JSON, and of what was taken already.
+
+All tasks of the run share the list. A plain string would be copied into each checkpoint.
+"""
 
 
 class Fork(NamedTuple):
@@ -92,3 +114,111 @@ def reopened(state: Mapping[str, Any]) -> Loop:
     """Return the position of a call that waits for an answer which goes back."""
     review: OpenReview = {**fresh_review(str(uuid4())), "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}
+
+
+class _ForkNote(TypedDict):
+    """What a fork's run is told.
+
+    `root` is the checkpoint of the outermost graph that was forked. With an `answer` the call saved
+    at `call` is taken up again and given that answer.
+    """
+
+    root: str
+    call: str
+    answer: dict[str, Any] | None
+
+
+_lock = threading.Lock()
+
+
+def forked_config(
+    config: RunnableConfig, root: str, call: str = "", answer: dict[str, Any] | None = None
+) -> RunnableConfig:
+    """Return the config for a run that goes on from a fork of the checkpoint `root`."""
+    fork: _ForkNote = {"root": root, "call": call, "answer": answer}
+    there = {**config.get("configurable", {}), _FORK: [json.dumps(fork)]}
+    return cast("RunnableConfig", {**config, "configurable": there})
+
+
+def task_path(caller: RunnableConfig) -> str:
+    """Return where in its graphs a task is that makes a call, whatever its id."""
+    steps = steps_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
+    return f"{steps} {json.dumps(caller.get('metadata', {}).get('langgraph_path'))}"
+
+
+def steps_of(namespace: str) -> str:
+    """Return the nodes and tasks a namespace names, without their ids.
+
+    Example:
+        >>> steps_of("outer:1f0|ask:2e4|1")
+        'outer|ask'
+    """
+    parts = [part.partition(":")[0] for part in namespace.split("|")]
+    # Version 1 made a task of this name for each async call.
+    return "|".join(part for part in parts if not part.isdigit() and part != "retry_llm_call")
+
+
+async def past_of(
+    configurable: Mapping[str, Any],
+    saver: BaseCheckpointSaver[Any],
+    *,
+    task: str,
+    name: str,
+    identity: str,
+) -> dict[str, Any] | None:
+    """Return the state a call had before the fork that its run goes on from, if it had one."""
+    shared: Any = configurable.get(_FORK)
+    if not shared:
+        return None
+    fork: _ForkNote = json.loads(shared[0])
+    thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
+    calls = _made_from(fork["root"], await list_checkpoints(saver, thread))
+    with _lock:
+        same = [
+            namespace
+            for namespace, values in calls.items()
+            if _is_same(namespace, values, task, name, identity) and namespace not in shared[1:]
+        ]
+        shared += same[:1]
+    if not same:
+        return None
+    values = located(calls[same[0]], same[0])
+    if same[0] == fork["call"] and fork["answer"] is not None:
+        number, made = fork["answer"][REWIND]["attempt"], len(records_in(values))
+        if not 1 <= number <= made:  # the client may not have known the ledger
+            raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
+        return {**values, LOOP: reopened(values), ANSWER: {"value": fork["answer"]}}
+    # What was read of its text is read again: a step is not the place to begin from.
+    following = loop_of(values)["next"]
+    loop = {**loop_of(values), "next": "repair" if following == "validate" else following}
+    return {**values, LOOP: loop}
+
+
+def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
+    """Return the newest states of the calls that were made from a checkpoint, by namespace."""
+    newest: dict[str, CheckpointTuple] = {}
+    for checkpoint in saved:
+        configurable = checkpoint.config.get("configurable", {})
+        newest.setdefault(str(configurable.get("checkpoint_ns", "")), checkpoint)
+    return {
+        namespace: checkpoint.checkpoint["channel_values"]
+        for namespace, checkpoint in newest.items()
+        if LOOP in checkpoint.checkpoint["channel_values"]
+        and checkpoint.metadata.get("parents", {}).get("") == root
+    }
+
+
+def _is_same(
+    namespace: str, values: Mapping[str, Any], task: str, name: str, identity: str
+) -> bool:
+    attempts, saved = records_in(values), saved_call(values, "params")
+    if saved is None or not attempts or attempts[-1].get("name", name) != name:
+        return False
+    made_in = loop_of(values)["task_path"] or steps_of(namespace)
+    return saved.identity == identity and made_in in (task, task.partition(" ")[0])
+
+
+def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:
+    """Return the update that makes a past state the present one."""
+    kept = {key: value for key, value in past.items() if ":" not in key and key != START}
+    return {**kept, attempts_key: Overwrite(past.get(attempts_key))}

@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 
 from graph_retry._engine.call import call_step
 from graph_retry._engine.check import repair_step, validate_step
-from graph_retry._engine.ending import give_up_step
+from graph_retry._engine.finish import give_up_step
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.recall import recall_step
 from graph_retry._engine.review import review_step

@@ -1,27 +1,42 @@
-"""Keep the state of a loop as small as its last attempt, and whole again when the call ends."""
+"""Leave earlier records in the checkpoints that hold them, and make ledgers whole again.
+
+Every checkpoint of a loop stores the ledger, and some savers store all of state each time. So of
+earlier attempts the present state has but the place where their records are, until the call ends.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._engine.kept import (
-    are_bulky,
-    place_of,
-    saved_at,
-    saved_tuple,
-    slimmed,
-    stub,
-    whole,
-)
+from graph_retry._engine.checkpoints import read_checkpoint
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.state import LOOP, Loop, call_namespace, current_thread
+from graph_retry._params.patch import diff_views, initial_patch
 from graph_retry.hooks._budget import spent_on
-from graph_retry.ledger import decision_ids, merge_attempts
+from graph_retry.ledger import (
+    decision_ids,
+    filled,
+    ledgers_in,
+    merge_attempts,
+    params_at,
+    readable,
+    records_in,
+)
 from graph_retry.records import Attempt, KeptIn
+
+_SMALL = 4_000
+"""Characters of JSON that earlier records may take in state: fewer are not worth the reading."""
+
+Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
+"""Reads the state values of a checkpoint; None if it is gone or not shown."""
 
 
 async def leave_earlier(
@@ -43,14 +58,14 @@ async def leave_earlier(
     changes: list[Attempt] = []
     if ends:
         made = await whole_here(after)
-        changes = [each for each, was in zip(made, after, strict=True) if was.get("kept_in")]
+        changes = [new for new, old in zip(made, after, strict=True) if old.get("kept_in")]
         update[LOOP] = {**loop, "seen": [], "spent": None}
-    elif len(after) > 1 and after[-1]["number"] not in [each["number"] for each in before]:
+    elif len(after) > 1 and after[-1]["number"] not in [old["number"] for old in before]:
         changes = await _slimmed_here(after[:-1], before)
         update[LOOP] = _noted(plan, loop, changes, before) if changes else loop
     if anew:
         records = merge_attempts(after, changes)
-        return {**update, key: Overwrite(records if ends else [stub(each) for each in records])}
+        return {**update, key: Overwrite(records if ends else list(map(stub, records)))}
     return {**update, key: [*changes, *(given or [])]} if changes else update
 
 
@@ -58,7 +73,7 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
     """Return the ledger of the call whose step is running, all or the `last` records whole."""
     wanted = attempts[-last:]
     saver = current_saver()
-    if saver is None or not any(each.get("kept_in") for each in wanted):
+    if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
         return attempts
     read = saved_at(saver, current_thread(), call_namespace())
     return [*attempts[:-last], *(await whole(wanted, read))]
@@ -66,15 +81,15 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 def _noted(plan: Plan[Any], loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
     """Note in the position what must stay known of records that leave the state."""
-    numbers = [each["number"] for each in stubs]
-    left = [each for each in before if each["number"] in numbers and not each["kept_in"]]
+    numbers = [attempt["number"] for attempt in stubs]
+    left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
     spent = spent_on(left, plan.settings.budget, loop["spent"])
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
 
 
 async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[Attempt]:
     """Return the updates for records that the checkpoint of the running step holds."""
-    if not (are_bulky(earlier) and all(each in before for each in earlier)):
+    if not (are_bulky(earlier) and all(attempt in before for attempt in earlier)):
         return []
     place = await _place()
     return slimmed(earlier, place) if place else []
@@ -87,9 +102,103 @@ async def _place() -> KeptIn | None:
     if saver is None or here is None or not here.checkpoint_id:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
-    found = await saved_tuple(saver, place_of(current_thread(), call_namespace(), place))
+    saved = await read_checkpoint(saver, place_of(current_thread(), call_namespace(), place))
     # Only where the one before it is there, too: there are savers that keep only the newest, and
     # durabilities that save only the last of a run.
-    parent = found and found.parent_config
-    earlier = (await saved_tuple(saver, parent)) if parent else None
+    parent = saved and saved.parent_config
+    earlier = (await read_checkpoint(saver, parent)) if parent else None
     return None if earlier is None else place
+
+
+def are_bulky(earlier: Sequence[Attempt]) -> bool:
+    """Tell whether records should not be stored again with every later checkpoint."""
+    whole = [
+        # The first params stay in state in any case.
+        {**attempt, "params_patch": attempt["params_patch"] if place else None}
+        for place, attempt in enumerate(earlier)
+        if not attempt["kept_in"]
+    ]
+    return len(json.dumps(whole, default=str)) > _SMALL
+
+
+def stub(record: Attempt) -> Attempt:
+    """Return what state keeps of a record: all of it, unless it is in another checkpoint."""
+    if not record.get("kept_in"):
+        return record
+    known = record.get("params_patch") is not None
+    names = ("number", "kept_in", *(("params_patch", "params_types") if known else ()))
+    fields = cast("dict[str, Any]", record)
+    return cast("Attempt", {name: fields[name] for name in names})
+
+
+def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
+    """Return the updates that leave records to a checkpoint which holds those not left before.
+
+    Of all params in between only the last ones stay known, by what differs from the first.
+    """
+    first, last = params_at(earlier[:1]), params_at(earlier)
+    updates: list[Attempt] = []
+    for record in earlier[1:]:
+        if record["kept_in"] is None or record["params_patch"] is not None:
+            left: Any = {**record, "kept_in": record["kept_in"] or place, "params_patch": None}
+            updates.append(stub(left))
+    if earlier[0]["kept_in"] is None:
+        updates.insert(0, stub({**earlier[0], "kept_in": place}))
+    if len(earlier) > 1 and first is not None and last is not None:
+        patch = diff_views(first.view, last.view)
+        updates[-1].update({"params_patch": patch, "params_types": last.types})
+    return updates
+
+
+async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
+    """Return a ledger with its records made whole, as far as their checkpoints can be read."""
+    made: list[Attempt] = []
+    last: KeptIn | None = None
+    kept: list[Attempt] = []
+    for record in attempts:
+        place = record.get("kept_in")
+        if place is None:
+            made.append(record)
+            continue
+        number = record["number"]
+        if place != last:  # several are often kept in one
+            last, kept = place, readable(records_in(await read(place)))
+        same = [old for old in kept if old["number"] == number and not old["kept_in"]]
+        if not same:
+            made.append(filled(record))
+            continue
+        saved, params = same[0], params_at(kept, number)
+        if params is not None and (not made or made[-1].get("kept_in")):
+            # Its own patch is on params that are not known here.
+            saved["params_patch"] = initial_patch(params.view)
+        made.append(saved)
+    return made
+
+
+def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return a call's state for use in another namespace: with this one named in its ledger."""
+    moved = {
+        key: [
+            cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
+            if (place := attempt.get("kept_in"))
+            else attempt
+            for attempt in records
+        ]
+        for key, records in ledgers_in(values)
+    }
+    return {**values, **moved}
+
+
+def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:
+    """Return what reads the checkpoints of a call from its thread's saver."""
+
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
+        saved = await read_checkpoint(saver, place_of(thread_id, namespace, place))
+        return saved and saved.checkpoint["channel_values"]
+
+    return read
+
+
+def place_of(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
+    """Return the config of a checkpoint that a call with this namespace names."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}

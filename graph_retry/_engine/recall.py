@@ -24,7 +24,7 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
     if revised is None:
         return {}
     params = plan.codec.encode(revised, owner="the params with lessons")
-    steps = ", ".join(sorted({each["step"] for each in window if each["text"]}))
+    steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
     loop: Loop = {
         **fresh_loop(),
         "types": params.types,

@@ -8,14 +8,12 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._engine.asking import possible
-from graph_retry._engine.ending import without_output
-from graph_retry._engine.finish import emit
+from graph_retry._engine.asking import Taken, possible, take_answer
+from graph_retry._engine.finish import emit, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview
 from graph_retry._engine.step import StepInput
-from graph_retry._engine.taking import Taken, take_answer
 from graph_retry._review.deadline import is_over, now
 from graph_retry._review.decision import Decision, reject
 from graph_retry._review.judge import judge

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._engine.ending import without_output
-from graph_retry._engine.finish import emit, finished
+from graph_retry._engine.finish import emit, finished, without_output
 from graph_retry._engine.hooks import Proposal, propose
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.state import LOOP, Loop, OpenReview, fresh_review

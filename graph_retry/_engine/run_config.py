@@ -36,7 +36,7 @@ def _is_saver(value: object) -> TypeIs[BaseCheckpointSaver[Any]]:
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
     """Return what LangGraph counts a task's subgraphs with, if this is a task."""
-    return next((each for each in configurable.values() if _is_scratchpad(each)), None)
+    return next(filter(_is_scratchpad, configurable.values()), None)
 
 
 def _is_scratchpad(value: Any) -> bool:
@@ -52,8 +52,8 @@ def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
     return {
-        key: replace(each, **changed) if _is_scratchpad(each) else each
-        for key, each in configurable.items()
+        key: replace(value, **changed) if _is_scratchpad(value) else value
+        for key, value in configurable.items()
     }
 
 
@@ -122,10 +122,10 @@ def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableC
         return inner
     outer = _runtime_in(caller.get("configurable", {}))
     configurable = {
-        key: each.override(stream_writer=_writer(caller, outer))
-        if outer is not None and _is_runtime(each)
-        else each
-        for key, each in inner.get("configurable", {}).items()
+        key: value.override(stream_writer=_writer(caller, outer))
+        if outer is not None and _is_runtime(value)
+        else value
+        for key, value in inner.get("configurable", {}).items()
     }
     metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
     return {**inner, "metadata": metadata, "configurable": configurable}

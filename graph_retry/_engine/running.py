@@ -16,9 +16,9 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.calls import Found, Made, find_call
+from graph_retry._engine.calls import Made, Slot, find_slot
+from graph_retry._engine.fork import task_path
 from graph_retry._engine.identity import identity_of
-from graph_retry._engine.past import task_path
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import saver_in, scratchpad_in, without_counting
 from graph_retry._engine.state import loop_of
@@ -52,29 +52,29 @@ class LoopRun:
     """One run of the loop.
 
     `caller` is the config of the node or function that made the call, `identity` what the call is
-    known by inside that node's task (at `task_path`), and `found` where its state is.
+    known by inside that node's task (at `task_path`), and `slot` where its state is.
     """
 
     plan: Plan[Any]
     caller: RunnableConfig | None = None
     identity: str | None = None
     task_path: str | None = None
-    found: Found | None = None
+    slot: Slot | None = None
 
     @property
     def past(self) -> dict[str, Any] | None:
         """The state of the call from where it was saved before, if it is to be taken up here."""
-        return None if self.found is None else self.found.past
+        return None if self.slot is None else self.slot.past
 
     def has_saved(self) -> None:
         """Note that the call is saved, so that the next one of its name may begin."""
-        if self.found is not None:
-            self.found.turn.end(saved=True)
+        if self.slot is not None:
+            self.slot.turn.end(saved=True)
 
     def end(self) -> None:
         """Note that the run has ended, perhaps before anything was saved."""
-        if self.found is not None:
-            self.found.end()
+        if self.slot is not None:
+            self.slot.end()
 
     async def pause(self) -> None:
         """Wait until the other calls of the task have paused or ended, too.
@@ -83,9 +83,11 @@ class LoopRun:
         beside it would be lost, to be made again.
         """
         self.end()
-        beside = [] if self.found is None else list(self.found.beside)
+        beside = [] if self.slot is None else list(self.slot.beside)
         if beside:
-            await asyncio.wait([asyncio.wrap_future(each) for each in beside], timeout=_PATIENCE)
+            await asyncio.wait(
+                [asyncio.wrap_future(at_rest) for at_rest in beside], timeout=_PATIENCE
+            )
 
 
 def current_run() -> LoopRun:
@@ -97,7 +99,7 @@ def current_run() -> LoopRun:
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph it finds its saved state by what the call is.
 
-    It runs with `durability="sync"` unless it is told otherwise itself: a graph inside another
+    It runs with `durability="sync"` unless its own caller asks for another: a graph inside another
     inherits the durability of the run. LangGraph's default `async` saves a moment later than it
     runs, so that a crash could repeat a finished call; with `exit` nothing of a finished subgraph
     would be saved, and its calls would be made again whenever a later call of the same node is
@@ -164,34 +166,30 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         else:
             place = task_path(caller)
             made = self._made(plan, input, place, is_task=scratchpad_in(given) is not None)
-            found = await find_call(made, configurable)
-            identity = found.identity if found else made.identity
-            run = LoopRun(plan, caller, identity, place, found)
+            slot = await find_slot(made, configurable)
+            identity = slot.identity if slot else made.identity
+            run = LoopRun(plan, caller, identity, place, slot)
             if call is not None:
                 call.identity = cast("str", run.identity)
-            if found is not None:
+            if slot is not None:
                 configurable = without_counting(configurable)
-                configurable["checkpoint_ns"] = found.namespace
+                configurable["checkpoint_ns"] = slot.namespace
         configurable[_RUN] = run
         return run, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 
     def _made(self, plan: Plan[Any], input: Any, place: str, *, is_task: bool) -> Made:
-        settings, is_node = plan.settings, self.plan is not None
-        key = settings.keys["params"]
         loop, params = loop_of(input), Encoded({}, {})
         try:
-            params = plan.codec.load(input.get(key), loop["types"])
+            params = plan.codec.load(input.get(plan.settings.keys["params"]), loop["types"])
         except (TypeError, ValueError):
             # A task that waits goes on, whatever its input would be today; the step `call` tells.
             if not is_task:
                 raise
         return Made(
-            name=settings.name,
-            key=settings.key,
+            settings=plan.settings,
             params=params,
             identity=loop["identity"] or identity_of(*params),
             task_path=place,
-            params_key=key,
-            is_node=is_node,
-            is_task=is_task and is_node,
+            is_node=self.plan is not None,
+            is_task=is_task and self.plan is not None,
         )

@@ -10,9 +10,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 
-from graph_retry._awaiting import sync_or_async
+from graph_retry._engine.checkpoints import newest_checkpoint, put_writes
 from graph_retry._engine.identity import Saved, identity_of
-from graph_retry._engine.kept import newest_tuple
 from graph_retry._engine.state import LOOP, loop_of
 from graph_retry._json import is_object
 from graph_retry.ledger import params_at, readable, records_in
@@ -40,10 +39,10 @@ async def old_calls(
     their question or their result beside the graph's checkpoint.
     """
     thread, task = str(configurable["thread_id"]), str(configurable["checkpoint_ns"])
-    found: list[tuple[str, Saved]] = []
+    calls: list[tuple[str, Saved]] = []
 
     async def read(namespace: str) -> CheckpointTuple | None:
-        return await newest_tuple(saver, thread, namespace)
+        return await newest_checkpoint(saver, thread, namespace)
 
     def note(namespace: str, saved: CheckpointTuple | None) -> None:
         values = saved.checkpoint["channel_values"] if saved else {}
@@ -51,7 +50,7 @@ async def old_calls(
         call = saved_call(values, "params") if LOOP in values else None
         attempts = records_in(values)
         if call is not None and (not attempts or attempts[-1].get("name", name) == name):
-            found.append((namespace, call))
+            calls.append((namespace, call))
 
     for number in count():
         namespace = f"{task}|{number}" if number else task
@@ -64,17 +63,17 @@ async def old_calls(
         graph = graph.rpartition("|")[0]
         around = await read(graph)
     if around is None:
-        return found
+        return calls
     tasks = f"{task}|retry_llm_call:"
     writes = list(_calls_beside(around, tasks))
-    for namespace in dict.fromkeys(each for _, each in writes if each.startswith(tasks)):
+    for namespace in dict.fromkeys(name for _, name in writes if name.startswith(tasks)):
         note(namespace, await read(namespace))
     for task_id, namespace in writes:
         if namespace == f"{tasks}{task_id}":
             # The call asks in the name of its node from now on: its own task counts as done.
             done = [("graph_retry_done", namespace)]
-            await sync_or_async(saver.put_writes, saver.aput_writes, around.config, done, task_id)
-    return found
+            await put_writes(saver, around.config, done, task_id)
+    return calls
 
 
 def _calls_beside(saved: CheckpointTuple, tasks: str) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 
-from graph_retry._awaiting import sync_or_async
-from graph_retry._engine.kept import newest_tuple
+from graph_retry._engine.checkpoints import newest_checkpoint, put_writes
 from graph_retry._engine.run_config import has_answer, saver_in
 from graph_retry._engine.state import call_namespace, is_open
 from graph_retry._json import is_object
@@ -48,8 +47,7 @@ class Shown:
             marked = None if before or not self.is_ours else {_GIVEN: True}
             for task, channel, value in self.thread.pending_writes or ():
                 if channel == RESUME and value == answer:
-                    put, aput = self.saver.put_writes, self.saver.aput_writes
-                    await sync_or_async(put, aput, self.thread.config, [(RESUME, marked)], task)
+                    await put_writes(self.saver, self.thread.config, [(RESUME, marked)], task)
         return before
 
 
@@ -60,7 +58,7 @@ async def look_at_shown(review_id: str) -> Shown:
     if saver is None or not has_answer(configurable):
         return Shown()
     thread_id = str(configurable["thread_id"])
-    thread = await newest_tuple(saver, thread_id, "")
+    thread = await newest_checkpoint(saver, thread_id, "")
     questions = list(_questions(thread))
     if any(question.get("review_id") == review_id for question in questions):
         return Shown(saver=saver, thread=thread)
@@ -68,7 +66,7 @@ async def look_at_shown(review_id: str) -> Shown:
         namespace = question.get("checkpoint_ns")
         if namespace == call_namespace():
             continue  # an earlier question of this call, which is answered
-        call = None if namespace is None else await newest_tuple(saver, thread_id, namespace)
+        call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
         if call is None or is_open(call.checkpoint["channel_values"], question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)
     return Shown(is_ours=False, saver=saver, thread=thread)

@@ -121,8 +121,8 @@ def call_namespace() -> str:
 
 def current_thread() -> str | None:
     """Return the id of the thread whose step is running, where there is one."""
-    found = get_config().get("configurable", {}).get("thread_id")
-    return None if found is None else str(found)
+    thread_id = get_config().get("configurable", {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
 
 
 def schemas(

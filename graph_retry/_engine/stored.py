@@ -28,9 +28,9 @@ def store(value: Any) -> Encoded | None:
 
 def unsavable(value: Any) -> str | None:
     """Say why a checkpointer cannot save a value as it is, or return None if it can."""
-    found = json_problem(value)
-    if found and found["code"] == "string_unicode":  # LangGraph's serializer would write `?`
-        return found["message"]
+    problem = json_problem(value)
+    if problem and problem["code"] == "string_unicode":  # LangGraph's serializer would write `?`
+        return problem["message"]
     _, problems = attempt(JsonPlusSerializer().dumps_typed, value)
     return problems[0]["message"].removeprefix("TypeError: ") if problems else None
 

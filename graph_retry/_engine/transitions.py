@@ -40,7 +40,7 @@ def no_progress(attempts: Sequence[Attempt]) -> bool:
 
 
 FOLLOWERS: dict[str, tuple[str, ...]] = {
-    "call": ("repair", "revise", "review", "end", "give_up"),
+    "call": ("repair", "validate", "revise", "review", "end", "give_up"),
     "repair": ("validate",),
     "validate": ("revise", "end"),
     "revise": ("call", "review", "end", "give_up"),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
-from graph_retry._engine.kept import list_checkpoints
-from graph_retry._threads.graphs import get_state, is_local, is_served
-from graph_retry._threads.remote_calls import read_served
+from graph_retry._engine.checkpoints import list_checkpoints
+from graph_retry._engine.keeping import Reader, place_of, saved_at, whole
+from graph_retry._json import is_object
+from graph_retry._threads.graphs import get_state, is_local, is_remote
+from graph_retry._threads.remote_calls import read_remote
+from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.saved import SavedThread
 from graph_retry.ledger import Ledger, ledgers_in
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, KeptIn
 
 
 async def read_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
@@ -25,22 +29,22 @@ async def read_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
 async def read_calls(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's calls; those without an attempt, or whose state is not shown, are empty."""
     saved = await read_saved(graph, config)
-    if is_served(graph):
-        saved = await read_served(graph, config)
-    found = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
+    if is_remote(graph):
+        saved = await read_remote(graph, config)
+    ledgers = {ledger.namespace: ledger for ledger in saved.ledgers()} if saved else {}
     if isinstance(graph, BaseCheckpointSaver) or (saved and not saved.roots):  # never run
-        return list(found.values())
+        return list(ledgers.values())
     snapshot = await get_state(graph, config, subgraphs=True)
     # What is only in the state: where the checkpoints of a call were deleted.
-    known = [_keys(ledger.attempts) for ledger in found.values()]
+    known = [_keys(ledger.attempts) for ledger in ledgers.values()]
     for namespace, records in _shown(snapshot, ""):
         if _keys(records) not in known:
-            found.setdefault(namespace, Ledger(records, namespace))
-    return list(found.values())
+            ledgers.setdefault(namespace, Ledger(records, namespace))
+    return list(ledgers.values())
 
 
 def _keys(records: list[Attempt]) -> list[str]:
-    return [each.get("idempotency_key", "") for each in records]
+    return [record.get("idempotency_key", "") for record in records]
 
 
 async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
@@ -49,8 +53,8 @@ async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
     if not isinstance(saver, BaseCheckpointSaver):
         return None
     saved = SavedThread(cast("Any", saver), config.get("configurable", {}).get("thread_id", ""))
-    for each in await list_checkpoints(saved.saver, saved.place()):
-        saved.add(each)
+    for checkpoint in await list_checkpoints(saved.saver, saved.place()):
+        saved.add(checkpoint)
     return saved
 
 
@@ -64,3 +68,39 @@ def _shown(snapshot: StateSnapshot, namespace: str) -> Iterator[tuple[str, list[
         if isinstance(task.state, StateSnapshot):
             inner = task.state.config.get("configurable", {}).get("checkpoint_ns", "")
             yield from _shown(task.state, inner)
+
+
+async def whole_ledgers(
+    source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
+) -> list[Ledger]:
+    """Return the ledgers of a thread with their records made whole, where that can be read."""
+    made: list[Ledger] = []
+    for ledger in ledgers:
+        read = reader_of(source, thread_id, ledger.namespace)
+        made.append(replace(ledger, attempts=await whole(ledger.attempts, read)))
+    return made
+
+
+def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
+    """Return what reads checkpoints of a call from a graph, a checkpointer or a server."""
+    namespace = "" if namespace.startswith("state:") else namespace
+    saver: Any = cast("Any", source).checkpointer if is_local(source) else source
+    if isinstance(saver, BaseCheckpointSaver):
+        return saved_at(cast("Any", saver), thread_id, namespace)
+    return _shown_by(source if is_remote(source) else None, thread_id, namespace)
+
+
+def _shown_by(server: Any, thread_id: str | None, namespace: str) -> Reader:
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
+        config = place_of(thread_id, namespace, place)
+        if not hasattr(server, "get_state"):
+            return None
+        try:
+            snapshot = await get_state(server, config)
+        except Exception as error:
+            if http_status(error) not in (400, 404):
+                raise
+            return None
+        return snapshot.values if is_object(snapshot.values) else None
+
+    return read

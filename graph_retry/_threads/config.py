@@ -12,8 +12,8 @@ _PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_m
 
 def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
     """Return what `configurable` holds beside the place in a thread."""
-    held = (config or {}).get("configurable", {})
-    return {key: held[key] for key in held if key not in _PLACE}
+    configurable = (config or {}).get("configurable", {})
+    return {key: value for key, value in configurable.items() if key not in _PLACE}
 
 
 def check_placeless(config: RunnableConfig | None) -> RunnableConfig:

@@ -9,12 +9,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import StateSnapshot
 
-from graph_retry._engine.fork import REFUSED, reopened
-from graph_retry._engine.past import forked_config
+from graph_retry._engine.fork import REFUSED, forked_config, reopened
 from graph_retry._engine.state import ANSWER, LOOP
 from graph_retry._json import is_object
 from graph_retry._threads.graphs import get_state, invoke, is_local, update_state
-from graph_retry._threads.remote_runs import ServedRuns
+from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry.ledger import Ledger
 
 _COPY = "__copy__"
@@ -45,8 +44,8 @@ async def go_back(
         there = forked_config(config, ledger.root, ledger.namespace, answer)
         return await _run(graph, there, context)
     except (ValueError, RemoteException) as error:
-        told: Any = error.args[0] if error.args else ""
-        text = str(told["message"] if is_object(told) else told)
+        reason: Any = error.args[0] if error.args else ""
+        text = str(reason["message"] if is_object(reason) else reason)
         if REFUSED not in text:
             raise
         await _restore(graph, config, head, context)
@@ -90,4 +89,4 @@ async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, cont
 async def _run(graph: Any, config: RunnableConfig, context: Any) -> Any:
     if is_local(graph):
         return await invoke(graph, None, config, context=context)
-    return await ServedRuns(graph, config, context=context).answer({}, {})
+    return await RemoteRuns(graph, config, context=context).answer({}, {})

@@ -18,7 +18,7 @@ def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
     return isinstance(graph, Pregel)
 
 
-def is_served(graph: object) -> bool:
+def is_remote(graph: object) -> bool:
     """Tell a graph on a server from one of this process, and from a checkpointer."""
     return not isinstance(graph, Pregel | BaseCheckpointSaver)
 

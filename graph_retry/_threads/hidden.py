@@ -46,7 +46,7 @@ async def hidden_calls(graph: Any, config: RunnableConfig, head: StateSnapshot) 
 def _hidden(
     graph: Pregel[Any, Any, Any, Any], saved: SavedThread, head: StateSnapshot
 ) -> Iterator[HiddenCall]:
-    line = [each.checkpoint["id"] for each in _updates(saved)]
+    line = [checkpoint.checkpoint["id"] for checkpoint in _updates(saved)]
     begun = {saved.root_of(namespace) for namespace in saved.newest if namespace}
     if len(line) < 2 or begun & {*line[:-1]}:  # it has begun anew
         return
@@ -76,9 +76,9 @@ def _updates(saved: SavedThread) -> list[CheckpointTuple]:
         if here.metadata.get("source") != "update" or (asked and len(line) > 1):
             break
         here = saved.roots.get(_parent(here))
-    ids = {each.checkpoint["id"] for each in line}
-    others = (each for root, each in saved.roots.items() if root not in ids)
-    return [] if any(_parent(each) in ids for each in others) else line
+    ids = {checkpoint.checkpoint["id"] for checkpoint in line}
+    others = (checkpoint for root, checkpoint in saved.roots.items() if root not in ids)
+    return [] if any(_parent(other) in ids for other in others) else line
 
 
 def _parent(saved: CheckpointTuple) -> str:

@@ -25,48 +25,45 @@ _SAVERS = "langgraph.checkpoint."
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 
 
-class Runner:
+class ThreadLock:
     """The right to run one thread of one checkpointer on."""
 
     def __init__(self, saver: Any, thread_id: str) -> None:
         self._saver, self._thread_id = saver, thread_id
         # Under strict msgpack each graph has a clone of its saver, over the same storage.
         shared = (getattr(saver, name, None) for name in ("conn", "storage"))
-        storage = next((each for each in shared if each is not None), saver)
+        storage = next((owned for owned in shared if owned is not None), saver)
         self._mutex: Any = _mutexes.setdefault((id(storage), thread_id), threading.Lock())
         self._outside: Any = None
         self._held = ExitStack()
 
-    async def take(self) -> bool:
-        """Try once; tell whether the thread is ours now."""
+    async def try_acquire(self) -> bool:
+        """Acquire without waiting; return whether it succeeded."""
         if not self._mutex.acquire(blocking=False):
             return False
         with ExitStack() as taken:
             taken.callback(self._mutex.release)
             if self._outside is None:
                 self._outside = await _outside_lock(self._saver, self._thread_id)
-            if not await call(self._outside.take):
+            if not await call(self._outside.try_acquire):
                 return False
-            taken.callback(self._outside.leave)
             self._held = taken.pop_all()
         return True
 
-    def leave(self) -> None:
-        """Let the next one in; does nothing without the lock."""
-        self._held.close()
-        if self._outside is not None:
-            self._outside.close()
+    def release(self) -> None:
+        """Let the next one in; without the lock do nothing."""
+        with self._held:
+            if self._outside is not None:
+                self._outside.release()
 
 
 class _NoLock:
     """Nobody outside this process shares the thread."""
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         return True
 
-    def leave(self) -> None: ...
-
-    def close(self) -> None: ...
+    def release(self) -> None: ...
 
 
 class _FileLock:
@@ -80,17 +77,15 @@ class _FileLock:
         name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
         self._lock, self._busy = FileLock(folder / f"{name}.lock", thread_local=False), Timeout
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         try:
             self._lock.acquire(blocking=False)
         except self._busy:
             return False
         return True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self._lock.release()
-
-    def close(self) -> None: ...
 
 
 class _AdvisoryLock:
@@ -99,13 +94,11 @@ class _AdvisoryLock:
     def __init__(self, connection: Any, thread_id: str) -> None:
         self._connection, self._key = connection, f"{LOCK_NAME}{thread_id}"
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         query = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
         return bool(self._connection.execute(query, (self._key,)).fetchone()[0])
 
-    def leave(self) -> None: ...
-
-    def close(self) -> None:
+    def release(self) -> None:
         self._connection.close()
 
 

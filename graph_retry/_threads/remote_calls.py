@@ -22,7 +22,7 @@ _LIMIT = 1_000
 """Checkpoints of a graph that are looked at: as many as a server gives at once."""
 
 
-class ServedThread(SavedThread):
+class RemoteThread(SavedThread):
     """What a server shows of a thread; of calls only the newest checkpoint.
 
     The state of a function-form call is shown as far as the outermost graph's state has the same
@@ -67,14 +67,14 @@ class ServedThread(SavedThread):
         self.values(namespace).setdefault(LOOP, None)
 
 
-async def read_served(graph: Any, config: RunnableConfig) -> ServedThread:
+async def read_remote(graph: Any, config: RunnableConfig) -> RemoteThread:
     """Read the calls of a thread on a server."""
-    thread = ServedThread(graph, config.get("configurable", {}).get("thread_id", ""))
+    thread = RemoteThread(graph, config.get("configurable", {}).get("thread_id", ""))
     await _read_graph(thread, "", "")
     return thread
 
 
-async def _read_graph(thread: ServedThread, namespace: str, root: str) -> None:
+async def _read_graph(thread: RemoteThread, namespace: str, root: str) -> None:
     """Read a graph's history, the retry nodes and graphs in it, and the functions' calls.
 
     A call is known to the server by nothing but its namespace. What has asked a person tells it;
@@ -90,12 +90,12 @@ async def _read_graph(thread: ServedThread, namespace: str, root: str) -> None:
     names: dict[str, set[str]] = {}
     for task, _ in tasks:
         called = names.setdefault(task.name, set())
-        called |= {each.rpartition("|")[2].rpartition(":")[0] for each in _asking(task)}
+        called |= {call.rpartition("|")[2].rpartition(":")[0] for call in _asking(task)}
     for task, began in tasks:
         inner = f"{namespace}|{task.name}:{task.id}".removeprefix("|")
         if task.state is None:
-            for each in await _called(thread, task, inner, names[task.name]):
-                thread.note_call(each, began)
+            for call in await _called(thread, task, inner, names[task.name]):
+                thread.note_call(call, began)
         elif await _is_shown(thread, inner):
             del thread.snapshots[inner]
             if LOOP not in thread.values(inner):
@@ -103,19 +103,19 @@ async def _read_graph(thread: ServedThread, namespace: str, root: str) -> None:
 
 
 async def _called(
-    thread: ServedThread, task: PregelTask, namespace: str, names: set[str]
+    thread: RemoteThread, task: PregelTask, namespace: str, names: set[str]
 ) -> list[str]:
     """Return the namespaces of the calls a function made, as far as they can be known."""
-    found = [each for each in _asking(task) if each.startswith(namespace)]
-    for each in found:
-        await _is_shown(thread, each)
+    calls = [call for call in _asking(task) if call.startswith(namespace)]
+    for call in calls:
+        await _is_shown(thread, call)
     for name in sorted(names):
         for number in count():
             call = f"{namespace}|{name}:{number}"
             if not await _is_shown(thread, call):
                 break
-            found.append(call)
-    return found
+            calls.append(call)
+    return calls
 
 
 def _asking(task: PregelTask) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _asking(task: PregelTask) -> Iterator[str]:
             yield str(value.get("checkpoint_ns"))
 
 
-async def _is_shown(thread: ServedThread, namespace: str) -> bool:
+async def _is_shown(thread: RemoteThread, namespace: str) -> bool:
     """Read the newest checkpoint of a namespace, if there is one and the server shows it."""
     try:
         await thread.read(namespace, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -23,9 +24,11 @@ _FIELDS = ("thread_id", "metadata", "interrupts")  # and not what the thread's g
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
-async def served_reviews(client: Any, base: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
+async def list_remote_reviews(
+    client: Any, base: RunnableConfig, kind: type[WaitingT]
+) -> list[WaitingT]:
     """List the reviews of all threads that wait, or failed beside a review that still waits."""
-    found: dict[str, WaitingT] = {}
+    waiting: dict[str, WaitingT] = {}
     search = client.threads.search
     for status in ("interrupted", "error"):
         offset = 0
@@ -39,18 +42,19 @@ async def served_reviews(client: Any, base: RunnableConfig, kind: type[WaitingT]
                     reviews = await _still_asked(graph, config, kind)
                 else:
                     reviews = list(_asked(thread, graph, config, kind))
-                found |= {review.interrupt_id: review for review in reviews}
+                waiting |= {review.interrupt_id: review for review in reviews}
             offset += _PAGE
             if len(page) < _PAGE:
                 break
-    return list(found.values())
+    return list(waiting.values())
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
     """Return a thread's graph, with the assistant that ran it, and its config."""
     twin: Any = {"client" if is_async(client.threads.search) else "sync_client": client}
-    told = thread["metadata"]
-    graph = RemoteGraph(told.get("assistant_id") or told["graph_id"], name=told["graph_id"], **twin)
+    metadata = thread["metadata"]
+    graph_id = metadata["graph_id"]
+    graph = RemoteGraph(metadata.get("assistant_id") or graph_id, name=graph_id, **twin)
     return graph, on_thread(base, thread["thread_id"])
 
 
@@ -68,7 +72,7 @@ async def _still_asked(
 def _asked(
     thread: Any, graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
 ) -> Iterator[WaitingT]:
-    for question in (each for task in thread["interrupts"].values() for each in task):
+    for question in chain.from_iterable(thread["interrupts"].values()):
         value = intervention(question["value"])
         if value is not None:
             parts = parts_of(value, [], thread["thread_id"])

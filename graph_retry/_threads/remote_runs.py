@@ -18,11 +18,12 @@ from graph_retry._threads.config import besides_place
 from graph_retry._threads.graphs import invoke
 from graph_retry.errors import StaleDecision
 
+_UNFINISHED = ("pending", "running")
 _NEWEST = 20
 """Runs looked at: those that may have come between our look at a review and our answer."""
 
 
-class ServedRuns:
+class RemoteRuns:
     """What runs on one thread of a server.
 
     While a thread runs, the server refuses an answer (409). One that comes a moment later names a
@@ -37,7 +38,7 @@ class ServedRuns:
         self._graph, self._wait = graph, wait
         self._config, self._context = _as_sent(graph, config, context)
         self._thread_id = config.get("configurable", {}).get("thread_id")
-        self._over: set[str] = set()
+        self._finished: set[str] = set()
         self._mine: str | None = None
 
     async def _read(self) -> list[Any]:
@@ -56,9 +57,9 @@ class ServedRuns:
         return client
 
     async def look(self) -> None:
-        """Remember the runs that are over: none of them answers what is still open now."""
+        """Remember the runs that have finished: none of them answers what is still open now."""
         runs = await self._read()
-        self._over = {run["run_id"] for run in runs if run["status"] not in ("pending", "running")}
+        self._finished = {run["run_id"] for run in runs if run["status"] not in _UNFINISHED}
 
     async def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         """Run the thread on with answers by interrupt id.
@@ -80,16 +81,16 @@ class ServedRuns:
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
-                if self._mine is not None:  # a run tells its error before it is over
+                if self._mine is not None:  # a run tells its error before it has finished
                     await call(self._client.runs.join, self._thread_id, self._mine)
                 raise
-            told = await self._first(by_id)
+            first = await self._first(by_id)
             raise StaleDecision(
                 f"thread {self._thread_id!r} is being run on the server, so nothing was written: "
-                f"{told or 'look at it again'}."
+                f"{first or 'look at it again'}."
             ) from error
-        if told := await self._first(by_id):
-            raise StaleDecision(f"somebody else was first on thread {self._thread_id!r}: {told}.")
+        if first := await self._first(by_id):
+            raise StaleDecision(f"somebody else was first on thread {self._thread_id!r}: {first}.")
         return state
 
     def _note(self, created: Any) -> None:
@@ -101,7 +102,7 @@ class ServedRuns:
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
         for run in reversed(before):
-            for interrupt_id in by_id if run["run_id"] not in self._over else ():
+            for interrupt_id in by_id if run["run_id"] not in self._finished else ():
                 if (answer := _answer_to(interrupt_id, run)) is not _ANOTHER:
                     return "{1} ran it on at {0}".format(*_signed(run, answer))
         return None
@@ -117,7 +118,7 @@ class ServedRuns:
                 first.setdefault(interrupt_id, _signed(run, answer))
                 if is_object(answer) and "review_id" in answer:
                     names[str(answer["review_id"])] = interrupt_id
-        ids = {**{each: each for each in first}, **names}
+        ids = {**{name: name for name in first}, **names}
         return [(*first[interrupt_id], name) for name, interrupt_id in ids.items()]
 
 
@@ -133,18 +134,18 @@ def _as_sent(
     own = {**besides_place(getattr(graph, "config", None)), **besides_place(config)}
     if not own:
         return config, {"context": context}
-    told = to_jsonable_python(context)
-    if not is_object(told):
+    json_context = to_jsonable_python(context)
+    if not is_object(json_context):
         came = type(context).__name__
         raise TypeError(f"`context` is a `{came}`: a server takes a dict, a dataclass or a model.")
-    return {**config, "configurable": {**config.get("configurable", {}), **told}}, {}
+    return {**config, "configurable": {**config.get("configurable", {}), **json_context}}, {}
 
 
 def _as_json(config: RunnableConfig) -> dict[str, Any]:
-    """Return what of a config a server is told."""
-    kept = ("tags", "metadata", "recursion_limit")
-    told: dict[str, Any] = {key: value for key, value in config.items() if key in kept}
-    return {**told, "configurable": besides_place(config)}
+    """Return what of a config is sent to a server."""
+    names = ("tags", "metadata", "recursion_limit")
+    sent: dict[str, Any] = {key: value for key, value in config.items() if key in names}
+    return {**sent, "configurable": besides_place(config)}
 
 
 def http_status(error: Exception) -> int | None:

@@ -15,8 +15,8 @@ from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE, is_over, now
 from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import invoke, is_local, update_state
-from graph_retry._threads.lock import Runner
-from graph_retry._threads.remote_runs import ServedRuns
+from graph_retry._threads.lock import ThreadLock
+from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry._threads.reviews import Waiting, find_reviews, thread_of, who_answered
 from graph_retry.errors import StaleDecision
 
@@ -28,11 +28,11 @@ async def resuming(
     graph: Any,
     config: RunnableConfig,
     decision: Any = None,
-    *,
     answers: Mapping[str, Any] | None = None,
     durability: Durability | None = None,
     wait: float = 600.0,
     context: Any = None,
+    *,
     background: bool = False,
 ) -> Any:
     """Do what `resume` does; on a server in the background, if that is wanted."""
@@ -48,10 +48,10 @@ async def resuming(
         )
     if decision is not None:  # it is for the review open now, not for one that follows it
         answers = await _bound(graph, config, decision)
-    runner = Runner(getattr(graph, "checkpointer", None), thread_id)
+    lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     try:
         pause, waited = _FIRST_PAUSE_S, 0.0
-        while not await runner.take():
+        while not await lock.try_acquire():
             await _match(graph, config, answers)
             if waited >= wait:
                 raise TimeoutError(
@@ -60,18 +60,18 @@ async def resuming(
                 )
             await sleep(pause)
             pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
-        served = None
+        remote = None
         if not is_local(graph):
-            served = ServedRuns(graph, config, context=context, wait=not background)
-            await served.look()
+            remote = RemoteRuns(graph, config, context=context, wait=not background)
+            await remote.look()
         chosen = await _match(graph, config, answers)
         if hidden := await _hidden(graph, config, chosen):
             await bring_back(graph, config, hidden, context)
             chosen = await _match(graph, config, answers)
         late = [review for review, given in chosen if _is_late(review, given)]
-        state = await _apply(graph, config, chosen, durability, context, served)
+        state = await _apply(graph, config, chosen, durability, context, remote)
     finally:
-        runner.leave()
+        lock.release()
     if late:
         raise StaleDecision(
             f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default decision "
@@ -96,7 +96,7 @@ async def _apply(
     chosen: Sequence[tuple[Waiting, Any]],
     durability: Durability | None,
     context: Any,
-    served: ServedRuns | None,
+    remote: RemoteRuns | None,
 ) -> Any:
     """Write the answers down, then run the thread on."""
     by_id: dict[str, Any] = {}
@@ -106,9 +106,9 @@ async def _apply(
             by_id[review.interrupt_id] = note["value"]
         else:
             await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
-    if served is not None:
+    if remote is not None:
         given = {} if durability is None else {"durability": durability}
-        return await served.answer(by_id, given)
+        return await remote.answer(by_id, given)
     go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
     durability = durability or "sync"
     return await invoke(graph, go_on, config, durability=durability, context=context)
@@ -128,8 +128,8 @@ async def _bound(graph: Any, config: RunnableConfig, decision: Any) -> dict[str,
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not reviews:
-        told = await who_answered(graph, config, None)
-        raise StaleDecision(f"thread {thread_id!r} has no open review: {told}.")
+        by_whom = await who_answered(graph, config, None)
+        raise StaleDecision(f"thread {thread_id!r} has no open review: {by_whom}.")
     return {reviews[0].review_id: decision}
 
 
@@ -144,11 +144,11 @@ async def _match(
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
-            told = await who_answered(graph, config, name)
+            by_whom = await who_answered(graph, config, name)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
-                f"{told}."
+                f"{by_whom}."
             )
     return [(places[name], given) for name, given in answers.items()]
 

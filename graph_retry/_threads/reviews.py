@@ -11,16 +11,16 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
-from graph_retry._engine.kept import newest_tuple, whole
+from graph_retry._engine.checkpoints import newest_checkpoint
+from graph_retry._engine.keeping import whole
 from graph_retry._engine.state import ANSWER, LOOP, is_open
 from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
-from graph_retry._threads.calls import read_ledgers, read_saved
-from graph_retry._threads.graphs import get_state, is_local, is_served
+from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
+from graph_retry._threads.graphs import get_state, is_local, is_remote
 from graph_retry._threads.hidden import hidden_calls
-from graph_retry._threads.remote_runs import ServedRuns, http_status
-from graph_retry._threads.whole import reader_of
+from graph_retry._threads.remote_runs import RemoteRuns, http_status
 from graph_retry.ledger import records_in
 from graph_retry.records import Attempt
 
@@ -112,8 +112,8 @@ def _check_place(graph: Any, namespace: str) -> None:
 
 def intervention(value: Any) -> dict[str, Any] | None:
     """Return an interrupt's value if it is a question of ours."""
-    found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return found if found.get("type") == INTERVENTION else None
+    asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return asked if asked.get("type") == INTERVENTION else None
 
 
 def thread_of(config: RunnableConfig) -> str | None:
@@ -125,8 +125,8 @@ def thread_of(config: RunnableConfig) -> str | None:
     if not isinstance(cast("object", config), Mapping):
         how = '{"configurable": {"thread_id": …}}'
         raise TypeError(f"`config` is {config!r:.80}: pass {how}.")
-    found = config.get("configurable", {}).get("thread_id")
-    return None if found is None else str(found)
+    thread_id = config.get("configurable", {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
 
 
 def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
@@ -147,7 +147,7 @@ async def _saved_call(
     if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return None
     saver: Any = cast("Any", graph).checkpointer
-    saved = await newest_tuple(saver, thread_of(config), value["checkpoint_ns"])
+    saved = await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
     return None if saved is None else saved.checkpoint["channel_values"]
 
 
@@ -168,29 +168,29 @@ async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -
         if http_status(error) not in (400, 404):
             raise
         # An older server does not show the state of such a call, only who answered by which id.
-        answers = await ServedRuns(graph, snapshot.config).answers()
+        answers = await RemoteRuns(graph, snapshot.config).answers()
         return question.id in [name for _, _, name in answers]
     return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
 
 
 async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str:
     """Say who answered a review and when, as far as the thread tells; None is the last one."""
-    found: list[tuple[str, str, str]] = []
+    notes: list[tuple[str, str, str]] = []
     saved = await read_saved(graph, config)
     for namespace, values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
-            found.append((written.get("at") or "", by, value.get("review_id", "")))
+            notes.append((written.get("at") or "", by, value.get("review_id", "")))
         read = reader_of(graph, thread_of(config), namespace)
-        found += _notes(await whole(records_in(values), read))
-    if is_served(graph):
-        found += await ServedRuns(graph, config).answers()
+        notes += _notes(await whole(records_in(values), read))
+    if is_remote(graph):
+        notes += await RemoteRuns(graph, config).answers()
         for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
-            found += _notes(await whole(ledger.attempts, read))
-    for at, author, answered in sorted(found, reverse=True):
+            notes += _notes(await whole(ledger.attempts, read))
+    for at, author, answered in sorted(notes, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
     return "it was answered already, or never asked here"
@@ -198,5 +198,5 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
 
 def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
     """List when and by whom attempts were reviewed, and the review's id."""
-    notes = [attempt["decision"] for attempt in attempts]
-    return [(each["at"], each["author"], each.get("review_id", "")) for each in notes if each]
+    decisions = [attempt["decision"] for attempt in attempts]
+    return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]

@@ -1,0 +1,51 @@
+"""Read the checkpoints of a saver, sync or async."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+from graph_retry._awaiting import collect, sync_or_async
+
+
+async def list_checkpoints(
+    saver: BaseCheckpointSaver[Any], thread: RunnableConfig | None, **options: Any
+) -> list[CheckpointTuple]:
+    """List the checkpoints of a thread, or of all, those of one namespace newest first."""
+    while True:
+        try:
+            return await collect(saver.list, saver.alist, thread, **options)
+        except RuntimeError as error:
+            # LangGraph's in-memory saver raises this while another thread saves.
+            if "changed size during iteration" not in str(error):
+                raise
+
+
+async def newest_checkpoint(
+    saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
+) -> CheckpointTuple | None:
+    """Read the newest checkpoint of a namespace, if it has one."""
+    place = {"thread_id": thread_id, "checkpoint_ns": namespace}
+    return await sync_or_async(saver.get_tuple, saver.aget_tuple, {"configurable": place})
+
+
+async def read_checkpoint(
+    saver: BaseCheckpointSaver[Any], config: RunnableConfig
+) -> CheckpointTuple | None:
+    """Read one checkpoint, or None: a saver that keeps only the newest may answer with that."""
+    wanted = config.get("configurable", {})["checkpoint_id"]
+    saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
+    return saved if saved is not None and saved.checkpoint["id"] == wanted else None
+
+
+async def put_writes(
+    saver: BaseCheckpointSaver[Any],
+    config: RunnableConfig,
+    writes: Sequence[tuple[str, Any]],
+    task_id: str,
+) -> None:
+    """Write beside a checkpoint what a task of its step has written."""
+    await sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)
