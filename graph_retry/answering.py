@@ -122,7 +122,8 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    return run_sync(resuming(graph, config, decision, answers, durability, wait, context))
+    options: Any = {"durability": durability, "wait": wait, "context": context}
+    return run_sync(resuming(graph, config, decision, answers, **options))
 
 
 async def aresume(
@@ -154,4 +155,5 @@ async def aresume(
         [1]
         3
     """
-    return await run_async(resuming(graph, config, decision, answers, durability, wait, context))
+    options: Any = {"durability": durability, "wait": wait, "context": context}
+    return await run_async(resuming(graph, config, decision, answers, **options))

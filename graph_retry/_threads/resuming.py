@@ -29,10 +29,10 @@ async def resuming(
     config: RunnableConfig,
     decision: Any = None,
     answers: Mapping[str, Any] | None = None,
+    *,
     durability: Durability | None = None,
     wait: float = 600.0,
     context: Any = None,
-    *,
     background: bool = False,
 ) -> Any:
     """Do what `resume` does; on a server in the background, if that is wanted."""
