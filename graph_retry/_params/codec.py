@@ -154,7 +154,7 @@ class ParamsCodec(Generic[ParamsT]):
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
                 return self.encode(again, owner=owner)
-            path = min((path for path, _, _ in changed), key=len)
+            path = changed[0][0].removesuffix("/-")  # of a list whose elements changed alike
             problem = ValueError(
                 f"{part_of(path, owner)} would come back changed from graph state: declare the "
                 "type that it really has, with a validation that leaves it as it is, pass plain "

@@ -119,14 +119,17 @@ class Writer:
         return to_jsonable_python(value), {"": tag}
 
     def _object(self, value: dict[Any, Any], path: tuple[str, ...]) -> Tagged:
+        own: dict[str, str] = {}
         if not all(type(key) is str for key in value):
             if not self.typed:
                 self._refuse(path, "has keys that are not `str`: use str keys", TypeError)
+            if self.complete:
+                own[""] = f"keys: {', '.join(class_label(type(key)) for key in value)}"
             value = {str(to_jsonable_python(k, fallback=repr)): item for k, item in value.items()}
         for key in value:
             self._scalar(key, str, (*path, key))
         parts = {key: self.write(item, (*path, key)) for key, item in value.items()}
-        return {key: plain for key, (plain, _) in parts.items()}, _joined(parts.items())
+        return {key: plain for key, (plain, _) in parts.items()}, _joined(parts.items()) | own
 
     def _array(self, value: Iterable[Any], cls: type[Any], path: tuple[str, ...]) -> Tagged:
         parts = [self.write(item, (*path, str(i))) for i, item in enumerate(value)]
