@@ -124,7 +124,7 @@ class Writer:
             if not self.typed:
                 self._refuse(path, "has keys that are not `str`: use str keys", TypeError)
             if self.complete:
-                own[""] = f"keys: {', '.join(class_label(type(key)) for key in value)}"
+                own[""] = f"keys: {', '.join(class_label(_exact_type(key)) for key in value)}"
             value = {str(to_jsonable_python(k, fallback=repr)): item for k, item in value.items()}
         for key in value:
             self._scalar(key, str, (*path, key))
@@ -164,8 +164,10 @@ class Writer:
         if isinstance(value, RootModel):
             return self.write(cast("Any", value).root, path)
         if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
-            hidden = hidden_fields(value) if self.complete else {}
-            return self._object({**fields_of(value), **hidden}, path)
+            fields = dict(fields_of(value))
+            if self.complete:
+                fields.update(hidden_fields(value))
+            return self._object(fields, path)
         if not isinstance(value, Iterator):  # looking at one would use it up
             with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
                 adapter = adapter_of(cast("Hashable", cls))  # of a URL, a pattern, …
