@@ -176,7 +176,7 @@ class ParamsCodec(Generic[ParamsT]):
         if problems and self._type.schema is None:
             raise ParamsInvalid(problems)
         try:
-            built = validate(self._type.adapter, data)
+            built = validate(self._type.adapter, data, plain=not types)
         except ValidationError as error:
             raise ParamsInvalid(pydantic_issues(error, data)) from None
         except VALIDATOR_ERRORS as error:

@@ -275,14 +275,14 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
     cls = type_of(tag)
     if cls is None:
         raise LookupError(tag)
-    return validate(adapter_of(cast("Hashable", cls)), value)
+    return validate(adapter_of(cast("Hashable", cls)), value, plain=not json_problem(value))
 
 
-def validate(adapter: TypeAdapter[Any], data: Any) -> Any:
-    """Validate by field name; plain JSON is judged as JSON, so that strict models take it."""
-    if json_problem(data):
-        return adapter.validate_python(data, by_alias=False, by_name=True)
-    return adapter.validate_json(json.dumps(data), by_alias=False, by_name=True)
+def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
+    """Validate by field name; `plain` data is judged as JSON, so that strict models take it."""
+    if plain:
+        return adapter.validate_json(json.dumps(data), by_alias=False, by_name=True)
+    return adapter.validate_python(data, by_alias=False, by_name=True)
 
 
 @lru_cache(maxsize=256)
