@@ -226,13 +226,13 @@ def restore(
     problems: list[Issue],
     type_of: Callable[[str], type[Any] | None] = TYPES.get,
 ) -> Any:
-    """Put the types back into a copy of the JSON; what does not fit its tag becomes a problem.
+    """Put the types back into the JSON, in a copy; what does not fit its tag becomes a problem.
 
     Example:
         >>> restore({"ids": [1, 2]}, {"/ids": "tuple"}, [])
         {'ids': (1, 2)}
     """
-    whole = {"": copy.deepcopy(plain)}
+    whole = {"": copy.deepcopy(plain) if tags else plain}
     for path, tag in sorted(tags.items(), key=lambda entry: -entry[0].count("/")):  # parts first
         for holder, key, at in _places(whole, path.split("/")):
             try:
