@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import reprlib
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
@@ -20,6 +21,7 @@ SHOWN_ISSUES = 20
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
+MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers stop soon after.
 REFUSED = "the validator refused the value"
 ABSENT: Any = object()
 """Stands for a value that is not there, where `None` would be one."""
@@ -197,3 +199,31 @@ def child_of(node: Any, part: Any) -> Any:
     if is_object(node):
         return node.get(part, ABSENT)
     return node[part] if is_array(node) and part in range(len(node)) else ABSENT
+
+
+def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
+    """Find what keeps `value`, which stands at `path`, from being JSON that graph state can hold.
+
+    Subclasses, such as those of `str`, are not plain JSON: state would bring back something else.
+    """
+    kind = cast("Any", type(value))
+    if len(path) > MAX_DEPTH:
+        return issue(path[:8], f"nested deeper than {MAX_DEPTH} levels", "too_deep")
+    if kind is dict or kind is list:
+        for key, child in value.items() if kind is dict else enumerate(value):
+            if kind is dict and type(key) is not str:
+                return issue(path, "a key is not text", "not_json", "text", describe(key))
+            here = (*path, key)
+            if problem := json_problem(key, here) or json_problem(child, here):
+                return problem
+    elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
+        return issue(path, "lone surrogates are not text", "string_unicode", "text")
+    elif kind is str and not path and "\0" in value:  # a text that is itself a state's value
+        return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")
+    elif kind is float and not math.isfinite(value):
+        return issue(path, "JSON has no such number", "finite_number", "a number", describe(value))
+    elif kind is int and not -(2**63) <= value < 2**64:
+        return issue(path, "graph state holds integers of 64 bits", "int_range", "64 bits")
+    elif kind not in (str, int, float, bool, type(None)):
+        return issue(path, "this is not plain JSON", "not_json", "JSON", describe(value))
+    return None

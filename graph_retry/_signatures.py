@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from langchain_core.runnables import Runnable
 
@@ -30,19 +30,43 @@ class AttemptContext:
     deadline: float | None = None
 
 
+# No `Protocol`: mypy finds no result type where a function may fit one of several.
 LLMCall = (
     Callable[[ParamsT], ResultT]
     | Callable[[ParamsT, AttemptContext], ResultT]
     | Callable[[], ResultT]
     | Runnable[ParamsT, ResultT]
 )
-"""A model call: a function of the params, optionally of the context too, or of nothing; or one of
-LangChain's runnables, such as a chat model, which is invoked with the params."""
+"""A model call: a function, sync or async, or one of LangChain's runnables, such as a chat model,
+which is invoked with the params.
 
-Hook = Callable[[AttemptFailed, int, ParamsT], ParamsT | Awaitable[ParamsT | None] | None]
-"""An `on_retry` hook: `(error, attempt, params)` to new params, or None to leave them."""
+A function gets a copy of the params, which is its own, and an `AttemptContext` if its second
+parameter has that annotation or the name `context`; it may also take nothing. It returns text, a
+LangChain message, a `Completion` or any other value; what it raises is the attempt's failure.
+"""
+
+
+class Hook(Protocol[ParamsT]):
+    """A function, sync or async, that may mend the params after a failed attempt."""
+
+    def __call__(
+        self, error: AttemptFailed, attempt: int, params: ParamsT, /
+    ) -> ParamsT | Awaitable[ParamsT | None] | None:
+        """Propose the params of the next attempt.
+
+        Args:
+            error: Why the attempt failed: its `kind`, its `issues`, the ledger in `attempts`.
+            attempt: The number of the failed attempt; the first is 1.
+            params: A copy of the params that the attempt was made with; it must not be changed.
+
+        Returns:
+            New params, or None to leave it to the next hook, the feedback or a person.
+        """
+        ...
+
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
+"""One hook, or hooks that are asked in order until one proposes other params."""
 
 
 def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:

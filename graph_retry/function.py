@@ -18,7 +18,7 @@ from graph_retry._engine.plan import Plan, make_plan
 from graph_retry._engine.running import CALL, FunctionCall
 from graph_retry._engine.state import LOOP, fresh_loop, loop_of
 from graph_retry._engine.step import check_identity
-from graph_retry._engine.stored import restore
+from graph_retry._engine.stored import restore_value
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry.ledger import digest
@@ -230,4 +230,4 @@ class _Call:
             raise ended_error(name, state["status"], state["attempts"])
         if self.plan.validator is not None:
             return self.plan.validator.rebuild(state["output"])
-        return restore(state.get("output"), state[LOOP]["output_types"])
+        return restore_value(state.get("output"), state[LOOP]["output_types"])

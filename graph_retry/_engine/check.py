@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 from graph_retry._engine.finish import finished
 from graph_retry._engine.state import LOOP
 from graph_retry._engine.step import StepInput
+from graph_retry._issues import json_problem
 from graph_retry._output.build import Checked, Validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.schema_of_params import SchemaOfParams
-from graph_retry._output.validator import json_problem
 from graph_retry._redact import told
 from graph_retry.ledger import params_at, parsed_value
 from graph_retry.options import Settings

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from dataclasses import is_dataclass
+from enum import Enum
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import BaseModel
 
-from graph_retry._issues import attempt
-from graph_retry._output.validator import json_problem
-from graph_retry._params.codec import Encoded, ParamsCodec
+from graph_retry._issues import attempt, format_issues, json_problem
+from graph_retry._params.codec import Encoded
+from graph_retry._params.tagged_json import TYPES, Writer, differences, restore
+from graph_retry.records import Issue
 
 
 def store(value: Any) -> Encoded | None:
@@ -21,7 +26,11 @@ def store(value: Any) -> Encoded | None:
         return Encoded({"value": value}, {})
     box = {"value": value}
     try:
-        return ParamsCodec[Any].for_value(box).encode(box, owner="output")
+        view, types = Writer("output", typed=True).write(box)
+        # Nobody declares the type of such an output, so the tags have to name its classes.
+        types = {**Writer("output", typed=True, complete=True).write(box)[1], **types}
+        again = restore_value(view["value"], types)
+        return None if differences(value, again) else Encoded(view, types)
     except (TypeError, ValueError):
         return None
 
@@ -35,9 +44,32 @@ def unsavable(value: Any) -> str | None:
     return problems[0]["message"].removeprefix("TypeError: ") if problems else None
 
 
-def restore(value: Any, types: dict[str, str]) -> Any:
-    """Make a stored value again."""
+def restore_value(value: Any, types: dict[str, str]) -> Any:
+    """Make a stored value again.
+
+    Raises:
+        ValueError: It was edited in state, or its class is not among the imported modules.
+    """
     if not types:
         return value
-    box: dict[str, Any] = {"value": value}
-    return ParamsCodec[Any].for_value(box).decode(box, types)["value"]
+    problems: list[Issue] = []
+    again = restore({"value": value}, types, problems, _type_named)["value"]
+    if problems:
+        raise ValueError(
+            "`output` in graph state is no longer what the call returned; put back what was there, "
+            f"or import the class in this process:\n{format_issues(problems)}"
+        )
+    return again
+
+
+def _type_named(tag: str) -> type[Any] | None:
+    """Find a type that JSON lacks; also a model, dataclass or enum of the modules imported."""
+    module, _, path = tag.partition(":")
+    # `__dict__`, not `getattr`: a module-level `__getattr__` may import.
+    cls: Any = sys.modules.get(module)
+    for name in path.split("."):
+        cls = getattr(cls, "__dict__", {}).get(name)
+    if isinstance(cls, type):
+        known = cast("type[Any]", cls)
+        return known if issubclass(known, BaseModel | Enum) or is_dataclass(known) else None
+    return TYPES.get(tag)

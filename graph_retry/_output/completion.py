@@ -12,10 +12,10 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from graph_retry._issues import attempt, cut
+from graph_retry._issues import attempt, cut, json_problem
 from graph_retry._json import is_array, is_object
 from graph_retry._output.provider_objects import message_of
-from graph_retry._output.validator import Validator, json_problem
+from graph_retry._output.validator import Validator
 
 _MAX_USAGE = 10_000
 _MAX_WORDS = 4_000

@@ -18,13 +18,14 @@ from graph_retry._issues import (
     attempt,
     cut,
     issue,
+    json_problem,
     literal,
     pointer,
     schema_issue,
 )
 from graph_retry._json import is_object
 from graph_retry._output.linear_patterns import matcher, with_linear_patterns
-from graph_retry._output.validator import Validator, json_problem
+from graph_retry._output.validator import Validator
 from graph_retry.records import Issue
 
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"

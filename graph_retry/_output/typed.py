@@ -9,9 +9,9 @@ from typing import Any, Literal, get_origin
 from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapter
 from pydantic_core import SchemaError
 
-from graph_retry._issues import ABSENT, attempt, cut, issue
+from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem
 from graph_retry._output.conversions import conversions, merged_keys
-from graph_retry._output.validator import Validator, json_problem
+from graph_retry._output.validator import Validator
 from graph_retry.records import Issue, Repair
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from graph_retry._issues import MAX_ISSUES, describe, format_issues, issue
+from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
 from graph_retry._json import is_array, is_object
 from graph_retry.records import Issue, Repair
-
-MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers stop soon after.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,31 +102,3 @@ def _kinds(schema: dict[str, Any]) -> set[type[Any]]:
     if schema.get("type") == "string" or choices:
         return {str if isinstance(choice, str) else object for choice in choices or [""]}
     return {object}
-
-
-def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
-    """Find what keeps `value`, which stands at `path`, from being JSON that graph state can hold.
-
-    Subclasses, such as those of `str`, are not plain JSON: state would bring back something else.
-    """
-    kind = cast("Any", type(value))
-    if len(path) > MAX_DEPTH:
-        return issue(path[:8], f"nested deeper than {MAX_DEPTH} levels", "too_deep")
-    if kind is dict or kind is list:
-        for key, child in value.items() if kind is dict else enumerate(value):
-            if kind is dict and type(key) is not str:
-                return issue(path, "a key is not text", "not_json", "text", describe(key))
-            here = (*path, key)
-            if problem := json_problem(key, here) or json_problem(child, here):
-                return problem
-    elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
-        return issue(path, "lone surrogates are not text", "string_unicode", "text")
-    elif kind is str and not path and "\0" in value:  # a text that is itself a state's value
-        return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")
-    elif kind is float and not math.isfinite(value):
-        return issue(path, "JSON has no such number", "finite_number", "a number", describe(value))
-    elif kind is int and not -(2**63) <= value < 2**64:
-        return issue(path, "graph state holds integers of 64 bits", "int_range", "64 bits")
-    elif kind not in (str, int, float, bool, type(None)):
-        return issue(path, "this is not plain JSON", "not_json", "JSON", describe(value))
-    return None

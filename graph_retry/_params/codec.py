@@ -10,22 +10,46 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from jsonpointer import resolve_pointer
 from pydantic import BaseModel, ValidationError
 
-from graph_retry._issues import issue, pydantic_issues
+from graph_retry._issues import ABSENT, issue, pydantic_issues
 from graph_retry._json import is_object
-from graph_retry._params import typed_json
-from graph_retry._params.invalid import ParamsInvalid, spelled
-from graph_retry._params.params_type import inferred_schema, kind_of
-from graph_retry._params.patch import changes, diff_views
+from graph_retry._params.params_type import describe_type, inferred_schema
+from graph_retry._params.patch import changes
+from graph_retry._params.tagged_json import (
+    VALIDATOR_ERRORS,
+    Writer,
+    class_label,
+    differences,
+    part_of,
+    restore,
+    spelled,
+    validate,
+)
 from graph_retry.records import Issue
 
 ParamsT = TypeVar("ParamsT")
 
-__all__ = ["Encoded", "ParamsCodec", "ParamsInvalid"]
+_SHOWN_ISSUES = 5
+
+
+class ParamsInvalid(ValueError):
+    """A view of params that does not fit their type; `issues` says where and why."""
+
+    def __init__(self, issues: list[Issue], subject: str = "params do not fit") -> None:
+        """Keep the issues; `subject` opens the sentence."""
+        super().__init__(issues, subject)
+        self.issues = issues
+        self.subject = subject
+
+    def __str__(self) -> str:
+        shown = [f"`{spelled(i['path'])}` {i['message']}" for i in self.issues[:_SHOWN_ISSUES]]
+        more = len(self.issues) - _SHOWN_ISSUES
+        return f"{self.subject}: {'; '.join([*shown, f'and {more} more'] if more > 0 else shown)}"
 
 
 class Encoded(NamedTuple):
@@ -39,6 +63,8 @@ class ParamsCodec(Generic[ParamsT]):
     """Turns params into a JSON view and back, without loss or with an error that names the field.
 
     What comes back equals what went in, strictly by type; all fields of a model count as given.
+    Models, dataclasses and enums are made again by the params type that declares them. Where no
+    type is declared, params may hold what `tagged_json` can tag.
 
     Example:
         >>> codec = ParamsCodec(dict)
@@ -57,11 +83,11 @@ class ParamsCodec(Generic[ParamsT]):
             TypeError: The type cannot be built from JSON.
             ValueError: The type declares a secret field.
         """
-        self._kind = kind_of(params_type)
+        self._type = describe_type(params_type)
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Prepare for one value: a model or dataclass is typed by its class, others by their form.
+        """Prepare for one value: a model, dataclass or enum is typed by its class, others are not.
 
         Example:
             >>> ParamsCodec.for_value("a prompt").fields
@@ -70,27 +96,24 @@ class ParamsCodec(Generic[ParamsT]):
         known: Any = value
         if isinstance(known, type):
             raise TypeError(f"`params` is the class `{known.__name__}`: pass an object of it")
-        typed = isinstance(known, BaseModel) or dataclasses.is_dataclass(known)
-        if typed or known is None or type(known) is dict:
-            return cls(value.__class__)
-        codec = cls(Any)
-        codec._kind = codec._kind._replace(schema=None)
-        return codec
+        typed = isinstance(known, BaseModel | Enum) or dataclasses.is_dataclass(known)
+        own = typed or known is None or type(known) is dict
+        return cls(value.__class__ if own else Any)
 
     @property
     def fields(self) -> tuple[str, ...] | None:
         """Names of the top-level fields; `None` when any name may be added."""
-        return self._kind.fields
+        return self._type.fields
 
     @property
     def is_empty(self) -> bool:
         """Whether the call takes no params, so that nothing can be edited."""
-        return self._kind.form == "empty"
+        return self._type.form == "empty"
 
     @property
     def is_bare(self) -> bool:
         """Whether the params are one value, shown as `{"value": …}`."""
-        return self._kind.form == "bare"
+        return self._type.form == "bare"
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the JSON Schema of the view; untyped params are described by the given `view`.
@@ -99,7 +122,7 @@ class ParamsCodec(Generic[ParamsT]):
             >>> ParamsCodec(dict).schema({"limit": 5})
             {'type': 'object', 'properties': {'limit': {'type': 'integer'}}}
         """
-        schema = self._kind.schema
+        schema = self._type.schema
         return inferred_schema(view or {}) if schema is None else copy.deepcopy(schema)
 
     def encode(self, value: ParamsT, *, owner: str = "params") -> Encoded:
@@ -109,46 +132,57 @@ class ParamsCodec(Generic[ParamsT]):
             TypeError: The value has another type, or a part of it cannot be stored.
             ValueError: A part is a secret, or would come back changed.
         """
-        kind = self._kind
-        if not isinstance(value, kind.instance):
-            want, came = map(typed_json.class_label, (kind.instance, value.__class__))
+        if not isinstance(value, self._type.instance):
+            want, came = map(class_label, (self._type.instance, value.__class__))
             raise TypeError(f"{owner} must be a `{want}`, not a `{came}`")
-        shown = self._laid_out(value)
-        view, entries = _written(shown, owner)
-        if kind.schema is None and not entries:
+        typed = self._type.schema is not None
+        given = self._laid_out(value)
+        view, tags = Writer(owner, typed=typed).write(given)
+        if not typed and not tags:
             return Encoded(view, {})
-        whole = _written(shown, owner, deep=True)
-        own = "" if kind.schema is not None and type(value) is kind.instance else None
-        error, wrong = None, [""]
-        # The declared type alone, then entries, then entries inside the classes' own fields.
-        for tags in ({}, entries, whole[1]):
-            types = {p: t for p, t in tags.items() if p != own and not typed_json.is_reason(t)}
+        problem: ValueError | None = None
+        # The declared type alone is enough for most params; tags help where it says `Any`.
+        for types in ({}, tags) if typed else (tags,):
             try:
                 again = self.decode(view, types)
-            except ParamsInvalid as caught:
-                error, wrong = caught, [each["path"] for each in caught.issues]
+            except ParamsInvalid as error:
+                problem = ParamsInvalid(error.issues, f"{owner} do not fit their own type")
                 continue
-            found = _differences(whole, _written(self._laid_out(again), owner, deep=True))
-            if not found:
+            changed = differences(given, self._laid_out(again))
+            if not changed:
                 return Encoded(view, types)
-            if all(type(a) is int and type(b) is float and a == b for _, a, b in found):
+            if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
                 return self.encode(again, owner=owner)
-            error, wrong = None, [path for path, _, _ in found]
-        reasons = {p: t for p, t in whole[1].items() if p != own and typed_json.is_reason(t)}
-        raise _refusal(reasons, wrong, error, owner)
+            path = changed[0][0].removesuffix("/-")  # of a list whose elements changed alike
+            problem = ValueError(
+                f"{part_of(path, owner)} would come back changed from graph state: declare the "
+                "type that it really has, with a validation that leaves it as it is, pass plain "
+                "values, or capture it in the function"
+            )
+        raise cast("ValueError", problem)
 
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
         """Build the params a view stands for: a fresh value each time, sharing nothing.
 
-        Entries of `types` that an edit outdated are passed over when the params type still makes
-        sense of the JSON.
+        Tags that do not fit what stands there, as after an edit, are passed over when a declared
+        type still makes sense of the JSON.
 
         Raises:
             ParamsInvalid: The view does not fit the params type.
         """
-        params: ParamsT = self._built(view, types)[0]
-        return params
+        problems: list[Issue] = []
+        data = restore(view, types, problems)
+        if problems and self._type.schema is None:
+            raise ParamsInvalid(problems)
+        try:
+            built = validate(self._type.adapter, data, plain=not types)
+        except ValidationError as error:
+            raise ParamsInvalid(pydantic_issues(error, data)) from None
+        except VALIDATOR_ERRORS as error:
+            message = f"its validation failed with {type(error).__name__}: {error}"
+            raise ParamsInvalid([issue("", message, "validator_error")]) from error
+        return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode what stands in a state channel: an instance, a view, or a bare value.
@@ -156,7 +190,7 @@ class ParamsCodec(Generic[ParamsT]):
         A view may come from outside: it is validated, and its defaults are filled in.
 
         Raises:
-            ParamsInvalid: The value does not fit the params type, or holds an unknown field.
+            ParamsInvalid: The value does not fit the params type, or has an unknown field.
             TypeError: A part cannot be stored.
             ValueError: A part is a secret, or would come back changed.
 
@@ -164,33 +198,29 @@ class ParamsCodec(Generic[ParamsT]):
             >>> ParamsCodec(int).load("5", {})
             Encoded(view={'value': 5}, types={})
         """
-        kind = self._kind
+        kind = self._type
         if kind.instance not in (dict, object) and isinstance(value, kind.instance):
             return self.encode(cast("ParamsT", value))
         if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
             value = {"value": value}
         elif is_object(value):  # a form may be filled in by alias
             value = {kind.aliases.get(name, name): item for name, item in value.items()}
-        view, foreign = _written(value, "params")
-        if kind.form == "object" and not is_object(view):
-            found = f"is a `{typed_json.class_label(value.__class__)}`"
+        elif kind.form == "object":
+            came = f"is a `{class_label(value.__class__)}`"
             if value is None:
-                found = "is not in the state (under this name or its own in `keys`)"
-            want = typed_json.class_label(kind.instance)
-            raise ParamsInvalid([issue("", f"{found}: give a `{want}` or its JSON", "type")])
+                came = "is not in the state (under this name or its own in `keys`)"
+            want = class_label(kind.instance)
+            raise ParamsInvalid([issue("", f"{came}: give a `{want}` or its JSON", "type")])
+        # Python values may stand among the JSON.
+        view, tags = Writer("params", typed=kind.schema is not None).write(value)
         try:
-            # Python values may stand among the JSON: then it cannot be judged by JSON's rules.
-            params, problems = self._built(value, types, plain=not foreign)
+            params = self.decode(view, {**types, **tags})
         except ParamsInvalid as error:
-            if not is_object(view) or kind.fields is None:
-                raise
-            known = {name: view[name] for name in kind.fields if name in view}
-            more = _unknown_fields(view, known, kind.fields)
-            raise ParamsInvalid([*error.issues, *more]) from error.__cause__
-        kept = _written(self._laid_out(params), "params", deep=True)[0]
-        lost = [*_unknown_fields(view, kept, kind.fields)]
-        if lost:
-            raise ParamsInvalid(problems or lost)
+            known = {name: view[name] for name in kind.fields or view if name in view}
+            raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
+        complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
+        if unknown := list(self._unknown_fields(view, complete)):
+            raise ParamsInvalid(unknown)
         return self.encode(params)
 
     def changed_in_place(self, before: Encoded, value: ParamsT) -> bool:
@@ -204,76 +234,20 @@ class ParamsCodec(Generic[ParamsT]):
             >>> codec.changed_in_place(before, copy)
             True
         """
-        fresh = typed_json.write(self._laid_out(self.decode(*before)))
         try:
-            return bool(_differences(fresh, typed_json.write(self._laid_out(value))))
-        except RecursionError:
+            return bool(differences(self.decode(*before), value))
+        except (TypeError, ValueError):  # what cannot be written was not there before
             return True
 
     def _laid_out(self, value: Any) -> Any:
-        return {"object": value, "bare": {"value": value}, "empty": {}}[self._kind.form]
+        return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
 
-    def _built(
-        self, view: Any, types: dict[str, str], *, plain: bool = True
-    ) -> tuple[Any, list[Issue]]:
-        """Build params, and list the entries of `types` that were passed over."""
-        kind, problems = self._kind, list[Issue]()
-        data = typed_json.restore(view, types, problems)
-        if problems and kind.schema is None:
-            raise ParamsInvalid(problems)
-        try:
-            built = typed_json.validate(kind.adapter, data, plain=plain and not types)
-        except ValidationError as error:
-            raise ParamsInvalid(pydantic_issues(error, data)) from None
-        except typed_json.VALIDATOR_ERRORS as error:
-            message = f"its validation failed with {type(error).__name__}: {error}"
-            raise ParamsInvalid([issue("", message, "validator_error")]) from error
-        return built if kind.form == "object" else built.get("value"), problems
-
-
-def _written(shown: Any, owner: str, *, deep: bool = False) -> typed_json.Written:
-    try:
-        written = typed_json.write(shown, deep=deep)
-    except RecursionError:
-        message = "nested deeper than 100 levels, or contains itself: make it a flat tree"
-        raise ValueError(f"a part of {owner} is {message}") from None
-    for path, tag in written[1].items():
-        if tag.startswith(typed_json.NEVER):
-            raise ValueError(f"{_place(path, owner)} {tag[1:]}")
-    return written
-
-
-def _differences(one: typed_json.Written, other: typed_json.Written) -> list[tuple[str, Any, Any]]:
-    retyped = [p for p in {**one[1], **other[1]} if one[1].get(p) != other[1].get(p)]
-    return [*changes(one[0], other[0]), *((path, None, None) for path in retyped)]
-
-
-def _unknown_fields(view: Any, kept: Any, fields: tuple[str, ...] | None) -> Iterator[Issue]:
-    """Yield the keys of a view that the value built from it did not keep."""
-    for path in [each["path"] for each in diff_views(view, kept) if each["op"] == "remove"]:
-        home = resolve_pointer(kept, path.rpartition("/")[0])
-        if is_object(home):
-            known = fields if home is kept and fields is not None else home
-            names = ", ".join(f"`{name}`" for name in known if not name.startswith("_"))
-            there = f"the known ones are {names}" if names else "there are none"
-            yield issue(path, f"is not a known field; {there}", "unknown_field", names or None)
-
-
-def _refusal(
-    reasons: dict[str, str], wrong: list[str], error: ParamsInvalid | None, owner: str
-) -> Exception:
-    for near, why in reasons.items():
-        pairs = [(f"{near}/", f"{path}/") for path in wrong]
-        if any(one.startswith(other) or other.startswith(one) for one, other in pairs):
-            return TypeError(f"{_place(near, owner)} {why[1:]}")
-    if error is not None:
-        return ParamsInvalid(error.issues, f"{owner} do not fit their own type")
-    return ValueError(
-        f"{_place(wrong[0], owner)} would come back changed from graph state: make it a declared "
-        "field that validation leaves as it is, or capture it in the function"
-    )
-
-
-def _place(path: str, owner: str) -> str:
-    suffix = "" if owner == "params" else f" in {owner}"
-    return f"`{spelled(path)}`{suffix}"
+    def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
+        """Yield the keys of a view that the value built from it, written as `known`, lacks."""
+        for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
+            parent = resolve_pointer(known, path.rpartition("/")[0])
+            if is_object(parent):
+                names = self.fields if parent is known and self.fields is not None else parent
+                listed = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
+                hint = f"the known ones are {listed}" if listed else "there are none"
+                yield issue(path, f"is not a known field; {hint}", "unknown_field", listed or None)

@@ -1,10 +1,10 @@
-"""Read and replace one field of params, whatever kind of object they are."""
+"""What params hold, by name, whatever kind of object they are."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -21,41 +21,16 @@ def fields_of(params: Any) -> Mapping[str, Any]:
     if is_object(params):
         return params
     if isinstance(params, BaseModel):
-        return dict(params)
+        known = {*type(params).model_fields, *(params.__pydantic_extra__ or ())}
+        return {name: value for name, value in params if name in known}
     if dataclasses.is_dataclass(params) and not isinstance(params, type):
-        return {field.name: getattr(params, field.name) for field in dataclasses.fields(params)}
+        names = [field.name for field in dataclasses.fields(params) if field.init]
+        return {name: getattr(params, name, None) for name in names}
     return {}
 
 
-def with_fields(params: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of params with some fields replaced.
-
-    Raises:
-        ValueError: If the params lack one of the fields.
-
-    Example:
-        >>> with_fields({"model": "small", "seed": 1}, {"model": "large"})
-        {'model': 'large', 'seed': 1}
-    """
-    require_fields(params, changes)
+def hidden_fields(params: Any) -> Mapping[str, Any]:
+    """Return what a model or a dataclass keeps beside its fields, such as private attributes."""
     if isinstance(params, BaseModel):
-        return params.model_copy(update=changes)
-    if dataclasses.is_dataclass(params) and not isinstance(params, type):
-        return dataclasses.replace(params, **changes)
-    return {**cast("dict[str, Any]", params), **changes}
-
-
-def require_fields(params: Any, names: Iterable[str]) -> None:
-    """Refuse to go on where params lack one of the fields.
-
-    Raises:
-        ValueError: If they do; it names the field.
-    """
-    known = fields_of(params)
-    for name in names:
-        if name not in known:
-            told = ", ".join(f"`{each}`" for each in list(known)[:20]) or "none"
-            raise ValueError(
-                f"the params have no field `{name}` to change (they have {told}): add it to the "
-                "params, so that it can be seen and edited, or leave it out here."
-            )
+        return params.__pydantic_private__ or {}
+    return {f.name: getattr(params, f.name, None) for f in dataclasses.fields(params) if not f.init}

@@ -14,13 +14,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict, is_typeddict
 
 from graph_retry._json import is_array, is_object
-from graph_retry._params.invalid import spelled
-from graph_retry._params.typed_json import class_label
+from graph_retry._params.tagged_json import class_label, spelled
 
 Form = Literal["object", "bare", "empty"]
 
+_UNTYPED: tuple[Any, ...] = (dict, Any, dict[str, Any])
 
-class Kind(NamedTuple):
+
+class TypeDescription(NamedTuple):
     """One params type: how its view is laid out, and the `adapter` that validates the view.
 
     `fields` is the closed list of names, `aliases` the model's other names for them; untyped params
@@ -35,8 +36,8 @@ class Kind(NamedTuple):
     aliases: dict[str, str]
 
 
-def kind_of(params_type: Any) -> Kind:
-    """Classify a params type; `None` and `NoneType` stand for a call without params.
+def describe_type(params_type: Any) -> TypeDescription:
+    """Describe a params type; `None` and `NoneType` stand for a call without params.
 
     Raises:
         TypeError: Pydantic cannot build the type from JSON.
@@ -51,7 +52,7 @@ def kind_of(params_type: Any) -> Kind:
     return described(cast("Hashable", params_type))
 
 
-def _described(params_type: Any) -> Kind:
+def _described(params_type: Any) -> TypeDescription:
     form, fields, instance = _layout(params_type)
     try:
         adapter = _adapter(params_type, form)
@@ -69,8 +70,8 @@ def _described(params_type: Any) -> Kind:
             f"`{spelled(secret)}` of `{label}` is declared as a secret, and graph state is no "
             "place for one: capture it in the function instead"
         )
-    known = None if params_type is dict else schema
-    return Kind(form, fields, instance, adapter, known, _aliases(instance))
+    declared = None if params_type in _UNTYPED else schema
+    return TypeDescription(form, fields, instance, adapter, declared, _aliases(instance))
 
 
 _cached = lru_cache(maxsize=256)(_described)

@@ -1,4 +1,4 @@
-"""Changes between two views: RFC 6902 patches for the ledger, a short diff for people."""
+"""What changed between two views: RFC 6902 patches for the ledger, a short diff for people."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import jsonpatch
 
-from graph_retry._issues import pointer
+from graph_retry._issues import ABSENT, pointer
 from graph_retry._json import is_array, is_object
 
-_ABSENT: Any = object()
 _SHOWN_CHARS = 200
 _SHOWN_CHANGES = 50
 
@@ -38,8 +37,8 @@ def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]
     """
     return [
         {"op": "remove", "path": path}
-        if after is _ABSENT
-        else {"op": "add" if before is _ABSENT else "replace", "path": path}
+        if after is ABSENT
+        else {"op": "add" if before is ABSENT else "replace", "path": path}
         | {"value": copy.deepcopy(after)}
         for path, before, after in changes(old, new)
     ]
@@ -65,7 +64,7 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """List what changed, for a person: long values are cut, at most 50 changes are told.
+    """List what changed, for a person: long values are cut, and at most 50 changes are listed.
 
     Of two long texts the beginning they share is left out.
 
@@ -74,27 +73,35 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
         [{'path': '/temperature', 'before': 0.7, 'after': 0.0}, \
 {'path': '/seed', 'before': '(not set)', 'after': 1}]
     """
-    found = list(changes(old, new))
-    shown = found[:_SHOWN_CHANGES]
-    told = [_told(path, *_around_change(before, after)) for path, before, after in shown]
-    if len(found) > len(told):
-        more = f"… and {len(found) - len(told)} more changes"
-        told.append({"path": "", "before": more, "after": more})
-    return told
+    all_changes = list(changes(old, new))
+    lines: list[dict[str, Any]] = []
+    for path, before, after in all_changes[:_SHOWN_CHANGES]:
+        start = _unlike_from(before, after)
+        lines.append({"path": path, "before": _shown(before, start), "after": _shown(after, start)})
+    if len(all_changes) > len(lines):
+        more = f"… and {len(all_changes) - len(lines)} more changes"
+        lines.append({"path": "", "before": more, "after": more})
+    return lines
 
 
-def _around_change(before: Any, after: Any) -> tuple[Any, Any]:
-    """Leave out the beginning that two long texts share, but for a few words of context."""
+def _unlike_from(before: Any, after: Any) -> int:
+    """Return where two long texts begin to differ, less a few words of context; else 0."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
-        return before, after
-    pairs = zip(before, after, strict=False)
-    same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)))
-    start = max(0, same - 15)
-    return (before, after) if start == 0 else (f"…{before[start:]}", f"…{after[start:]}")
+        return 0
+    pairs = enumerate(zip(before, after, strict=False))
+    same = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)))
+    return max(0, same - 15)
 
 
-def _told(path: str, before: Any, after: Any) -> dict[str, Any]:
-    return {"path": path, "before": _cut(before), "after": _cut(after)}
+def _shown(value: Any, start: int) -> Any:
+    if value is ABSENT:
+        return "(not set)"
+    if isinstance(value, str):
+        value = f"…{value[start:]}" if start else value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= _SHOWN_CHARS:
+        return value
+    return f"{text[:_SHOWN_CHARS]}… ({len(text):,} characters)"
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -102,7 +109,7 @@ def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
     if is_object(old) and is_object(new):
         for key in {**old, **new}:
             path = at + pointer((key,))
-            yield from changes(old.get(key, _ABSENT), new.get(key, _ABSENT), path)
+            yield from changes(old.get(key, ABSENT), new.get(key, ABSENT), path)
     elif is_array(old) and is_array(new):
         # Pair what stands between the equal ends, then cut off or fill in the rest.
         start, stop, shortest = 0, 0, min(len(old), len(new))
@@ -113,21 +120,12 @@ def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
         for i in range(start, shortest - stop):
             yield from changes(old[i], new[i], f"{at}/{i}")
         for i in reversed(range(shortest - stop, len(old) - stop)):
-            yield f"{at}/{i}", old[i], _ABSENT
+            yield f"{at}/{i}", old[i], ABSENT
         for i in range(shortest - stop, len(new) - stop):
-            yield f"{at}/{i}", _ABSENT, new[i]
+            yield f"{at}/{i}", ABSENT, new[i]
     elif type(old) is not type(new) or old != new:
         yield at, old, new
 
 
 def _same(old: Any, new: Any) -> bool:
     return next(changes(old, new), None) is None
-
-
-def _cut(value: Any) -> Any:
-    if value is _ABSENT:
-        return "(not set)"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= _SHOWN_CHARS:
-        return value
-    return f"{text[:_SHOWN_CHARS]}… ({len(text):,} characters)"

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._issues import cut, format_issues, literal, text_of
-from graph_retry._output.validator import json_problem
+from graph_retry._issues import cut, format_issues, json_problem, literal, text_of
 from graph_retry._review.decision import Decision, approve, edit, reject, respond
 from graph_retry._review.dialects import Answer, interpret
 from graph_retry._review.edits import changes_of, merged

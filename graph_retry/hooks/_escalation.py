@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graph_retry._params.fields import fields_of, require_fields, with_fields
+from graph_retry._params.fields import fields_of
 from graph_retry.errors import AttemptFailed
+from graph_retry.hooks._prompt import require_fields, with_fields
 
 
 def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Callable[[AttemptFailed, int, Any], Any]:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from graph_retry._params.prompt import Prompt, content_of, plain_text, turns
 from graph_retry.errors import AttemptFailed
+from graph_retry.hooks._prompt import Prompt, content_of, plain_text, turns
 from graph_retry.hooks._quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated", "none"]

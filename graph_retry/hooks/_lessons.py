@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._params.prompt import Prompt, content_of, is_system, turns
+from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
 from graph_retry.hooks._quoting import LESSONS, framed, issue_line, tame, unframed
 from graph_retry.ledger import digest
 from graph_retry.records import Attempt

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel, ConfigDict, Field
 
 from graph_retry._params.codec import Encoded, ParamsCodec, ParamsInvalid
-from tests.params.models import Aliased, Chat, Circle, Loose, Open, Owner, Plain, Point, Request
+from tests.params.models import Aliased, Chat, Loose, Open, Owner, Plain, Point, Request
 
 
 class Call(BaseModel):
@@ -86,11 +86,8 @@ REFUSED: list[tuple[Any, Any, dict[str, str], list[str]]] = [
     (dict, {"ids": [[1]]}, {"/ids": "set"}, ["/ids"]),
     (dict, {"m": [{"content": "x"}]}, {"/m/-": "message"}, ["/m/0"]),
     (dict, {"m": {"type": "human"}}, {"/m": "message"}, ["/m"]),
-    (dict, {"c": "blue"}, {"/c": "tests.params.models:Colour"}, ["/c"]),
-    (dict, {"p": {"x": "far"}}, {"/p": "tests.params.models:Point"}, ["/p"]),
     (dict, {"d": "2026-01-01T00:00:00"}, {"/d": "datetime[No/Where]"}, ["/d"]),
     (dict, {"d": "2026-01-01T00:00:00"}, {"/d": "datetime[../../etc/passwd]"}, ["/d"]),
-    (Loose, {"f": {"name": "x", "radius": "wide"}}, {"/f": "tests.params.models:Circle"}, ["/f"]),
     (Loose, {"f": {"name": "x", "radius": 2}}, {}, ["/f/radius"]),
 ]  # fmt: skip
 
@@ -107,7 +104,7 @@ def test_unfit_views_are_refused(params_type: Any, view: Any, types: Any, paths:
     again = pickle.loads(pickle.dumps(error))
     assert (again.issues, str(again)) == (error.issues, str(error))
     unknown = all(issue["code"] == "unknown_field" for issue in error.issues)
-    if not (unknown or paths == ["/f"] or (codec.is_bare and not isinstance(view, dict))):
+    if not (unknown or (codec.is_bare and not isinstance(view, dict))):
         with pytest.raises(ParamsInvalid):
             codec.decode(view, types)
 
@@ -137,9 +134,6 @@ EDITED: list[tuple[Any, Any, Any, Any]] = [
      Chat(base=[HumanMessage("a"), HumanMessage("b")])),
     (Loose, Loose(b=datetime(2026, 1, 1)), {"b": "soon"}, Loose(b="soon")),  # noqa: DTZ001
     (Loose, Loose(d=b"\xff"), {"d": "not base64!"}, Loose(d=b"not base64!")),
-    (Loose, Loose(f=Circle(radius=1)), {"f": {"name": "n", "radius": 5}},
-     Loose(f=Circle(name="n", radius=5))),
-    (Loose, Loose(f=Circle(radius=1)), {"f": {"name": "n"}}, Loose(f=Circle(name="n"))),
     (Loose, Loose(a=(1, 2)), {"a": "text"}, Loose(a="text")),
 ]  # fmt: skip
 

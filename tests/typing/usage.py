@@ -1,5 +1,6 @@
 """Usages that type checkers must accept, with the types they must find; never run."""
 
+import functools
 from collections.abc import Awaitable
 from typing import Any, assert_type
 
@@ -14,6 +15,7 @@ from graph_retry import (
     gather_calls,
     retry_llm_call,
 )
+from graph_retry.hooks import escalate, feedback
 
 
 class P(BaseModel):
@@ -53,6 +55,26 @@ async def arevise(error: AttemptFailed, attempt: int, params: P) -> P | None:
     return revise(error, attempt, params)
 
 
+class Client:
+    """A client whose methods are model calls and hooks, and which is one itself."""
+
+    def ask(self, params: P) -> str:
+        """Call a model."""
+        return params.prompt
+
+    def revise(self, error: AttemptFailed, attempt: int, params: P) -> P | None:
+        """Revise params."""
+        return revise(error, attempt, params)
+
+    async def __call__(self, question: P, context: AttemptContext) -> str:
+        """Call a model, with other names for the arguments."""
+        return question.prompt + context.idempotency_key
+
+
+def cut(error: Exception, number: int, old: BaseModel) -> None:
+    """Revise nothing, with wider types and other names."""
+
+
 def sync_usages() -> None:
     """Check the function form."""
     assert_type(retry_llm_call(ask, P(prompt=""), output=Person), Person)
@@ -62,6 +84,20 @@ def sync_usages() -> None:
     assert_type(retry_llm_call(ask, P(prompt=""), [revise], output=list[Person]), list[Person])
     assert_type(retry_llm_call(ask, P(prompt=""), output={"type": "object"}), Any)
     assert_type(retry_llm_call(lambda: 3, None), int)
+    retry_llm_call(lambda params: params.prompt, P(prompt=""))
+    assert_type(retry_llm_call(Client().ask, P(prompt=""), Client().revise), str)
+    assert_type(retry_llm_call(functools.partial(ask), P(prompt="")), str)
+    assert_type(retry_llm_call(ask, P(prompt=""), lambda error, attempt, params: None), str)
+    assert_type(
+        retry_llm_call(
+            ask,
+            P(prompt=""),
+            lambda error, attempt, params: params.model_copy(update={"prompt": str(attempt)}),
+        ),
+        str,
+    )
+    assert_type(retry_llm_call(ask, P(prompt=""), [revise, cut, feedback()]), str)
+    assert_type(retry_llm_call(ask, P(prompt=""), escalate({2: {"prompt": "?"}})), str)
 
 
 async def async_usages() -> None:
@@ -69,6 +105,8 @@ async def async_usages() -> None:
     assert_type(await aretry_llm_call(aask, P(prompt=""), arevise, output=Person), Person)
     assert_type(await aretry_llm_call(aask, P(prompt="")), Completion)
     assert_type(await aretry_llm_call(ask, P(prompt="")), str)
+    assert_type(await aretry_llm_call(Client(), P(prompt="")), str)
+    assert_type(await aretry_llm_call(aask, P(prompt=""), [revise, arevise]), Completion)
     calls: list[Awaitable[Person]] = [aretry_llm_call(aask, P(prompt=""), output=Person)]
     assert_type(await gather_calls(*calls), list[Person])
 
@@ -76,4 +114,5 @@ async def async_usages() -> None:
 def refused_usages() -> None:
     """Check that mistakes are found."""
     retry_llm_call(ask, P(prompt=""), max_attemps=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    retry_llm_call(ask, P(prompt=""), ask)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     create_retry_node(ask, P, max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

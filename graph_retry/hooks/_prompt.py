@@ -1,16 +1,52 @@
-"""The field of params that the model reads: text, or the turns of a conversation."""
+"""Read and replace one field of params, whatever kind of object they are; above all the prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel
 
 from graph_retry._json import is_array
-from graph_retry._params.fields import fields_of, with_fields
+from graph_retry._params.fields import fields_of
 
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
+
+
+def with_fields(params: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a copy of params with some fields replaced.
+
+    Raises:
+        ValueError: If the params lack one of the fields.
+
+    Example:
+        >>> with_fields({"model": "small", "seed": 1}, {"model": "large"})
+        {'model': 'large', 'seed': 1}
+    """
+    require_fields(params, changes)
+    if isinstance(params, BaseModel):
+        return params.model_copy(update=changes)
+    if dataclasses.is_dataclass(params) and not isinstance(params, type):
+        return dataclasses.replace(params, **changes)
+    return {**cast("dict[str, Any]", params), **changes}
+
+
+def require_fields(params: Any, names: Iterable[str]) -> None:
+    """Refuse to go on where params lack one of the fields.
+
+    Raises:
+        ValueError: If they do; it names the field.
+    """
+    fields = fields_of(params)
+    for name in names:
+        if name not in fields:
+            known = ", ".join(f"`{field}`" for field in list(fields)[:20]) or "none"
+            raise ValueError(
+                f"the params have no field `{name}` to change (they have {known}): add it to the "
+                "params, so that it can be seen and edited, or leave it out here."
+            )
 
 
 class Prompt:

@@ -1,0 +1,291 @@
+"""A value as plain JSON that a person can read, tags for the types that JSON lacks, and back.
+
+The tags are a map `{JSON Pointer: tag}`, where the token `-` stands for every element of a list.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from langchain_core.messages import BaseMessage, messages_from_dict
+from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter
+from pydantic.types import Secret, SecretBytes, SecretStr
+from pydantic_core import PydanticSerializationError, TzInfo, to_jsonable_python
+
+from graph_retry._issues import describe, issue, json_problem, pointer
+from graph_retry._json import is_array, is_object
+from graph_retry._params.fields import fields_of, hidden_fields
+from graph_retry._params.patch import changes
+from graph_retry.records import Issue
+
+Tagged = tuple[Any, dict[str, str]]
+
+VALIDATOR_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+"""What a validator or `__post_init__` may raise on odd data, beside what pydantic wraps."""
+
+TYPES: dict[str, type] = {
+    **{kind.__name__: kind for kind in (int, float, tuple, set, frozenset)},
+    **{kind.__name__.lower(): kind for kind in (datetime, date, time, timedelta, UUID, Decimal)},
+    "path": type(Path()),
+}
+_TAGS = {kind: tag for tag, kind in TYPES.items()}
+_MAX_DEPTH = 100
+_exact_type: Callable[[object], type[Any]] = type
+
+
+@dataclasses.dataclass(frozen=True)
+class Writer:
+    """Writes values as JSON and tags, and leaves the values alone.
+
+    `owner` says in errors whose value it is. `typed` values may hold models, dataclasses, enums and
+    the like, without a tag: their declared type makes them again. Of a LangChain message the fields
+    that have their default are left out. All of a value is written if it is to be `complete`: what
+    a message has by default, private attributes, and tags that name the classes.
+
+    Example:
+        >>> Writer("params").write({"ids": (1, 2)})
+        ({'ids': [1, 2]}, {'/ids': 'tuple'})
+    """
+
+    owner: str
+    typed: bool = False
+    complete: bool = False
+
+    def write(self, value: Any, path: tuple[str, ...] = ()) -> Tagged:
+        """Write the value that stands at `path`.
+
+        Raises:
+            TypeError: A part cannot be stored.
+            ValueError: A part is a secret, text that no checkpointer keeps, or nested too deeply.
+        """
+        cls = _exact_type(value)
+        if len(path) > _MAX_DEPTH:
+            why = f"nested deeper than {_MAX_DEPTH} levels, or contains itself: make it a flat tree"
+            raise ValueError(f"a part of {self.owner} is {why}")
+        if cls is dict:
+            return self._object(value, path)
+        if cls in (list, tuple, set, frozenset):
+            return self._array(value, cls, path)
+        if value is None or cls in (bool, str, bytes) or cls in _TAGS:
+            return self._scalar(value, cls, path)
+        if isinstance(value, SecretStr | SecretBytes | Secret):
+            why = "and graph state is no place for a secret: capture it in the function instead"
+            self._refuse(path, f"is a `{cls.__name__}`, {why}", ValueError)
+        langchains = cls.__module__.startswith("langchain_core.")
+        if isinstance(value, BaseMessage) and langchains and not self.complete:
+            return self._message(value, path)
+        plain, tags = self._instance(value, cls, path)
+        return plain, {
+            **tags,
+            "": f"{cls.__module__}:{cls.__qualname__}",
+        } if self.complete else tags
+
+    def _scalar(self, value: Any, cls: type[Any], path: tuple[str, ...]) -> Tagged:
+        if cls is str:
+            if value.encode(errors="ignore") != value.encode(errors="replace"):
+                why = "holds a lone surrogate, which no checkpointer keeps: clean it"
+                self._refuse(path, why, ValueError)
+            return value, {}
+        if cls is bytes:
+            with suppress(UnicodeDecodeError):
+                return value.decode(), {"": "bytes"}
+            return base64.b64encode(value).decode(), {"": "base64"}
+        # msgpack, the checkpointers' format, ends at 64 bits.
+        narrow = cls is int and -(2**63) <= value < 2**64
+        if value is None or cls is bool or narrow or (cls is float and math.isfinite(value)):
+            return value, {}
+        if cls is int or cls is float:
+            return json.dumps(value), {"": _TAGS[cls]}
+        tag, zone = _TAGS[cls], getattr(value, "tzinfo", None)
+        if cls is datetime and isinstance(zone, ZoneInfo) and zone.key:
+            tag = f"datetime[{zone.key}]"
+        elif getattr(value, "fold", 0) or not isinstance(zone, timezone | TzInfo | None):
+            why = f"has the time zone {zone!r}, which its text does not keep: use a `ZoneInfo`"
+            self._refuse(path, why, ValueError)
+        return to_jsonable_python(value), {"": tag}
+
+    def _object(self, value: dict[Any, Any], path: tuple[str, ...]) -> Tagged:
+        own: dict[str, str] = {}
+        if not all(type(key) is str for key in value):
+            if not self.typed:
+                self._refuse(path, "has keys that are not `str`: use str keys", TypeError)
+            if self.complete:
+                own[""] = f"keys: {', '.join(class_label(_exact_type(key)) for key in value)}"
+            value = {str(to_jsonable_python(k, fallback=repr)): item for k, item in value.items()}
+        for key in value:
+            self._scalar(key, str, (*path, key))
+        parts = {key: self.write(item, (*path, key)) for key, item in value.items()}
+        return {key: plain for key, (plain, _) in parts.items()}, _joined(parts.items()) | own
+
+    def _array(self, value: Iterable[Any], cls: type[Any], path: tuple[str, ...]) -> Tagged:
+        parts = [self.write(item, (*path, str(i))) for i, item in enumerate(value)]
+        if cls is set or cls is frozenset:
+            parts.sort(key=lambda part: (json.dumps(part[0]), part[1].get("", "")))
+        if all(tags == parts[0][1] for _, tags in parts):
+            tags = _joined([("-", part) for part in parts[:1]])
+        else:
+            tags = _joined((str(i), part) for i, part in enumerate(parts))
+        return [plain for plain, _ in parts], tags if cls is list else {**tags, "": cls.__name__}
+
+    def _message(self, message: BaseMessage, path: tuple[str, ...]) -> Tagged:
+        default = message.__class__.model_construct().__dict__
+        fields = {
+            name: value
+            for name, value in fields_of(message).items()
+            if name == "type" or name not in default or default[name] != value
+        }
+        plain, tags = self._object(fields, path)
+        return plain, {**tags, "": "message"}
+
+    def _instance(self, value: Any, cls: type[Any], path: tuple[str, ...]) -> Tagged:
+        if not self.typed:
+            why = (
+                f"is a `{class_label(cls)}`, which untyped params do not bring back: declare its "
+                "type (as `params_type`, or of a field in it), pass plain values, or capture it in "
+                "the function"
+            )
+            self._refuse(path, why, TypeError)
+        if isinstance(value, Enum):
+            return self.write(value.value, path)
+        if isinstance(value, RootModel):
+            return self.write(cast("Any", value).root, path)
+        if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+            fields = dict(fields_of(value))
+            if self.complete:
+                fields.update(hidden_fields(value))
+            return self._object(fields, path)
+        if not isinstance(value, Iterator):  # looking at one would use it up
+            with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
+                adapter = adapter_of(cast("Hashable", cls))  # of a URL, a pattern, …
+                plain = adapter.dump_python(value, mode="json", warnings=False)
+                return self.write(plain, path)[0], {}
+        if self.complete:
+            return None, {}
+        why = (
+            f"is a `{class_label(cls)}`, which cannot be stored in graph state: capture it in the "
+            "function instead, or pass its settings as plain values"
+        )
+        return self._refuse(path, why, TypeError)
+
+    def _refuse(self, path: tuple[str, ...], why: str, error: type[Exception]) -> NoReturn:
+        raise error(f"{part_of(pointer(path), self.owner)} {why}")
+
+
+def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
+    """List path, old and new value of all in which two values differ, strictly by type.
+
+    Objects of which nothing can be written, such as clients, are equal if their classes are.
+
+    Example:
+        >>> differences({"ids": (1, 2)}, {"ids": [1, 2]})
+        [('/ids', 'tuple', None)]
+    """
+    writer = Writer("the params", typed=True, complete=True)
+    (before, tags), (after, others) = writer.write(old), writer.write(new)
+    retyped = [path for path in {**tags, **others} if tags.get(path) != others.get(path)]
+    return [*changes(before, after), *((p, tags.get(p), others.get(p)) for p in retyped)]
+
+
+def part_of(path: str, owner: str) -> str:
+    """Name a part of params, for a sentence about what their owner made."""
+    return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
+
+
+def spelled(path: str) -> str:
+    """Spell a JSON Pointer into the params as Python would, for sentences."""
+    parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in path.split("/")[1:])
+    return "params" + "".join(parts).replace("~1", "/").replace("~0", "~")
+
+
+def class_label(cls: type[Any]) -> str:
+    """Name a class for a sentence."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+def _joined(parts: Iterable[tuple[str, Tagged]]) -> dict[str, str]:
+    return {pointer((key,)) + path: tag for key, (_, tags) in parts for path, tag in tags.items()}
+
+
+def restore(
+    plain: Any,
+    tags: dict[str, str],
+    problems: list[Issue],
+    type_of: Callable[[str], type[Any] | None] = TYPES.get,
+) -> Any:
+    """Put the types back into the JSON, in a copy; what does not fit its tag becomes a problem.
+
+    Example:
+        >>> restore({"ids": [1, 2]}, {"/ids": "tuple"}, [])
+        {'ids': (1, 2)}
+    """
+    whole = {"": copy.deepcopy(plain) if tags else plain}
+    for path, tag in sorted(tags.items(), key=lambda entry: -entry[0].count("/")):  # parts first
+        for holder, key, at in _places(whole, path.split("/")):
+            try:
+                holder[key] = _revived(tag, holder[key], type_of)
+            except (*VALIDATOR_ERRORS, PydanticUserError):
+                why, came = f"does not read as a `{tag}`", describe(holder[key])
+                problems.append(issue(at[1:], why, "type_tag", tag, came))
+    return whole[""]
+
+
+def _places(holder: Any, tokens: list[str], at: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Yield what holds each part that a tag speaks of, the key there, and the part's pointer."""
+    keys: list[Any] = []
+    token = tokens[0].replace("~1", "/").replace("~0", "~")
+    if is_object(holder):
+        keys = [token] if token in holder else []
+    elif is_array(holder):
+        keys = [i for i in range(len(holder)) if token in ("-", str(i))]
+    for key in keys:
+        path = at + pointer((key,))
+        if tokens[1:]:
+            yield from _places(holder[key], tokens[1:], path)
+        else:
+            yield holder, key, path
+
+
+def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -> Any:
+    if tag == "bytes":
+        return value.encode()
+    if tag == "base64":
+        return base64.b64decode(value, validate=True)
+    if tag == "message":
+        return messages_from_dict([{"type": value["type"], "data": value}])[0]
+    if tag.startswith("datetime["):
+        zone = ZoneInfo(tag.removeprefix("datetime[").removesuffix("]"))
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
+    if tag == "int" and type(value) is float:  # an edited one
+        return value
+    cls = type_of(tag)
+    if cls is None:
+        raise LookupError(tag)
+    return validate(adapter_of(cast("Hashable", cls)), value, plain=not json_problem(value))
+
+
+def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
+    """Validate by field name; `plain` data is judged as JSON, so that strict models take it."""
+    if plain:
+        return adapter.validate_json(json.dumps(data), by_alias=False, by_name=True)
+    return adapter.validate_python(data, by_alias=False, by_name=True)
+
+
+@lru_cache(maxsize=256)
+def adapter_of(cls: Hashable) -> TypeAdapter[Any]:
+    """Return pydantic's validator of a class, made once."""
+    return TypeAdapter(cast("Any", cls))
