@@ -36,8 +36,8 @@ _STOPPED = frozenset(
 )
 
 
-class CircuitOpenError(Exception):
-    """No call was made: too many failed in a row."""
+class BudgetExceededError(Exception):
+    """No call was made: a `SharedBudget` is spent, or too many of its calls failed in a row."""
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
@@ -93,6 +93,6 @@ def _kind(error: Exception) -> FailureKind:
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"
-    if isinstance(error, CircuitOpenError):
+    if isinstance(error, BudgetExceededError):
         return "permanent"
     return provider_kind(error) or "rejected_input"
