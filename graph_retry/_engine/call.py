@@ -46,7 +46,7 @@ from graph_retry._engine.tracing import model_call_span
 from graph_retry._json import digest
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result
-from graph_retry._output.failures import ROUTES, failure_of, finish_kind
+from graph_retry._output.failures import failure_of, finish_kind
 from graph_retry._output.provider_errors import retry_after
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted, redacted_fields, without_keys
@@ -174,7 +174,8 @@ async def _attempt(
         outcome, error = await _called(run, plan, copy, record)
         ended(outcome["record"])
     may_try_again = transient is not None and this_try < transient.max_attempts
-    if error is not None and may_try_again and _is_transient(outcome):
+    failure: Failure | None = outcome["record"].get("failure")
+    if error and failure and failure["kind"] == "transient" and may_try_again:
         await sleep(retry_after(error))
         raise _TryAgainError from error
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
@@ -209,11 +210,6 @@ async def _called(
     return _read(plan, result), None
 
 
-def _is_transient(outcome: _Outcome) -> bool:
-    failure: Failure | None = outcome["record"].get("failure")
-    return failure is not None and failure["kind"] == "transient"
-
-
 def _read_error(plan: Plan[Any], record: Attempt, error: Exception) -> _Outcome:
     """Put what a call raised into the terms of the ledger."""
     settings = plan.settings
@@ -237,13 +233,7 @@ def _read_error(plan: Plan[Any], record: Attempt, error: Exception) -> _Outcome:
 def _failure_of(error: Exception, settings: Settings) -> Failure:
     if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
         error = TimeoutError(f"no result within {settings.timeout:g} s")
-    kind = settings.classify(error)
-    if kind is not None and kind not in ROUTES:
-        raise ValueError(
-            f"`classify` returned {kind!r:.200} for a `{type(error).__name__}`, which is no "
-            f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
-        ) from error
-    return failure_of(error, kind)
+    return failure_of(error, settings.classify(error))
 
 
 def _read(plan: Plan[Any], result: Any) -> _Outcome:
