@@ -1,4 +1,4 @@
-"""Take out of values and records what must not be told."""
+"""Redact values and attempt records, and mask keys of providers."""
 
 from __future__ import annotations
 
@@ -41,26 +41,27 @@ def redacted(value: Any, redact: Redact | None) -> Any:
     if isinstance(value, str):
         return redact(value)
     if is_array(value):
-        return [redacted(each, redact) for each in value]
+        return [redacted(item, redact) for item in value]
     if is_object(value):
-        return {key: redacted(each, redact) for key, each in value.items()}
+        return {key: redacted(item, redact) for key, item in value.items()}
     return value
 
 
-def told(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]:
-    """Return what a finished attempt's record must be overwritten with, nothing if all may stay."""
+def redacted_fields(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]:
+    """Return the redacted fields of an attempt's record; empty without a redactor."""
     if redact is None:
         return {}
-    texts = {name: redacted(record.get(name), redact) for name in ("raw", "repaired", "parsed")}
-    failure, issues = record.get("failure"), record.get("issues", [])
-    seen = ("message", "expected", "received")
+
+    def with_redacted(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
+        return {**entry, **{name: redacted(entry[name], redact) for name in names}}
+
+    failure, repairs = record.get("failure"), record.get("repairs", [])
     return {
-        **texts,
-        "failure": failure and {**failure, "message": redact(failure["message"])},
+        **{name: redacted(record.get(name), redact) for name in ("raw", "repaired", "parsed")},
+        "failure": failure and with_redacted(failure, "message"),
         "issues": [
-            {**each, **{name: redacted(each[name], redact) for name in seen}} for each in issues
+            with_redacted(issue, "message", "expected", "received")
+            for issue in record.get("issues", [])
         ],
-        "repairs": [
-            {**each, "detail": redact(each["detail"])} for each in record.get("repairs", [])
-        ],
+        "repairs": [with_redacted(repair, "detail") for repair in repairs],
     }

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, get_origin
 
 from langchain_core.runnables import Runnable
 
@@ -139,14 +139,15 @@ def bind_call(
     return lambda _params, _context: ()
 
 
-def check_hook(hook: Any) -> None:
+def check_hook(hook: Any, option: str = "on_retry") -> None:
     """Refuse what cannot be called as `hook(error, attempt, params)`, before a model is paid for.
 
     Raises:
         TypeError: If it is no function, or takes other arguments.
     """
-    if isinstance(hook, type):
-        wrong = f"the class `{hook.__name__}` (meant as `output={hook.__name__}`?)"
+    if isinstance(hook, type) or get_origin(hook) is not None:
+        name = hook.__name__ if isinstance(hook, type) else str(hook)
+        wrong = f"the class `{name}` (meant as `output={name}`?)"
     elif not callable(hook):
         wrong = f"{hook!r:.200}"
     else:
@@ -155,10 +156,10 @@ def check_hook(hook: Any) -> None:
         except ValueError:  # a builtin that does not tell
             return
         except TypeError as error:
-            wrong = f"`{name_of(hook, 'on_retry')}`, which does not take these three ({error})"
+            wrong = f"`{name_of(hook, option)}`, which does not take these three ({error})"
         else:
             return
     raise TypeError(
-        "`on_retry` must be a function `(error, attempt, params) -> new params | None`, or a list "
-        f"of them, not {wrong}."
+        f"`{option}` must be a function `(error, attempt, params) -> new params | None`"
+        f"{', or a list of them' if option == 'on_retry' else ''}, not {wrong}."
     )

@@ -20,10 +20,7 @@ from graph_retry.records import Attempt, FailureKind, Issue
 
 
 class GraphRetryError(Exception):
-    """Base of every error below.
-
-    `attempts` is the ledger as far as it is known.
-    """
+    """Base of all errors of this library; `attempts` is the ledger as far as it is known."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)
@@ -31,16 +28,20 @@ class GraphRetryError(Exception):
         self.attempts: list[Attempt] = attempts or []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.message, self.attempts))
+        return (type(self), (self.message, self.attempts), self.__dict__)
 
 
 class AttemptFailed(GraphRetryError):
     """Why one attempt failed, rebuilt from graph state: what `on_retry` hooks receive.
 
     It is the same on the first run and after a crash, so it carries data and not the original
-    exception: `kind` is the failure kind, `type` the class name of the original exception (or
-    `ValidationError`, …), `issues` what validation found, `raw_output` the model's text if any,
-    `output_schema` the JSON Schema that was asked for if there is one.
+    exception.
+
+    kind: The failure kind.
+    type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
+    issues: What validation found.
+    raw_output: The model's text, if there is any.
+    output_schema: The JSON Schema that was asked for, if there is one.
 
     Example:
         >>> raise AttemptFailed("429 Resource exhausted", kind="transient", type="RateLimitError")
@@ -67,9 +68,6 @@ class AttemptFailed(GraphRetryError):
         self.raw_output = raw_output
         self.output_schema = output_schema
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.message, self.attempts), self.__dict__)
-
 
 class CallCancelled(GraphRetryError):
     """A reviewer rejected the call; `reason` is what they wrote, if anything."""
@@ -79,9 +77,6 @@ class CallCancelled(GraphRetryError):
     ) -> None:
         super().__init__(message, attempts)
         self.reason = reason
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.message, self.attempts), self.__dict__)
 
 
 class AttemptsExhausted(GraphRetryError):
@@ -120,6 +115,3 @@ class ReplayMismatch(GraphRetryError):
         self.attempt = attempt
         self.expected = expected
         self.actual = actual
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.message, self.attempts), self.__dict__)

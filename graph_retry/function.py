@@ -19,9 +19,9 @@ from graph_retry._engine.running import CALL, FunctionCall
 from graph_retry._engine.state import LOOP, fresh_loop, loop_of
 from graph_retry._engine.step import check_identity
 from graph_retry._engine.stored import restore_value
+from graph_retry._json import digest
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
-from graph_retry.ledger import digest
 from graph_retry.options import RetryOptions, settle
 
 T = TypeVar("T")

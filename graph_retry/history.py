@@ -12,12 +12,13 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from pydantic_core import to_jsonable_python
 
+from graph_retry._attempts import check_version
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._json import is_array, is_object
 from graph_retry._threads.calls import read_calls, whole_ledgers
 from graph_retry._threads.graphs import get_state, is_remote
 from graph_retry._threads.reviews import thread_of
-from graph_retry.ledger import Ledger, check_version
+from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
 _FIELDS = Attempt.__annotations__.keys() - {"name", "kept_in"}  # the first exports had none
@@ -108,6 +109,7 @@ def export_ledgers(
             line = {
                 "graph_retry_ledger": SCHEMA_VERSION,
                 "namespace": ledger.namespace,
+                "waits": ledger.waits,
                 "attempts": attempts if redact is None else list(map(redact, attempts)),
             }
             file.write(json.dumps(line, default=to_jsonable_python) + "\n")
@@ -143,4 +145,5 @@ def _exported(line: str, place: str) -> Ledger:
         missing = sorted(_FIELDS - attempt.keys()) if is_object(attempt) else ["everything"]
         if missing:
             raise ValueError(f"{place} has an attempt without `{missing[0]}`: export it again.")
-    return Ledger(entry["attempts"], str(entry.get("namespace", "")))
+    waits: bool | None = entry.get("waits")
+    return Ledger(entry["attempts"], str(entry.get("namespace", "")), waits=waits)

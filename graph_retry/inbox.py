@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
+from graph_retry._attempts import records_in
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.state import LOOP, is_open, loop_of
@@ -22,7 +23,6 @@ from graph_retry._threads.lock import storage_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
 from graph_retry._threads.reviews import find_reviews, intervention, whole_reviews
 from graph_retry.answering import PendingReview
-from graph_retry.ledger import records_in
 
 _PAGE = 100
 """Checkpoints read at a time."""

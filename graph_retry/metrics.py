@@ -8,7 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import TypedDict
 
+from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt
+
+Attempts = Ledger | Iterable[Attempt] | Iterable[Sequence[Attempt]] | Iterable[Ledger]
+"""One ledger, several of them, or the records that `on_attempt` collected."""
 
 _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
@@ -16,28 +20,51 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 class Summary(TypedDict):
     """Figures over some calls. What nobody reported is None, never zero.
 
-    `success_by_attempt` counts calls by the attempt that succeeded, or whose review was answered
-    with an output (`respond`). `latency_s` is by attempt, in seconds, and `attempts_without_tokens`
-    counts those that are missing in `tokens`. An attempt whose record is not kept any more counts
-    as an attempt of one request, and in nothing else.
+    An attempt whose record is not kept any more counts as an attempt of one request, and in nothing
+    else.
     """
 
     calls: int
+    """How many calls there were; forks of a call are one."""
+
     succeeded: int
+    """How many of them ended with an output, a person's (`respond`) included."""
+
     success_rate: float | None
+    """`succeeded` by `calls`."""
+
     attempts: int
+    """How many attempts were made, each counted once."""
+
     mean_attempts: float | None
+    """`attempts` by `calls`."""
+
     requests: int
+    """How many requests were made; `transient` retries make several in one attempt."""
+
     success_by_attempt: Counter[int]
+    """Succeeded calls by the number of their last attempt."""
+
     latency_s: dict[str, float | None]
+    """Quantiles of the attempts' durations, in seconds."""
+
     tokens: dict[str, int | None]
+    """Sums of what was reported."""
+
     attempts_without_tokens: int
+    """How many attempts are missing in `tokens`."""
+
     repairs: Counter[str]
+    """Repairs by kind."""
+
     failures: Counter[str]
+    """Failed attempts by kind of failure."""
+
     decisions: Counter[str]
+    """Reviewers' decisions by type."""
 
 
-def summarize(attempts: Iterable[Attempt] | Iterable[Sequence[Attempt]]) -> Summary:
+def summarize(attempts: Attempts) -> Summary:
     """Sum up one ledger, several ledgers, or the records that `on_attempt` collected.
 
     An attempt counts once, however many ledgers hold it: forks of a call share those before the
@@ -53,29 +80,46 @@ def summarize(attempts: Iterable[Attempt] | Iterable[Sequence[Attempt]]) -> Summ
         >>> figures["calls"], figures["success_rate"], figures["repairs"]
         (1, 1.0, Counter({'trailing_comma': 1}))
     """
-    ledgers = [each if isinstance(each, Sequence) else [each] for each in attempts]
+    ledgers = ledgers_of(attempts)
     flat = distinct(ledgers)
-    ends = {_key(ledger[0]): ledger[-1] for ledger in ledgers if ledger}
+    last_attempts = {_key(ledger[0]): ledger[-1] for ledger in ledgers if ledger}
     calls = sum(attempt["number"] == 1 for attempt in flat)
-    right = [attempt["number"] for attempt in ends.values() if _gave_output(attempt)]
+    succeeded = [last["number"] for last in last_attempts.values() if _gave_output(last)]
     usages = [attempt["usage"] or {} for attempt in flat]
     known = [attempt for attempt in flat if not attempt.get("kept_in")]
     seconds = sorted(attempt["duration_s"] for attempt in known)
     return {
         "calls": calls,
-        "succeeded": len(right),
-        "success_rate": len(right) / calls if calls else None,
+        "succeeded": len(succeeded),
+        "success_rate": len(succeeded) / calls if calls else None,
         "attempts": len(flat),
         "mean_attempts": len(flat) / calls if calls else None,
         "requests": sum(attempt["tries"] for attempt in flat),
-        "success_by_attempt": Counter(right),
+        "success_by_attempt": Counter(succeeded),
         "latency_s": {f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
         "tokens": {name: _sum(usage.get(name) for usage in usages) for name in _TOKENS},
         "attempts_without_tokens": sum(usage.get("total_tokens") is None for usage in usages),
-        "repairs": Counter(repair["kind"] for each in flat for repair in each["repairs"]),
-        "failures": Counter(each["failure"]["kind"] for each in known if each["failure"]),
-        "decisions": Counter(each["decision"]["type"] for each in flat if each["decision"]),
+        "repairs": Counter(repair["kind"] for attempt in flat for repair in attempt["repairs"]),
+        "failures": Counter(
+            attempt["failure"]["kind"] for attempt in known if attempt["failure"] is not None
+        ),
+        "decisions": Counter(
+            attempt["decision"]["type"] for attempt in flat if attempt["decision"] is not None
+        ),
     }
+
+
+def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
+    """List the attempts by call; a record that stands alone is a ledger of its own."""
+    if isinstance(attempts, Ledger):
+        return [attempts.attempts]
+    ledgers: list[Sequence[Attempt]] = []
+    for item in attempts:
+        if isinstance(item, Ledger):
+            ledgers.append(item.attempts)
+        else:
+            ledgers.append(item if isinstance(item, Sequence) else [item])
+    return ledgers
 
 
 def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
@@ -84,7 +128,7 @@ def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
 
 
 def _key(attempt: Attempt) -> tuple[str, str] | int:
-    """Return what an attempt is known by; one without a key or a place is only itself.
+    """Return what an attempt is known by; one without a key or checkpoint is only itself.
 
     Equal calls outside of threads have equal keys and differ in when they were made.
     """

@@ -1,8 +1,7 @@
 """The options all three forms share, and their validation."""
 
 from collections.abc import Callable, Sequence
-from threading import Lock
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from langchain_core.runnables import Runnable
 from langgraph.types import RetryPolicy
@@ -20,6 +19,7 @@ from graph_retry._json import is_array
 from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType, reject
 from graph_retry._review.dialects import did_you_mean
 from graph_retry._review.shown import Review, Reviewer
+from graph_retry._signatures import check_hook
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
@@ -57,24 +57,26 @@ class RetryOptions(TypedDict, total=False):
         a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
     timeout: Seconds one request may take (default None). A sync call that overruns is left behind
         in its thread and its late result dropped.
-    classify: A function of an exception that names its failure kind, or None for the default.
+    classify: A function of an exception that returns its failure kind, or None to leave it to the
+        library (the default for every exception).
     feedback: A hook that tells the model what was wrong, on top of what `on_retry` hooks change:
         a strategy of `graph_retry.hooks.feedback`, or any hook (default None).
-    reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person.
-    expires_after: Seconds after which a review is over (default None: it waits for ever). An answer
-        that comes later is not taken; `graph_retry.expiry.expire_reviews` ends those nobody
-        answers.
-    default_decision: What becomes of a review that is over: `reject(…)` (default), `approve()`,
+    reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person
+        (default none); see `graph_retry.hooks.ReviewFunction`.
+    expires_after: Seconds after which a review expires (default None: it waits for ever). A later
+        answer is not taken; `graph_retry.expiry.expire_reviews` ends reviews nobody answers.
+    default_decision: What becomes of an expired review: `reject(…)` (default), `approve()`,
         `edit(…)` or `respond(…)`, by the author `system`.
-    notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the
-        thread is saved as waiting: the place to send a message. Its errors are logged.
-    redact: A function `text -> text` that takes out what must not be told (default None). It is
-        applied to what attempts leave in the ledger (output, issues, errors) and to the params and
-        texts that a review shows; an edit keeps what stands behind a redacted value. The params in
-        state, which the call needs, and the checkpoints written during an attempt are as they are.
-    budget: What automation may spend before a reviewer is asked (default None: no limit).
+    notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the thread is
+        saved as waiting, to send a message (default None). Its errors are logged.
+    redact: A function `text -> text` that removes what is private (default None). It is applied to
+        what attempts leave in the ledger (output, issues, errors) and to the params and texts that
+        a review shows; an edit keeps the original of a redacted value. Not redacted are the params
+        in state, which the call needs, and the checkpoints written during an attempt.
+    budget: What automation may spend before a reviewer is asked: a `graph_retry.hooks.Budget` for
+        this call, or a `SharedBudget` for all calls that are given the same (default None).
     lessons: How this call learns from other steps, a `graph_retry.hooks.Lessons` (default None).
-    on_attempt: Called once with each finished attempt's record.
+    on_attempt: Called once with each finished attempt's record (default None).
     name: What reviews, events and records call this step (default: the function's name).
     key: What this call is known by among the calls of its name that one node makes (default: its
         params). Needed where params change from run to run and could be another call's (function
@@ -82,7 +84,7 @@ class RetryOptions(TypedDict, total=False):
     on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
         `end` with that status (default of the node form, and only there).
     allowed_decisions: Decisions a reviewer may take (default all four).
-    locked: Params fields no reviewer may edit.
+    locked: Params fields no reviewer may edit (default none).
     keys: Other names for the state keys of `StateKeys` (node form only).
     """
 
@@ -114,7 +116,7 @@ class RetryOptions(TypedDict, total=False):
 class Settings(BaseModel):
     """Options after validation, every default filled in."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: str
     key: str | None = Field(default=None, min_length=1)
@@ -142,34 +144,37 @@ class Settings(BaseModel):
 
     @field_validator("allowed_decisions", "locked", "reviewer", mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
+    def _as_tuple(cls, given: Any) -> Any:
         if callable(given) or isinstance(given, Runnable):
             return (given,)
         return cast("Any", tuple(given) if is_array(given) else given)
 
     @field_validator("repair", mode="before")
     @classmethod
-    def _paired(cls, given: Any) -> Any:
+    def _as_pair(cls, given: Any) -> Any:
         if callable(given):
             return ("standard", given)
         return cast("Any", given if isinstance(given, tuple) else (given, None))
 
     @field_validator("feedback", mode="before")
     @classmethod
-    def _made(cls, given: Any) -> Any:
-        return feedback(cast("Any", given)) if isinstance(given, str) else given
+    def _as_hook(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            if given not in get_args(FeedbackStrategy):
+                raise ValueError(f"give a hook or one of {', '.join(get_args(FeedbackStrategy))}")
+            return feedback(cast("Any", given))
+        if given is not None:
+            check_hook(given, "feedback")
+        return cast("Any", given)
 
     @field_validator("keys")
     @classmethod
-    def _named(cls, given: dict[str, str]) -> dict[str, str]:
+    def _complete(cls, given: dict[str, str]) -> dict[str, str]:
         names = {key: key for key in StateKeys.__annotations__} | given
         if set(names) != set(StateKeys.__annotations__) or len(set(names.values())) < len(names):
             known = ", ".join(StateKeys.__annotations__)
             raise ValueError(f"rename only {known}, each to a name of its own")
         return names
-
-
-_building = Lock()
 
 
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
@@ -196,8 +201,6 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     if "default_decision" in options and "expires_after" not in options:
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
     ending = "raise" if form == "function" else "end"
-    with _building:  # pydantic 2.11 fails where several threads build a deferred model at once
-        Settings.model_rebuild()
     try:
         return Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
     except ValidationError as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from graph_retry.ledger import Ledger
-from graph_retry.metrics import distinct, summarize
+from graph_retry.metrics import Attempts, Summary, distinct, ledgers_of, summarize
 from graph_retry.records import Attempt
 
 _COLOURS = {
@@ -16,90 +16,175 @@ _COLOURS = {
     "invalid_syntax": "#c44e8c",
     "invalid_schema": "#8a5fbf",
     "truncated": "#4f7cc4",
-    "context_overflow": "#2a9d8f",
+    "context_overflow": "#7a5230",
     "refusal": "#444444",
     "rejected_input": "#d1603d",
     "permanent": "#8b1e1e",
 }
+"""Colours of attempts: one for success, one for each kind of failure."""
+
+_OTHER = "#999999"
+
+_ENDS = {
+    "succeeded": ("*", "call succeeded: the model's output"),
+    "responded": ("P", "call succeeded: a person's output"),
+    "cancelled": ("X", "call cancelled by a reviewer"),
+    "exhausted": ("s", "call exhausted: nobody to ask"),
+    "waiting": ("o", "call waits for a person"),
+}
+"""What ends a row of the timeline, by `Ledger.outcome`: a marker, and its words for the legend."""
 
 
 def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
-    """Draw each call's attempts as bars in time, coloured by how they ended; returns the axes.
+    """Draw each call's attempts as bars in time, and what ended the call; returns the axes.
 
-    Seconds are counted from the first attempt of its call. A bar is as long as the attempt took;
-    what lies between is what happened between: hooks, or a person. Attempts whose records are not
-    kept any more are left out.
+    Seconds are counted from the first attempt of each call. A bar is as long as its attempt took
+    and coloured by its outcome; between two bars hooks ran or a person was waited for. A marker
+    tells how the call ended, where its ledger does. Attempts whose records are not kept any more
+    are left out.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
         >>> axes = plot_timeline([Ledger([])])
         >>> axes.get_xlabel()
-        'seconds'
+        'seconds since the first attempt of the call'
     """
-    axes = _axes(axes)
-    shown: dict[str, Any] = {}
-    for row, ledger in enumerate(ledgers):
-        known = [each for each in ledger.attempts if each["kept_in"] is None]
-        first = _time(known[0]) if known else 0.0
-        end = max((_time(each) - first + each["duration_s"] for each in known), default=0)
-        for attempt in known:
-            start, width = _time(attempt) - first, max(attempt["duration_s"], end / 150)
-            kind = _outcome(attempt)
-            bar = axes.barh(row, width, left=start, height=0.6, color=_COLOURS.get(kind, "#999999"))
-            shown.setdefault(kind, bar)
-            axes.text(start, row, f" {attempt['number']}", fontsize=7, va="center", color="white")
-    names = [ledger.title or f"call {row + 1}" for row, ledger in enumerate(ledgers)]
+    axes = axes or _new_axes(height=1.6 + 0.32 * len(ledgers))
+    outcomes: dict[str, Any] = {}
+    ends: dict[str, Any] = {}
+    rows = [[each for each in ledger.attempts if each["kept_in"] is None] for ledger in ledgers]
+    longest = max((_seconds(row) for row in rows), default=0.0)
+    for y, (ledger, attempts) in enumerate(zip(ledgers, rows, strict=True)):
+        for attempt in attempts:
+            start = _started(attempt) - _started(attempts[0])
+            width = max(attempt["duration_s"], longest / 60)  # a short one can still be seen
+            outcome = _outcome(attempt)
+            colour = _COLOURS.get(outcome, _OTHER)
+            bar = axes.barh(y, width, left=start, height=0.6, color=colour, edgecolor="white")
+            outcomes.setdefault(f"attempt: {_words(outcome)}", bar)
+            number = {"ha": "center", "va": "center", "color": "white", "fontsize": 8}
+            axes.text(start + width / 2, y, str(attempt["number"]), clip_on=True, **number)
+        if attempts and ledger.outcome in _ENDS:
+            marker, words = _ENDS[ledger.outcome]
+            after = _seconds(attempts) + longest / 25
+            style = {"color": "#222222", "linestyle": "none", "markersize": 7}
+            (drawn,) = axes.plot(after, y, marker=marker, **style)
+            ends.setdefault(words, drawn)
+    names = [ledger.title or f"call {number}" for number, ledger in enumerate(ledgers, start=1)]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set(xlabel="seconds", title="attempts")
-    if shown:
-        axes.legend(shown.values(), shown.keys(), fontsize=7, loc="best")
+    axes.set(xlabel="seconds since the first attempt of the call", title="attempts of each call")
+    if legend := outcomes | ends:
+        outside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+        axes.legend(legend.values(), legend.keys(), fontsize=8, **outside)
     return axes
 
 
-def plot_summary(ledgers: Sequence[Ledger]) -> Any:
+def plot_summary(attempts: Attempts) -> Any:
     """Draw failure kinds, success by attempt, latency and tokens; returns the figure.
+
+    Takes what `summarize` takes, and draws its figures.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
         >>> [axes.get_title() for axes in plot_summary([]).axes]
-        ['failures', 'success by attempt', 'latency', 'tokens']
+        ['failed attempts by kind', 'success by attempt', 'latency', 'tokens']
     """
     import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra, and slow to import
 
-    attempts = distinct(ledger.attempts for ledger in ledgers)
-    figures = summarize(ledger.attempts for ledger in ledgers)
-    figure, grid = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
+    ledgers = ledgers_of(attempts)
+    known, figures = distinct(ledgers), summarize(ledgers)
+    figure, grid = plt.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
+    figure.suptitle(
+        f"{figures['calls']} calls, {figures['succeeded']} succeeded; "
+        f"{figures['attempts']} attempts"
+    )
     failures, success, latency, tokens = grid.flat
-    kinds, wins = figures["failures"], figures["success_by_attempt"]
-    failures.barh(list(kinds), list(kinds.values()), color=[_COLOURS[kind] for kind in kinds])
-    failures.set(title="failures", xlabel="attempts")
-    numbers = range(1, max((each["number"] for each in attempts), default=1) + 1)
-    reached = [sum(wins[n] for n in range(1, last + 1)) for last in numbers]
-    share = [100 * count / max(figures["calls"], 1) for count in reached]
-    success.step(list(numbers), share, where="mid", marker="o", color=_COLOURS["succeeded"])
-    success.set(title="success by attempt", xlabel="attempts made", ylabel="% of calls")
-    success.set(ylim=(0, 105), xticks=list(numbers))
-    known = [each["duration_s"] for each in attempts if not each["kept_in"]]
-    latency.hist(known, bins=20, color=_COLOURS["truncated"])
-    latency.set(title="latency", xlabel="seconds", ylabel="attempts")
-    used = [(each["usage"] or {}).get("total_tokens") for each in attempts]
-    tokens.hist([count for count in used if count is not None], bins=20, color="#5b8a72")
-    tokens.set(title="tokens", xlabel="total tokens", ylabel="attempts")
+    _draw_failures(failures, figures["failures"])
+    _draw_success(success, figures, max((each["number"] for each in known), default=1))
+    _draw_latency(latency, [each for each in known if not each["kept_in"]], figures)
+    _draw_tokens(tokens, known, figures)
     return figure
 
 
-def _axes(axes: Any) -> Any:
-    if axes is not None:
-        return axes
+def _draw_failures(axes: Any, failures: Mapping[str, int]) -> None:
+    ordered = sorted(failures.items(), key=lambda item: item[1])
+    bars = axes.barh(
+        [_words(kind) for kind, _ in ordered],
+        [count for _, count in ordered],
+        color=[_COLOURS.get(kind, _OTHER) for kind, _ in ordered],
+    )
+    axes.bar_label(bars, padding=3)
+    axes.margins(x=0.12)
+    axes.set(title="failed attempts by kind", xlabel="attempts")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if not ordered:
+        axes.set(xticks=[], yticks=[])
+        axes.text(0.5, 0.5, "none", ha="center", va="center", transform=axes.transAxes)
+
+
+def _draw_success(axes: Any, figures: Summary, most: int) -> None:
+    numbers, by_attempt = range(1, most + 1), figures["success_by_attempt"]
+    reached = [sum(by_attempt[n] for n in range(1, last + 1)) for last in numbers]
+    share = [100 * count / max(figures["calls"], 1) for count in reached]
+    label = f"succeeded by then, in the end {share[-1]:.0f} %"
+    axes.step(numbers, share, where="post", marker="o", color=_COLOURS["succeeded"], label=label)
+    axes.set(title="success by attempt", xlabel="attempts made", ylabel="% of calls")
+    # The legends stand above the data: the room for them is part of the scale.
+    axes.set(ylim=(0, 125), yticks=range(0, 101, 20), xlim=(0.5, most + 0.5))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(fontsize=8, loc="upper left")
+
+
+def _draw_latency(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
+    succeeded = [each["duration_s"] for each in attempts if each["failure"] is None]
+    failed = [each["duration_s"] for each in attempts if each["failure"] is not None]
+    colours = [_COLOURS["succeeded"], _COLOURS["rejected_input"]]
+    labels = ["attempt succeeded", "attempt failed"]
+    axes.hist([succeeded, failed], bins=20, stacked=True, color=colours, label=labels)
+    for name, style in (("p50", "-"), ("p90", "--")):
+        seconds = figures["latency_s"][name]
+        if seconds is not None:
+            label = f"{name}: {seconds:.3g} s"
+            axes.axvline(seconds, color="#222222", linestyle=style, linewidth=1, label=label)
+    axes.set(title="latency", xlabel="seconds an attempt took", ylabel="attempts")
+    axes.margins(y=0.4)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.legend(fontsize=8, loc="upper left", ncols=2)
+
+
+def _draw_tokens(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
+    reported = [(each["usage"] or {}).get("total_tokens") for each in attempts]
+    known, total = [count for count in reported if count is not None], figures["tokens"]
+    missing = figures["attempts_without_tokens"]
+    label = "none reported" if not known else f"together {total['total_tokens']:,} tokens"
+    label += f", unknown for {missing} attempts" if known and missing else ""
+    axes.hist(known, bins=20, color=_COLOURS["truncated"], label=label)
+    axes.set(title="tokens", xlabel="total tokens of an attempt", ylabel="attempts")
+    axes.margins(y=0.4)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.legend(fontsize=8, loc="upper left")
+
+
+def _new_axes(height: float) -> Any:
     import matplotlib.pyplot as plt  # noqa: PLC0415 - an extra, and slow to import
 
-    return plt.subplots(figsize=(9, 3), layout="constrained")[1]
+    return plt.subplots(figsize=(10, height), layout="constrained")[1]
 
 
-def _time(attempt: Attempt) -> float:
+def _started(attempt: Attempt) -> float:
     return datetime.fromisoformat(attempt["started_at"]).timestamp()
+
+
+def _seconds(attempts: Sequence[Attempt]) -> float:
+    """Return the seconds from the start of the first of these attempts to the end of the last."""
+    ends = [_started(each) + each["duration_s"] for each in attempts]
+    return max(ends) - _started(attempts[0]) if attempts else 0.0
 
 
 def _outcome(attempt: Attempt) -> str:
     return attempt["failure"]["kind"] if attempt["failure"] else attempt["status"]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -18,98 +18,144 @@ FailureKind = Literal[
     "permanent",
 ]
 
-
 RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 
 
 class Issue(TypedDict):
-    """One thing that is wrong with a value.
-
-    `path` is a JSON Pointer (`""` is the whole value). `expected` and `received` are short
-    human-readable renderings, `None` where there is nothing to say.
-    """
+    """One thing that is wrong with a value."""
 
     path: str
+    """A JSON Pointer; `""` is the whole value."""
+
     message: str
+    """What is wrong, as the validator says it."""
+
     code: str
+    """The kind of issue, e.g. pydantic's `missing` or JSON Schema's `required`."""
+
     expected: str | None
+    """What was expected, in short; None where there is nothing to say."""
+
     received: str | None
+    """What was there instead, in short; None where there is nothing to say."""
 
 
 class Repair(TypedDict):
-    """One change that was made to read a text as JSON, or to make a value fit its type.
-
-    `position` is a character offset in the raw text, or `None` when the repair has no place in it.
-    `grade` is `format` (syntax only), `assumed` (one missing piece supplied on evidence), `guessed`
-    (only the `aggressive` level does that) or `coerced` (a value converted to its type).
-    """
+    """One change that was made to read a text as JSON, or to make a value fit its type."""
 
     kind: str
+    """What was changed, e.g. `trailing_comma`."""
+
     position: int | None
+    """Character offset in the raw text; None where the change has no position in it."""
+
     grade: Literal["format", "assumed", "guessed", "coerced"]
+    """`format`: syntax only. `assumed`: one missing piece supplied on evidence. `guessed`: only the
+    `aggressive` level does that. `coerced`: a value converted to its type."""
+
     detail: str
+    """The change in words."""
 
 
 class Failure(TypedDict):
-    """Why an attempt failed: the route-deciding `kind`, the error class name and its text."""
+    """Why an attempt failed."""
 
     kind: FailureKind
+    """What kind of failure it is; it decides what is done about it."""
+
     type: str
+    """Class name of the error."""
+
     message: str
+    """Its text, with keys of providers masked."""
 
 
 class KeptIn(TypedDict):
-    """A checkpoint of the same thread, of the call's own namespace unless another is named."""
+    """A checkpoint of the same thread that holds a record."""
 
     checkpoint_id: str
+    """The checkpoint."""
+
     checkpoint_ns: NotRequired[str]
+    """Its namespace, where that is not the call's own."""
 
 
 class Attempt(TypedDict):
-    """One attempt, as the ledger keeps it. Plain JSON, and only what changed.
+    """One attempt, as the ledger keeps it: plain JSON, and only what changed.
 
-    `number` is 1-based, `name` that of the call. `params_patch` is an RFC 6902 patch on the
-    previous attempt's params; the first attempt's replaces the whole document. `params_types` tells
-    which Python types those params had where JSON and the params type cannot. `author` and `reason`
-    tell who revised the params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, ….
-
-    `raw` is what the call returned: `{"text": …}`, or `{"value": …}` for structured results.
-    `repaired` is the JSON text repair made of it, where that differs; `repairs` says how it was
-    read, and `lossless` whether without guessing (None for what was no JSON text). `parsed` is the
-    JSON value that was read, under the key `value`; None where `raw` has a value or nothing was.
-    `decision` is what a reviewer decided after this attempt failed.
-
-    `kept_in` is None where the record is whole. In the state of a call that goes on, `number` and
-    `kept_in` may be all that is left of an earlier attempt: its record is in the checkpoint that
-    `kept_in` names. The first of these and the last have a `params_patch`, too, on the params of
-    the first attempt. What a user is given is made whole again. Where the checkpoint is gone, or a
-    server does not show it, `kept_in` stays; then nothing else in the record is known, the
-    `failure` has the type `NotKept`, and `params_patch` is mostly None.
-
-    `started_at` is ISO 8601 in UTC, `duration_s` in seconds. `tries` counts the requests one
-    attempt took, where `transient` retries are on.
+    In the state of a call that goes on, `number` and `kept_in` may be all that is left of an
+    earlier attempt; the first of these and the last have a `params_patch` too, on the params of the
+    first attempt. What a user is given is made whole again. Where the checkpoint is gone, or a
+    server does not show it, `kept_in` stays, the `failure` has the type `NotKept`, and nothing else
+    in the record is known (`params_patch` is mostly None).
     """
 
     number: int
+    """1 for the first attempt of a call."""
+
     name: str
+    """The call's name, as its reviews have it."""
+
     status: Literal["running", "succeeded", "failed"]
+    """`running` until the attempt has ended."""
+
     params_patch: list[dict[str, Any]] | None
+    """RFC 6902 patch on the previous attempt's params; the first replaces the whole document."""
+
     params_types: dict[str, str]
+    """Python types that the params had, where JSON and the params type do not tell them."""
+
     author: str
+    """Who revised the params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
+
     reason: str | None
+    """Why they were revised."""
+
     raw: dict[str, Any] | None
+    """What the call returned: `{"text": …}`, `{"value": …}` for structured results, or
+    `{"type": …}` for what has no JSON form; None if it raised."""
+
     repaired: dict[str, Any] | None
+    """`{"text": …}`: the JSON text that repair made of it, where that differs."""
+
     repairs: list[Repair]
+    """What was changed to read the text and to make the value fit."""
+
     lossless: bool | None
+    """Whether the text was read without guessing; None for what was no JSON text."""
+
     parsed: dict[str, Any] | None
+    """`{"value": …}`: the JSON value that was read; None where `raw` has a value or nothing was."""
+
     issues: list[Issue]
+    """What was wrong with the value."""
+
     failure: Failure | None
+    """Why the attempt failed; None if it did not."""
+
     decision: dict[str, Any] | None
+    """What a reviewer decided after this attempt, by whom, when and through what."""
+
     kept_in: KeptIn | None
+    """The checkpoint that holds this record; None where the record is whole."""
+
     usage: dict[str, Any] | None
+    """Tokens, as the provider reported them: `input_tokens`, `output_tokens`, `total_tokens`."""
+
     finish_reason: str | None
+    """Why the model stopped, in the provider's word."""
+
     started_at: str
+    """ISO 8601 in UTC."""
+
     duration_s: float
+    """Seconds the call took."""
+
     tries: int
+    """Requests that were made, where `transient` retries are on; else 1."""
+
     idempotency_key: str
+    """The same when a crash repeats the call, different for every other attempt."""
+
     schema_version: int
+    """Version of this record, see `SCHEMA_VERSION`."""

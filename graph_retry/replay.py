@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
+from graph_retry._attempts import params_at, readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.call import announced
-from graph_retry._engine.check import hold, read_raw
+from graph_retry._engine.check import read_raw, validate_attempt
 from graph_retry._engine.hooks import propose
 from graph_retry._engine.plan import Plan, make_plan
 from graph_retry._engine.revise import hooks_may_help
@@ -18,7 +19,6 @@ from graph_retry._output.failures import failure_of
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._signatures import OnRetry
 from graph_retry.errors import ReplayMismatch
-from graph_retry.ledger import params_at, readable
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, Failure
 
@@ -166,9 +166,9 @@ def _judged_again(before: list[Attempt], record: Attempt, plan: Plan[Any]) -> tu
         return cast("Attempt", {**now, **none, "lossless": None}), (raw or {}).get("value")
     now.update(cast("Attempt", read_raw(now, validator, plan.settings)))
     output: Any = None
-    if now["failure"] is None:
-        update, checked = hold([*before, now], validator)
-        now.update(cast("Attempt", update))
+    update, checked = validate_attempt([*before, now], validator)
+    now.update(cast("Attempt", update))
+    if checked is not None:
         output = checked.jsonable
     now["status"] = "failed" if now["failure"] else "succeeded"
     return now, output

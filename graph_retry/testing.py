@@ -45,7 +45,7 @@ class ScriptedLLM:
         """Return or raise the next step."""
         self.calls.append(params)
         if len(self.calls) > len(self.steps):
-            raise AssertionError(self._told())
+            raise AssertionError(self._mismatch())
         step = self.steps[len(self.calls) - 1]
         if isinstance(step, Exception):
             raise step
@@ -54,7 +54,7 @@ class ScriptedLLM:
     def assert_finished(self) -> None:
         """Fail, with an AssertionError, unless the model was called once for each step."""
         if len(self.calls) != len(self.steps):
-            raise AssertionError(self._told())
+            raise AssertionError(self._mismatch())
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +63,7 @@ class ScriptedLLM:
         if kind is None:
             self.assert_finished()
 
-    def _told(self) -> str:
+    def _mismatch(self) -> str:
         return f"the model was called {len(self.calls)} times and its script has {len(self.steps)}"
 
 
@@ -197,7 +197,7 @@ def _run(
 
 
 def _stable(value: Any) -> Any:
-    """Leave out what no two runs have in common."""
+    """Leave out what differs between any two runs."""
     if is_object(value):
         return {key: _stable(item) for key, item in value.items() if key not in _VOLATILE}
     return [_stable(item) for item in value] if is_array(value) else value

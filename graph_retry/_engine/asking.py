@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
+from graph_retry._attempts import decision_ids, params_at
 from graph_retry._engine.fork import Fork, fork_of, forked, goes_back
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
@@ -24,7 +25,6 @@ from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry.errors import InterventionRequired
-from graph_retry.ledger import decision_ids, params_at
 from graph_retry.records import Attempt
 
 LEFT_OVER = (
@@ -207,9 +207,11 @@ def require_checkpointer(name: str, attempts: list[Attempt]) -> None:
 def possible(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
     """Return what can be decided at all: another attempt only while there is one left."""
     budget = plan.settings.budget
-    over = budget is not None and budget.rounds_are_over(attempts, loop["spent"])
-    left = attempts[-1]["number"] < plan.settings.max_attempts and not over
-    return DECISION_TYPES if left else ("respond", "reject")
+    if attempts[-1]["number"] >= plan.settings.max_attempts:
+        return ("respond", "reject")
+    if budget is not None and budget.rounds_used_up(attempts, loop["spent"]):
+        return ("respond", "reject")
+    return DECISION_TYPES
 
 
 def _allowed(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:

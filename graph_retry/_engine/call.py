@@ -21,10 +21,12 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 from typing_extensions import TypedDict
 
+from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.finish import emit, finished
 from graph_retry._engine.fork import continued
+from graph_retry._engine.hooks import check_params
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver, seen_from
 from graph_retry._engine.running import LoopRun
@@ -40,15 +42,15 @@ from graph_retry._engine.state import (
 from graph_retry._engine.step import StepInput, read_input
 from graph_retry._engine.stored import store, unsavable
 from graph_retry._engine.task import as_task
+from graph_retry._engine.tracing import model_call_span
+from graph_retry._json import digest
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import failure_of, finish_kind
 from graph_retry._output.provider_errors import retry_after
 from graph_retry._params.codec import Encoded
-from graph_retry._redact import redacted, told, without_keys
+from graph_retry._redact import redacted, redacted_fields, without_keys
 from graph_retry._signatures import AttemptContext, name_of
-from graph_retry.hooks._budget import breaker
-from graph_retry.ledger import digest, open_attempt
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind
 
@@ -85,6 +87,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
     )
     number = record["number"]
+    if number == 1:
+        check_params(plan, params)
     emit("attempt_started", name, number)
     attempt = partial(_attempt, run, plan, params, record, count(1))
     policy = _transport_policy(plan.settings.transient)
@@ -96,10 +100,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         update |= {keys["output"]: None, keys["status"]: None}
     if record["failure"] is not None:
         record["status"], loop["next"] = "failed", "revise"
-        record.update(cast("Attempt", told(record, plan.settings.redact)))
+        record.update(cast("Attempt", redacted_fields(record, plan.settings.redact)))
     elif plan.validator is None:
         record["status"], loop["next"] = "succeeded", "end"
-        record.update(cast("Attempt", told(record, plan.settings.redact)))
+        record.update(cast("Attempt", redacted_fields(record, plan.settings.redact)))
         update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
         update |= await finished(plan, record)
     elif needs_repair(record, plan.validator, plan.settings):
@@ -163,25 +167,17 @@ async def _attempt(
     run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
 ) -> _Outcome:
     """Call the model with a copy of the params; return its result or its failure as data."""
-    this_try = next(tries)
-    decided = record["author"].startswith(("human", "agent", "rewind"))
-    settings = plan.settings
+    this_try, transient = next(tries), plan.settings.transient
     copy = plan.codec.decode(params.view, params.types)
-    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
-    context = AttemptContext(record["number"], record["idempotency_key"], deadline)
     started = time.perf_counter()
-    try:
-        if settings.budget is not None and not decided:
-            breaker.check(settings.name, settings.budget)
-        arguments = plan.arguments(copy, context)
-        config = seen_from(run.caller, get_config())
-        result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
-    except (GraphBubbleUp, AsyncUnderSyncError):
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is a failure
-        outcome = await _read_error(plan, record, error, this_try)
-    else:
-        outcome = _read(plan, result)
+    with model_call_span(plan.settings, record, params.view, this_try) as ended:
+        outcome, error = await _called(run, plan, copy, record)
+        ended(outcome["record"])
+    may_try_again = transient is not None and this_try < transient.max_attempts
+    failure: Failure | None = outcome["record"].get("failure")
+    if error and failure and failure["kind"] == "transient" and may_try_again:
+        await sleep(retry_after(error))
+        raise _TryAgainError from error
     outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
     outcome["record"]["tries"] = this_try
     if plan.codec.changed_in_place(params, copy):
@@ -193,14 +189,29 @@ async def _attempt(
     return outcome
 
 
-async def _read_error(
-    plan: Plan[Any], record: Attempt, error: Exception, this_try: int
-) -> _Outcome:
-    """Put what a call raised into the terms of the ledger; a transient failure may go round again.
+async def _called(
+    run: LoopRun, plan: Plan[Any], params: Any, record: Attempt
+) -> tuple[_Outcome, Exception | None]:
+    """Make one request; return its outcome and, where it failed, what the call raised."""
+    settings = plan.settings
+    decided = record["author"].startswith(("human", "agent", "rewind"))
+    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
+    context = AttemptContext(record["number"], record["idempotency_key"], deadline)
+    try:
+        if settings.budget is not None and not decided:
+            settings.budget.check()
+        arguments = plan.arguments(params, context)
+        config = seen_from(run.caller, get_config())
+        result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
+    except (GraphBubbleUp, AsyncUnderSyncError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is a failure
+        return _read_error(plan, record, error), error
+    return _read(plan, result), None
 
-    Raises:
-        _TryAgainError: If the same attempt is to be made once more.
-    """
+
+def _read_error(plan: Plan[Any], record: Attempt, error: Exception) -> _Outcome:
+    """Put what a call raised into the terms of the ledger."""
     settings = plan.settings
     # A LangChain parser that could not read the model's text hands it over with its error.
     text = error.llm_output if isinstance(error, OutputParserException) else None
@@ -211,10 +222,6 @@ async def _read_error(
         trace = redacted(trace, settings.redact)
         _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
     failure = _failure_of(error, settings)
-    more = settings.transient is not None and this_try < settings.transient.max_attempts
-    if failure["kind"] == "transient" and more:
-        await sleep(retry_after(error))
-        raise _TryAgainError from error
     # Only an error about the output has issues; a transport error is told by its message.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
     raw = None if text is None else {"text": text}

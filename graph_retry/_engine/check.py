@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
+from graph_retry._attempts import params_at, parsed_value
 from graph_retry._engine.finish import finished
 from graph_retry._engine.state import LOOP
 from graph_retry._engine.step import StepInput
+from graph_retry._engine.tracing import validation_span
 from graph_retry._issues import json_problem
 from graph_retry._output.build import Checked, Validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.schema_of_params import SchemaOfParams
-from graph_retry._redact import told
-from graph_retry.ledger import params_at, parsed_value
+from graph_retry._redact import redacted_fields
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
@@ -91,16 +92,16 @@ def _json_string(text: str) -> str | None:
 
 
 async def validate_step(given: StepInput) -> dict[str, Any]:
-    """Hold the parsed value against the output type."""
+    """Validate the parsed value against the output type."""
     plan, record, loop = given.plan, given.attempts[-1], given.loop
-    keys, redact, validator = plan.settings.keys, plan.settings.redact, plan.validator
-    if validator is None or record["failure"] is not None:
-        update = {"number": record["number"]} | told(record, redact)
+    keys = plan.settings.keys
+    with validation_span(plan.settings, record) as ended:
+        update, checked = validate_attempt(given.attempts, plan.validator)
+        ended({**record, **update, "usage": None, "finish_reason": None})
+    update |= redacted_fields({**record, **update}, plan.settings.redact)
+    if checked is None or not checked.ok:
         return _failed(loop, keys["attempts"], update)
-    update, checked = hold(given.attempts, validator)
-    if not checked.ok:
-        return _failed(loop, keys["attempts"], update | told({**record, **update}, redact))
-    update = {**update, "status": "succeeded"} | told({**record, **update}, redact)
+    update["status"] = "succeeded"
     learned = await finished(plan, cast("Attempt", {**record, **update}))
     return learned | {
         LOOP: {**loop, "next": "end"},
@@ -110,9 +111,16 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     }
 
 
-def hold(attempts: list[Attempt], validator: Validator) -> tuple[dict[str, Any], Checked]:
-    """Hold the last attempt's value against the output type; return also what its record gains."""
+def validate_attempt(
+    attempts: list[Attempt], validator: Validator | None
+) -> tuple[dict[str, Any], Checked | None]:
+    """Validate the last attempt's value.
+
+    Returns the record's update and the check; None for it where nothing could be read to check.
+    """
     record = attempts[-1]
+    if validator is None or record["failure"] is not None:
+        return {"number": record["number"]}, None
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
         validator = validator.fitted(at.view)
     checked = validator.check(parsed_value(record, as_text=validator.wants_text))

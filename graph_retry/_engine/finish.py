@@ -10,10 +10,8 @@ from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
-from graph_retry._engine.tracing import tracer, write_span
 from graph_retry._signatures import name_of
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
-from graph_retry.hooks._budget import breaker
 from graph_retry.hooks._lessons import lessons_of
 from graph_retry.records import Attempt
 
@@ -32,18 +30,15 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
     """
     settings, name = plan.settings, plan.settings.name
     emit("attempt_finished", name, record["number"], status=record["status"])
-    on_attempt, spans = settings.on_attempt, tracer()
+    on_attempt = settings.on_attempt
+    if settings.budget is not None:
+        settings.budget.count(record)
+    if on_attempt is not None:
+        listener = name_of(on_attempt, "on_attempt")
 
-    async def report() -> None:
-        if on_attempt is not None:
+        async def report() -> None:
             await call(on_attempt, record)
-        if spans is not None:
-            write_span(spans, name, record)
-        if settings.budget is not None:
-            breaker.note(name, record["failure"])
 
-    listener = "breaker" if on_attempt is None else name_of(on_attempt, "on_attempt")
-    if on_attempt or spans or settings.budget:
         await as_task(f"{name}:{listener}#{record['number']}", report)
     if settings.lessons is None:
         return {}

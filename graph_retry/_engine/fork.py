@@ -19,6 +19,7 @@ from langgraph.graph import START
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
+from graph_retry._attempts import params_at, records_in
 from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.keeping import located
 from graph_retry._engine.saved_state import saved_call
@@ -26,7 +27,6 @@ from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, fresh_revi
 from graph_retry._json import is_object
 from graph_retry._params.codec import Encoded
 from graph_retry._review.deadline import now
-from graph_retry.ledger import params_at, records_in
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"

@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 
+from graph_retry._attempts import params_at
 from graph_retry._engine.call import call_step
 from graph_retry._engine.check import repair_step, validate_step
 from graph_retry._engine.finish import give_up_step
@@ -19,7 +20,6 @@ from graph_retry._engine.running import RetryGraph
 from graph_retry._engine.state import ANSWER, loop_of, schemas
 from graph_retry._engine.step import Step, StepFunction
 from graph_retry._engine.transitions import FOLLOWERS
-from graph_retry.ledger import params_at
 from graph_retry.options import DEFAULT_KEYS
 
 _STEPS_OF_ATTEMPT = 10

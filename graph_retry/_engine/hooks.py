@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graph_retry._awaiting import call
@@ -12,15 +12,17 @@ from graph_retry._engine.task import Once, as_task
 from graph_retry._params.codec import Encoded
 from graph_retry._signatures import name_of
 from graph_retry.errors import AttemptFailed
+from graph_retry.hooks._escalation import Escalation
 from graph_retry.records import Attempt, Failure
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Params a hook made, and who made them."""
+    """Params that hooks made, and who made them; `escalates` if they are a step of a schedule."""
 
     params: Encoded
     author: str
+    escalates: bool = False
 
 
 async def propose(
@@ -41,7 +43,18 @@ async def propose(
     added = await _asked(plan, feedback, "feedback", base, attempts, once)
     if added is None or proposal is None:
         return added or proposal
-    return Proposal(added.params, f"{proposal.author} and {added.author}")
+    return replace(proposal, params=added.params, author=f"{proposal.author} and {added.author}")
+
+
+def check_params(plan: Plan[Any], params: Encoded) -> None:
+    """Have ready hooks refuse params that they could not work on, before a model is paid for.
+
+    Raises:
+        ValueError: If a hook needs a field that the params lack.
+    """
+    for hook in (*plan.hooks, plan.settings.feedback):
+        if (check := getattr(hook, "check_params", None)) is not None:
+            check(plan.codec.decode(params.view, params.types))
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
@@ -86,4 +99,4 @@ async def _asked(
     revised = await once(f"{author}#{number}", ask)
     if revised is None or revised == list(params):
         return None
-    return Proposal(Encoded(*revised), author)
+    return Proposal(Encoded(*revised), author, escalates=isinstance(hook, Escalation))

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from typing_extensions import TypeIs
 
-from graph_retry._json import is_array, is_object
-from graph_retry.ledger import digest
+from graph_retry._json import digest, is_array, is_object
 
 CLOCK, IDS = 1, 2
 """How far params drifted: only times; also dates, ids and order. 0 is not at all."""

@@ -15,13 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._engine.checkpoints import read_checkpoint
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import current_saver
-from graph_retry._engine.state import LOOP, Loop, call_namespace, current_thread
-from graph_retry._params.patch import diff_views, initial_patch
-from graph_retry.hooks._budget import spent_on
-from graph_retry.ledger import (
+from graph_retry._attempts import (
     decision_ids,
     filled,
     ledgers_in,
@@ -30,6 +24,12 @@ from graph_retry.ledger import (
     readable,
     records_in,
 )
+from graph_retry._engine.checkpoints import read_checkpoint
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import current_saver
+from graph_retry._engine.state import LOOP, Loop, call_namespace, current_thread
+from graph_retry._params.patch import diff_views, initial_patch
+from graph_retry.hooks._budget import Budget
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
@@ -83,7 +83,7 @@ def _noted(plan: Plan[Any], loop: Loop, stubs: list[Attempt], before: list[Attem
     """Note in the position what must stay known of records that leave the state."""
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
-    spent = spent_on(left, plan.settings.budget, loop["spent"])
+    spent = (plan.settings.budget or Budget()).spent_on(left, loop["spent"])
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
 
 

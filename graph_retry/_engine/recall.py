@@ -20,7 +20,7 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
         return {}
     window = merge_lessons(state.get(keys["lessons"]), [*lessons.known])
     before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
-    revised = lessons.told_to(plan.codec.decode(*before), window)
+    revised = lessons.add_to(plan.codec.decode(*before), window)
     if revised is None:
         return {}
     params = plan.codec.encode(revised, owner="the params with lessons")

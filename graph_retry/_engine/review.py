@@ -14,11 +14,11 @@ from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview
 from graph_retry._engine.step import StepInput
+from graph_retry._json import digest
 from graph_retry._review.deadline import is_over, now
 from graph_retry._review.decision import Decision, reject
 from graph_retry._review.judge import judge
 from graph_retry._review.question import Accepted, Question, Refused
-from graph_retry.ledger import digest
 from graph_retry.records import Attempt
 
 
@@ -49,6 +49,8 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     note = _note(verdict.decision, author, channel, question.review_id)
     decided = verdict.decision["type"]
     emit("review_answered", settings.name, number, decision=decided, author=note["author"])
+    if settings.budget is not None:
+        settings.budget.count(cast("Attempt", {**attempts[-1], "decision": note}))
     ledger: Any = [{"number": number, "decision": note}]
     if fork is not None:
         ledger = Overwrite(fork.kept(note))

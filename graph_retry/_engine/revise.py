@@ -10,9 +10,10 @@ from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.state import LOOP, Loop, OpenReview, fresh_review
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, no_progress
+from graph_retry._json import digest
 from graph_retry._output.failures import ROUTES
 from graph_retry._review.deadline import after, now
-from graph_retry.ledger import digest
+from graph_retry.hooks._budget import SharedBudget
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
@@ -20,15 +21,20 @@ from graph_retry.records import Attempt
 async def revise_step(given: StepInput) -> dict[str, Any]:
     """Decide between a failure and what is done about it."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
-    # Hooks and feedback may look at any attempt, the rules only at the last two.
-    looked = bool(plan.hooks or settings.feedback)
-    attempts = await whole_here(given.attempts, 0 if looked else 2)
+    # Hooks, feedback and a shared budget look at any attempt, the rules only at the last two.
+    all_needed = bool(plan.hooks or settings.feedback)
+    all_needed = all_needed or isinstance(settings.budget, SharedBudget)
+    attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record = attempts[-1]
+    if settings.budget is not None:  # after a restart a shared one knows nothing of this call
+        settings.budget.count(*attempts)
     learned = await finished(plan, record)
     proposal: Proposal | None = None
     if hooks_may_help(record, settings):
         proposal = await propose(plan, given.params, attempts)
-    stop = _stop(attempts, loop, settings, _overspent(given.attempts, loop, settings))
+    overspent = _overspent(given.attempts, loop, settings)
+    escalates = proposal is not None and proposal.escalates
+    stop = _stop(attempts, loop, settings, overspent, escalates=escalates)
     verdict = after_failure(
         changed=proposal is not None,
         stopped=stop is not None,
@@ -66,11 +72,16 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
 
 
 def _overspent(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None:
-    return settings.budget.tripped(attempts, loop["spent"]) if settings.budget else None
+    return settings.budget.exceeded(attempts, loop["spent"]) if settings.budget else None
 
 
 def _stop(
-    attempts: list[Attempt], loop: Loop, settings: Settings, overspent: str | None
+    attempts: list[Attempt],
+    loop: Loop,
+    settings: Settings,
+    overspent: str | None,
+    *,
+    escalates: bool,
 ) -> str | None:
     """Say why automation must not go on, if it must not."""
     record = attempts[-1]
@@ -78,8 +89,8 @@ def _stop(
         return f"all {settings.max_attempts} attempts are used"
     if record["failure"] and ROUTES[record["failure"]["kind"]] == "review":
         return f"a {record['failure']['kind']} failure is not retried automatically"
-    # With nobody to ask, another try is better than none: a model may still come round.
-    if settings.review and no_progress(attempts):
+    # A schedule's step is something new. With nobody to ask, any other try is better than none.
+    if settings.review and not escalates and no_progress(attempts):
         return "the last two attempts failed in the same way"
     if overspent:
         return overspent

@@ -10,11 +10,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 
+from graph_retry._attempts import params_at, readable, records_in
 from graph_retry._engine.checkpoints import newest_checkpoint, put_writes
 from graph_retry._engine.identity import Saved, identity_of
 from graph_retry._engine.state import LOOP, loop_of
 from graph_retry._json import is_object
-from graph_retry.ledger import params_at, readable, records_in
 
 
 def saved_call(values: Mapping[str, Any], params_key: str) -> Saved | None:

@@ -6,9 +6,9 @@ from typing import Annotated, Any, NotRequired, cast
 from langgraph.config import get_config
 from typing_extensions import TypedDict
 
+from graph_retry._attempts import merge_attempts
 from graph_retry.hooks._budget import Spent
 from graph_retry.hooks._lessons import Lesson, merge_lessons
-from graph_retry.ledger import merge_attempts
 from graph_retry.records import Attempt
 
 LOOP = "retry_loop"

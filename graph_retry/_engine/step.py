@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.keeping import leave_earlier
 from graph_retry._engine.plan import Plan
@@ -16,7 +17,6 @@ from graph_retry._engine.state import Loop, loop_of
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry.errors import ReplayMismatch
-from graph_retry.ledger import readable
 from graph_retry.records import Attempt
 
 

@@ -36,20 +36,28 @@ _STOPPED = frozenset(
 )
 
 
-class CircuitOpenError(Exception):
-    """No call was made: too many failed in a row."""
+class BudgetExceededError(Exception):
+    """No call was made: a `SharedBudget` is spent, or too many of its calls failed in a row."""
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
     """Describe an exception as a failure, by what the client that raised it says.
 
-    A given `kind` is taken as it is. An exception nothing is known about is `rejected_input`:
-    other params may still help. Keys that the message quotes are masked.
+    A `kind` that `classify` returned is taken as it is. An exception nothing is known about is
+    `rejected_input`: other params may still help. Keys that the message quotes are masked.
+
+    Raises:
+        ValueError: If there is no such kind.
 
     Example:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
         'transient'
     """
+    if kind is not None and kind not in ROUTES:
+        raise ValueError(
+            f"`classify` returned {kind!r:.200} for a `{type(error).__name__}`, which is no "
+            f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
+        ) from error
     text = without_keys(text_of(error)) or type(error).__name__
     # What a client's exception says of itself may be computed, and fail.
     known, failed = (kind, []) if kind else attempt(_kind, error)
@@ -93,6 +101,6 @@ def _kind(error: Exception) -> FailureKind:
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"
-    if isinstance(error, CircuitOpenError):
+    if isinstance(error, BudgetExceededError):
         return "permanent"
     return provider_kind(error) or "rejected_input"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.runnables import Runnable
 
@@ -39,11 +39,25 @@ class Review:
     history: list[Attempt] = field(repr=False)
 
 
-Reviewer = (
-    Callable[[Review], Decision | Awaitable[Decision | None] | None]
-    | Runnable[Review, Decision | None]
-)
-"""Decides about a review, or returns None to leave it to the next reviewer or a person."""
+class ReviewFunction(Protocol):
+    """A reviewer as a function, sync or async."""
+
+    def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
+        """Decide about a review.
+
+        Args:
+            review: The open question. Changing it changes nothing: the decision is all that counts.
+
+        Returns:
+            A decision (`approve()`, `edit(…)`, `reject(…)`, `respond(…)`, or its JSON), which is
+            judged like a person's answer; or None to leave it to the next reviewer, at last to a
+            person. What cannot be applied, and an exception, is shown to the person.
+        """
+        ...
+
+
+Reviewer = ReviewFunction | Runnable[Review, Decision | None]
+"""What decides about a review before a person is asked: a function, or a LangChain runnable."""
 
 
 def parts_of(

@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
+from graph_retry._attempts import ledgers_in
 from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.keeping import Reader, place_of, saved_at, whole
 from graph_retry._json import is_object
@@ -17,7 +18,7 @@ from graph_retry._threads.graphs import get_state, is_local, is_remote
 from graph_retry._threads.remote_calls import read_remote
 from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.saved import SavedThread
-from graph_retry.ledger import Ledger, ledgers_in
+from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt, KeptIn
 
 

@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
+from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import newest_checkpoint
 from graph_retry._engine.keeping import whole
 from graph_retry._engine.state import ANSWER, LOOP, is_open
@@ -21,7 +22,6 @@ from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
-from graph_retry.ledger import records_in
 from graph_retry.records import Attempt
 
 

@@ -9,8 +9,12 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from graph_retry._attempts import records_in
 from graph_retry._engine.state import LOOP
-from graph_retry.ledger import Ledger, records_in
+from graph_retry.ledger import Ledger
+
+_WAITS = {"review": True, "end": False}
+"""Whether a call waits for a person, by the step that its saved position names."""
 
 
 class SavedThread:
@@ -56,7 +60,9 @@ class SavedThread:
                 root = self.root_of(namespace)
                 # One that is not kept, as under `durability="exit"`, was not forked from.
                 current = root in line or root not in self.roots
-                yield Ledger(records_in(values), namespace, root, current)
+                position: Any = values[LOOP] or {}
+                waits = _WAITS.get(position.get("next", ""))
+                yield Ledger(records_in(values), namespace, root, current, waits)
 
     def root_of(self, namespace: str) -> str:
         """Return the root checkpoint that a namespace was begun from."""

@@ -4,8 +4,8 @@
 `budget=` and `lessons=` are options of the same name.
 """
 
-from graph_retry._review.shown import Review, Reviewer
-from graph_retry.hooks._budget import Budget
+from graph_retry._review.shown import Review, Reviewer, ReviewFunction
+from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons, lessons_of
@@ -16,7 +16,9 @@ __all__ = [
     "FeedbackStrategy",
     "Lessons",
     "Review",
+    "ReviewFunction",
     "Reviewer",
+    "SharedBudget",
     "escalate",
     "feedback",
     "lessons_of",

@@ -1,20 +1,25 @@
-"""Limits on what automation may spend before a person is asked."""
+"""Limits on what automation may spend before a reviewer is asked.
+
+A `Budget` is a value: it limits each call by what that call's ledger says, so it holds after a
+restart. A `SharedBudget` also remembers what the other calls spent that were given the same object.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from typing_extensions import TypedDict
 
-from graph_retry._output.failures import CircuitOpenError
-from graph_retry.records import Attempt, Failure
+from graph_retry._output.failures import BudgetExceededError
+from graph_retry.records import Attempt
 
 
 class Spent(TypedDict):
-    """What attempts have spent, in the terms of a `Budget`."""
+    """What some attempts have spent, in the terms of a `Budget`."""
 
     tokens: int
     cost: float
@@ -22,24 +27,44 @@ class Spent(TypedDict):
     rounds: int
 
 
+_NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
+
+
+def _added(one: Spent, other: Spent, sign: int = 1) -> Spent:
+    return {
+        "tokens": one["tokens"] + sign * other["tokens"],
+        "cost": one["cost"] + sign * other["cost"],
+        "seconds": one["seconds"] + sign * other["seconds"],
+        "rounds": one["rounds"] + sign * other["rounds"],
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """What automation may spend on one call; past a limit every further step is a reviewer's.
 
     A reviewer who approves or edits extends the budget by one attempt. Waiting for a person costs
-    nothing. What a provider does not report counts as unknown, not as zero, and trips no limit.
+    nothing. What a provider does not report counts as unknown, not as zero, and reaches no limit.
+    What a call has spent is read from its ledger: a restart loses nothing.
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit `price` returns.
+    price: What one attempt cost, from its record; None where that is unknown.
     seconds: Time spent in the model, in seconds.
     rounds: Decisions by reviewers; after them only `respond` and `reject` are offered.
-    failures: Consecutive failures of all calls with the same name in this process, after which
-        no call is made for `cool_down` seconds unless a reviewer decides to (a circuit breaker).
 
     Example:
-        >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}
-        >>> Budget(tokens=800).tripped([spent])
-        'the budget of 800 tokens is spent (900)'
+        >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
+        >>> def model(params):
+        ...     return Completion("no", usage={"total_tokens": 300})
+        >>> def ask_again(error, attempt, params):
+        ...     return {"prompt": f"{attempt}: answer in JSON!"}
+        >>> options = {"auto_retries": 9, "review": False, "budget": Budget(tokens=800)}
+        >>> try:
+        ...     retry_llm_call(model, {"prompt": "Hi."}, ask_again, output=dict, **options)
+        ... except AttemptsExhausted as error:
+        ...     len(error.attempts)
+        3
     """
 
     tokens: int | None = None
@@ -47,84 +72,184 @@ class Budget:
     price: Callable[[Attempt], float | None] = lambda _: None
     seconds: float | None = None
     rounds: int | None = None
-    failures: int | None = None
-    cool_down: float = 60.0
 
-    def tripped(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Say which limit is reached by these attempts and what was spent `before`, if any."""
-        spent = spent_on(attempts, self, before)
-        tokens, cost, seconds = spent["tokens"], spent["cost"], spent["seconds"]
-        if self.tokens is not None and tokens >= self.tokens:
-            return f"the budget of {self.tokens} tokens is spent ({tokens})"
-        if self.cost is not None and cost >= self.cost:
-            return f"the budget of {self.cost:g} is spent ({cost:g})"
-        if self.seconds is not None and seconds >= self.seconds:
-            return f"the budget of {self.seconds:g} model seconds is spent ({seconds:.1f})"
+    def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
+        """Sum up what these attempts have spent, and what was spent `before` them.
+
+        A record that is kept in another checkpoint tells nothing: it belongs to `before`.
+
+        Example:
+            >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
+            >>> Budget().spent_on([attempt, attempt])
+            {'tokens': 18, 'cost': 0.0, 'seconds': 4.0, 'rounds': 0}
+        """
+        total = before or _NOTHING
+        for attempt in attempts:
+            if not attempt.get("kept_in"):
+                total = _added(total, self._spent_on_one(attempt))
+        return total
+
+    def _spent_on_one(self, attempt: Attempt) -> Spent:
+        return {
+            "tokens": (attempt["usage"] or {}).get("total_tokens") or 0,
+            "cost": self.price(attempt) or 0.0,
+            "seconds": attempt["duration_s"],
+            "rounds": int(attempt["decision"] is not None),
+        }
+
+    def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
+        """Say which limit a call with these attempts has reached, if any.
+
+        Example:
+            >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}
+            >>> Budget(tokens=800).exceeded([spent])
+            'the budget of 800 tokens is spent (900)'
+        """
+        return self._limit_reached(self.spent_on(attempts, before))
+
+    def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
+        """Tell whether reviewers have decided as often as they may."""
+        return self.rounds is not None and self.spent_on(attempts, before)["rounds"] >= self.rounds
+
+    def count(self, *attempts: Attempt) -> None:
+        """Take note of attempts that have ended; only a `SharedBudget` remembers them."""
+
+    def check(self) -> None:
+        """Refuse a call that nobody decided on, where others have used the budget up.
+
+        Raises:
+            BudgetExceededError: If a `SharedBudget` has reached a limit.
+        """
+
+    def _limit_reached(self, spent: Spent) -> str | None:
+        if self.tokens is not None and spent["tokens"] >= self.tokens:
+            return f"the budget of {self.tokens} tokens is spent ({spent['tokens']})"
+        if self.cost is not None and spent["cost"] >= self.cost:
+            return f"the budget of {self.cost:g} is spent ({spent['cost']:g})"
+        if self.seconds is not None and spent["seconds"] >= self.seconds:
+            return f"the budget of {self.seconds:g} model seconds is spent ({spent['seconds']:.1f})"
         return None
 
-    def rounds_are_over(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
-        """Tell whether reviewers have decided as often as they may."""
-        if self.rounds is None:
-            return False
-        decided = sum(attempt["decision"] is not None for attempt in attempts)
-        return decided + (before["rounds"] if before else 0) >= self.rounds
 
-
-def spent_on(
-    attempts: Sequence[Attempt], budget: Budget | None = None, before: Spent | None = None
-) -> Spent:
-    """Sum up what attempts have spent, and `before` them others; costs by the budget's price.
-
-    Example:
-        >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
-        >>> spent_on([attempt, attempt])
-        {'tokens': 18, 'cost': 0.0, 'seconds': 4.0, 'rounds': 0}
-    """
-    known = before or Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
-    attempts = [attempt for attempt in attempts if not attempt.get("kept_in")]
-    usages = [attempt["usage"] or {} for attempt in attempts]
-    costs = [] if budget is None else [budget.price(attempt) or 0.0 for attempt in attempts]
-    return {
-        "tokens": known["tokens"] + sum(usage.get("total_tokens") or 0 for usage in usages),
-        "cost": known["cost"] + sum(costs),
-        "seconds": known["seconds"] + sum(attempt["duration_s"] for attempt in attempts),
-        "rounds": known["rounds"] + sum(attempt["decision"] is not None for attempt in attempts),
-    }
-
-
-class Breaker:
-    """Consecutive failures by name, for all threads of this process."""
+class _Account:
+    """What all calls of one `SharedBudget` have spent, and how the last of them ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._failures: dict[str, int] = {}
-        self._last: dict[str, float] = {}
+        self._spent: dict[str, Spent] = {}
+        self._failed: set[str] = set()
+        self._succeeded_at = 0.0
+        self._failed_at = 0.0
+        self.total = _NOTHING
 
-    def check(self, name: str, budget: Budget) -> None:
-        """Refuse a call of this name while its circuit is open.
+    def add(self, key: str, spent: Spent) -> None:
+        """Add what one attempt spent, in place of what was known of it before."""
+        with self._lock:
+            known = self._spent.get(key, _NOTHING)
+            if known != spent:
+                self.total = _added(_added(self.total, spent), known, sign=-1)
+                self._spent[key] = spent
+
+    def note_end(self, attempt: Attempt) -> None:
+        """Count a failure, or a success that ends the row of failures before it.
+
+        An attempt can be told again long after others have ended, so its own times decide.
+        """
+        failure = attempt["failure"]
+        if failure and failure["type"] == BudgetExceededError.__name__:
+            return  # no call was made, so it says nothing about the model
+        if not attempt["started_at"]:
+            return  # a record made by hand
+        started = datetime.fromisoformat(attempt["started_at"]).timestamp()
+        ended, key = started + attempt["duration_s"], attempt["idempotency_key"]
+        with self._lock:
+            if failure is None and ended > self._succeeded_at:
+                self._succeeded_at = ended
+                self._failed.clear()
+            elif failure and ended > self._succeeded_at and key not in self._failed:
+                self._failed.add(key)
+                self._failed_at = time.monotonic()
+
+    def failed_in_a_row(self) -> tuple[int, float]:
+        """Return how many attempts failed since the last success, and the seconds since then."""
+        with self._lock:
+            return len(self._failed), time.monotonic() - self._failed_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget(Budget):
+    """One budget for all calls that are given this same object: a batch, say.
+
+    Its limits count over all these calls, whatever their names, nodes, threads and event loops, in
+    this process. Where a limit is reached, a call that is about to begin is not made either: it
+    goes to a reviewer, with the failure kind `permanent`, and ends at once where nobody may be
+    asked. Every attempt counts once, by its idempotency key, however often a thread is resumed.
+
+    A restart loses what the other calls spent: a call that goes on counts its own ledger again,
+    calls that were over do not count any more. Make one object for each batch, since it remembers
+    every attempt as long as it lives; with `failures` alone it remembers only those in a row.
+
+    failures: Failed attempts in a row, over all calls, after which no call is made for `cool_down`
+        seconds unless a reviewer decides to (a circuit breaker).
+    cool_down: Seconds after the last failure; then calls are made again, and one that fails
+        starts them anew.
+
+    Example:
+        >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
+        >>> batch, records = SharedBudget(tokens=500), []
+        >>> def model(params):
+        ...     return Completion("fine", usage={"total_tokens": 300})
+        >>> options = {"budget": batch, "review": False, "on_attempt": records.append}
+        >>> for page in ("one", "two", "three"):
+        ...     try:
+        ...         print(retry_llm_call(model, page, output=str, **options))
+        ...     except AttemptsExhausted:
+        ...         print(records[-1]["failure"]["message"])
+        fine
+        fine
+        the budget of 500 tokens is spent (600); no call is made unless a reviewer decides to
+    """
+
+    failures: int | None = None
+    cool_down: float = 60.0
+    _account: _Account = field(default_factory=_Account, init=False, repr=False)
+
+    def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
+        """Say which limit all calls have reached together, if any."""
+        del before  # whoever asks has counted this call's whole ledger, or it was counted then
+        self.count(*attempts)
+        return self._limit_reached(self._account.total)
+
+    def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
+        """Tell whether the reviewers of all calls have decided as often as they may."""
+        del before
+        self.count(*attempts)
+        return self.rounds is not None and self._account.total["rounds"] >= self.rounds
+
+    def count(self, *attempts: Attempt) -> None:
+        """Take note of attempts that have ended, each once."""
+        sums_up = (self.tokens, self.cost, self.seconds, self.rounds) != (None,) * 4
+        for attempt in attempts:
+            if attempt.get("kept_in") or attempt["status"] == "running":
+                continue
+            if sums_up:
+                self._account.add(attempt["idempotency_key"], self._spent_on_one(attempt))
+            if self.failures is not None:
+                self._account.note_end(attempt)
+
+    def check(self) -> None:
+        """Refuse a call that nobody decided on, where a limit is reached.
 
         Raises:
-            CircuitOpenError: If it is open.
+            BudgetExceededError: If one is.
         """
-        with self._lock:
-            failures, left = self._failures.get(name, 0), self._left(name, budget)
-        if budget.failures is not None and failures >= budget.failures and left > 0:
-            raise CircuitOpenError(
-                f"`{name}` failed {failures} times in a row; no call is made for another "
-                f"{left:.0f} s unless a reviewer decides to"
-            )
-
-    def note(self, name: str, failure: Failure | None) -> None:
-        """Count the end of an attempt; one that made no call says nothing about the model."""
-        if failure is not None and failure["type"] == CircuitOpenError.__name__:
-            return
-        with self._lock:
-            self._failures[name] = self._failures.get(name, 0) + 1 if failure else 0
-            self._last[name] = time.monotonic()
-
-    def _left(self, name: str, budget: Budget) -> float:
-        return budget.cool_down - (time.monotonic() - self._last.get(name, 0.0))
-
-
-breaker = Breaker()
-"""The breaker all calls of this process share."""
+        reason = self._limit_reached(self._account.total)
+        failed, ago = self._account.failed_in_a_row()
+        if reason is None and self.failures is not None and failed >= self.failures:
+            left = self.cool_down - ago
+            if left <= 0:
+                return
+            message = f"{failed} attempts failed in a row; no call is made for another {left:.0f} s"
+            raise BudgetExceededError(f"{message} unless a reviewer decides to")
+        if reason is not None:
+            raise BudgetExceededError(f"{reason}; no call is made unless a reviewer decides to")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from graph_retry._params.fields import fields_of
@@ -11,15 +12,19 @@ from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
 
 
-def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Callable[[AttemptFailed, int, Any], Any]:
+def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
     """Make a hook that changes fields after certain attempts, whatever the failure was.
+
+    Two attempts that fail in the same way do not stop it: its step is made before a person is
+    asked, as far as `auto_retries` allows.
 
     Args:
         schedule: `{attempt: {field: value}}`. A change is made after exactly that attempt has
             failed, and stays. A function as value gets the old one: `lambda old: old + 0.2`.
 
     Raises:
-        ValueError: If an attempt is below 1; in use, if the params lack one of the fields.
+        ValueError: If an attempt is below 1; in use, before the first call, if the params lack one
+            of the fields.
 
     Example:
         >>> hook = escalate({2: {"model": "large", "temperature": lambda old: old / 2}})
@@ -28,21 +33,31 @@ def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Callable[[AttemptFail
     """
     if min(schedule, default=1) < 1:
         raise ValueError(f"`schedule` names attempt {min(schedule)}: attempts count from 1.")
+    return Escalation(schedule)
 
-    def change(error: AttemptFailed, attempt: int, params: Any) -> Any:
+
+@dataclass(frozen=True)
+class Escalation:
+    """The hook that `escalate` makes."""
+
+    schedule: Mapping[int, Mapping[str, Any]]
+    __name__ = "escalate"
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
+        """Return the params with the changes that are due after this attempt, None if none are."""
         del error
-        require_fields(params, (name for changes in schedule.values() for name in changes))
-        old, due = fields_of(params), schedule.get(attempt, {})
-        new = {name: to(old[name]) if callable(to) else to for name, to in due.items()}
+        self.check_params(params)
+        old, changes = fields_of(params), self.schedule.get(attempt, {})
+        new = {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
         return with_fields(params, new) if new else None
 
-    change.__name__ = change.__qualname__ = "escalate"
-    return change
+    def check_params(self, params: Any) -> None:
+        """Refuse params that lack one of the fields."""
+        names = (name for changes in self.schedule.values() for name in changes)
+        require_fields(params, names, "escalate")
 
 
-def raise_limit(
-    field: str = "max_tokens", factor: float = 2.0, *, most: int
-) -> Callable[[AttemptFailed, int, Any], Any]:
+def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> LimitRaise:
     """Make a hook that raises a token limit when an answer was cut off, and changes nothing else.
 
     Args:
@@ -51,7 +66,8 @@ def raise_limit(
         most: The highest limit; there a person decides.
 
     Raises:
-        ValueError: If `factor` is not above 1; in use, if the params lack the field.
+        ValueError: If `factor` is not above 1; in use, before the first call, if the params lack
+            the field.
 
     Example:
         >>> cut_off = AttemptFailed("cut off", kind="truncated")
@@ -60,14 +76,27 @@ def raise_limit(
     """
     if factor <= 1:
         raise ValueError(f"`factor` is {factor!r}: a limit is raised by more than 1.")
+    return LimitRaise(field, factor, most)
 
-    def change(error: AttemptFailed, attempt: int, params: Any) -> Any:
+
+@dataclass(frozen=True)
+class LimitRaise:
+    """The hook that `raise_limit` makes."""
+
+    field: str
+    factor: float
+    most: int
+    __name__ = "raise_limit"
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
+        """Return the params with a higher limit, None where that would not help."""
         del attempt
-        require_fields(params, (field,))
-        limit = fields_of(params)[field]
-        if error.kind != "truncated" or limit is None or limit >= most:
+        self.check_params(params)
+        limit = fields_of(params)[self.field]
+        if error.kind != "truncated" or limit is None or limit >= self.most:
             return None
-        return with_fields(params, {field: min(most, math.ceil(limit * factor))})
+        return with_fields(params, {self.field: min(self.most, math.ceil(limit * self.factor))})
 
-    change.__name__ = change.__qualname__ = "raise_limit"
-    return change
+    def check_params(self, params: Any) -> None:
+        """Refuse params that lack the field."""
+        require_fields(params, (self.field,), "raise_limit")

@@ -1,23 +1,25 @@
 """A ready hook that tells the model what was wrong with its last answer.
 
-The loop is the one of instructor, llm-retry and agentcast: errors go back into the conversation.
-Here each feedback replaces the one before, so a tenth retry is no longer than the first.
+Errors go back into the conversation, as in instructor, llm-retry and agentcast. Here feedback
+replaces the feedback before it, so a tenth retry is no longer than the second.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, turns
 from graph_retry.hooks._quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
 
-FeedbackStrategy = Literal["errors_only", "full", "truncated", "none"]
+FeedbackStrategy = Literal["errors_only", "full", "truncated"]
 
 _KINDS = ("invalid_syntax", "invalid_schema", "truncated")
-_QUOTED = {"full": 20_000, "truncated": 500, "errors_only": 0}
+_QUOTED: dict[str, int] = {"full": 20_000, "truncated": 500, "errors_only": 0}
+"""Characters of the last answer that each strategy quotes."""
 
 
 def feedback(
@@ -27,7 +29,7 @@ def feedback(
     schema: bool = True,
     limit: int = 50_000,
     measure: Callable[[str], int] = len,
-) -> Callable[[AttemptFailed, int, Any], Any]:
+) -> Feedback:
     """Make a hook that adds what was wrong to the params' `messages` or `prompt`.
 
     It speaks only of outputs that could not be read or do not fit; a transport error is nothing
@@ -35,13 +37,17 @@ def feedback(
 
     Args:
         strategy: What of the last answer is quoted besides the errors: nothing (`errors_only`),
-            all of it (`full`), its first 500 characters (`truncated`). `none` adds nothing.
+            all of it (`full`), its first 500 characters (`truncated`).
         field: The params field to write to; by default `messages` if there is one (an assistant
             and a user turn are added), else `prompt`, else the bare text.
         schema: Whether the first retry quotes the JSON Schema of the output.
         limit: The most the field may come to, in what `measure` counts. Less is quoted to stay
             under it, and where even one error is too much there is no feedback.
         measure: Size of a text; characters unless a token counter is given.
+
+    Raises:
+        ValueError: If the strategy is unknown; in use, before the first call, if the params have
+            no text or messages to write to.
 
     Example:
         >>> error = AttemptFailed("no", kind="invalid_schema", issues=[{
@@ -55,19 +61,36 @@ def feedback(
         Answer again with the complete, corrected JSON and nothing else: no prose, no code fence.
         [end of feedback]
     """
+    if strategy not in _QUOTED:
+        raise ValueError(f"`strategy` must be one of {', '.join(_QUOTED)}, not {strategy!r:.200}.")
+    return Feedback(strategy, field, schema, limit, measure)
 
-    def tell(error: AttemptFailed, attempt: int, params: Any) -> Any:
-        if strategy == "none" or error.kind not in _KINDS:
+
+@dataclass(frozen=True)
+class Feedback:
+    """The hook that `feedback` makes."""
+
+    strategy: FeedbackStrategy
+    field: str | None
+    schema: bool
+    limit: int
+    measure: Callable[[str], int]
+    __name__ = "feedback"
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
+        """Return the params with feedback, None where there is none to give."""
+        if error.kind not in _KINDS:
             return None
-        prompt = Prompt(params, field)
-        for text in _texts(error, strategy, with_schema=schema and attempt == 1):
-            added = _added(prompt.value, text, error.raw_output or "")
-            if measure(plain_text(added)) <= limit:
-                return prompt.replaced(added)
+        prompt = Prompt(params, self.field)
+        for text in _texts(error, self.strategy, with_schema=self.schema and attempt == 1):
+            prompt_with_feedback = _added(prompt.value, text, error.raw_output or "")
+            if self.measure(plain_text(prompt_with_feedback)) <= self.limit:
+                return prompt.replaced(prompt_with_feedback)
         return None
 
-    tell.__name__ = tell.__qualname__ = "feedback"
-    return tell
+    def check_params(self, params: Any) -> None:
+        """Refuse params that have no text or messages to write to."""
+        Prompt(params, self.field)
 
 
 def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
@@ -106,10 +129,10 @@ def _issue_lines(error: AttemptFailed, most: int) -> list[str]:
 
 
 def _added(prompt: str | list[Any], text: str, answer: str) -> str | list[Any]:
-    """Put feedback behind a prompt, or as turns behind a conversation, in place of earlier one."""
+    """Append feedback to a prompt, or as turns to a conversation, in place of earlier feedback."""
     if isinstance(prompt, str):
         return f"{unframed(FEEDBACK, prompt)}\n\n{text}"
     if prompt and str(content_of(prompt[-1])).startswith(FEEDBACK.begin):
         prompt = prompt[:-2]
-    said = (tame(answer[:500]) or "(no text)") + (" […]" if len(answer) > 500 else "")
-    return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]
+    quoted = (tame(answer[:500]) or "(no text)") + (" […]" if len(answer) > 500 else "")
+    return [*prompt, *turns(prompt, ("assistant", quoted), ("user", text))]

@@ -1,4 +1,4 @@
-"""What one step got wrong, told to the steps after it: a rolling window that several calls share.
+"""What one step got wrong, passed on to the steps after it: a rolling window that calls share.
 
 The window is a list in graph state that merges the same way in any order, so that parallel calls
 and repeated writes do no harm. A step's lessons go when it succeeds.
@@ -12,30 +12,37 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from graph_retry._json import digest
 from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
 from graph_retry.hooks._quoting import LESSONS, framed, issue_line, tame, unframed
-from graph_retry.ledger import digest
 from graph_retry.records import Attempt
 
-KEPT, TOLD, _CHARS = 10, 3, 400
-"""Lessons kept in a window, lessons told to a step, characters of one."""
+_WINDOW = 10
+"""Lessons that a window keeps."""
+
+_PASSED_ON = 3
+"""Lessons that are passed on to a step, the newest."""
+
+_LENGTH = 400
+"""Characters of one lesson."""
 
 _KINDS = ("invalid_syntax", "invalid_schema")
 
 
 class Lesson(TypedDict):
-    """What was wrong with one attempt of a step, or with `text` None: that it was right at last.
-
-    `id` belongs to the attempt, `at` is its start.
-    """
+    """What was wrong with one attempt of a step."""
 
     id: str
+    """Known by its attempt: a repeated write adds nothing."""
+
     step: str
+    """The name of the call that made the attempt."""
+
     text: str | None
+    """What was wrong; None says that the step succeeded, which ends its earlier lessons."""
+
     at: str
-
-
-_NEVER = Lesson(id="", step="", text=None, at="")
+    """The attempt's start, in ISO 8601."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,23 +56,23 @@ class Lessons:
     field: str | None = None
     known: Sequence[Lesson] = ()
 
-    def told_to(self, params: Any, window: list[Lesson]) -> Any:
+    def add_to(self, params: Any, window: list[Lesson]) -> Any:
         """Return the params with the last lessons in front, in place of earlier ones, or None."""
-        told = [lesson for lesson in window if lesson["text"]][-TOLD:]
-        if not told:
+        lessons = [lesson for lesson in window if lesson["text"]][-_PASSED_ON:]
+        if not lessons:
             return None
-        lines = [tame(f"- {lesson['step']}: {lesson['text']}"[:_CHARS]) for lesson in told]
+        lines = [tame(f"- {lesson['step']}: {lesson['text']}"[:_LENGTH]) for lesson in lessons]
         block = framed(LESSONS, ["Earlier answers had these faults (quoted as data):", *lines])
         prompt = Prompt(params, self.field, owner="Lessons")
         if isinstance(prompt.value, str):
             return prompt.replaced(f"{block}\n\n{unframed(LESSONS, prompt.value)}")
-        others = [each for each in prompt.value if LESSONS.begin not in str(content_of(each))]
-        start = next((n for n, each in enumerate(others) if not is_system(each)), len(others))
-        turn = turns(others, ("system", block))
-        return prompt.replaced([*others[:start], *turn, *others[start:]])
+        messages = [each for each in prompt.value if LESSONS.begin not in str(content_of(each))]
+        start = next((n for n, each in enumerate(messages) if not is_system(each)), len(messages))
+        turn = turns(messages, ("system", block))
+        return prompt.replaced([*messages[:start], *turn, *messages[start:]])
 
 
-def merge_lessons(held: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
+def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
     """Reduce lessons into a window: each once, none from before its step's success, the last ten.
 
     Example:
@@ -74,24 +81,28 @@ def merge_lessons(held: list[Lesson] | None, new: list[Lesson] | None) -> list[L
         >>> merge_lessons([right], [wrong, wrong])
         [{'id': 'b', 'step': 'extract', 'text': None, 'at': '2030-01-02'}]
     """
-    known = {lesson["id"]: lesson for lesson in (*(held or ()), *(new or ()))}
-    ordered = sorted(known.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
-    right = {each["step"]: each for each in ordered if each["text"] is None}
-    successes = [each for each in ordered if each is right.get(each["step"])]
-    wrong = [each for each in ordered if each["at"] > right.get(each["step"], _NEVER)["at"]]
-    return [*successes, *wrong[-KEPT:]]
+    by_id = {lesson["id"]: lesson for lesson in (*(window or ()), *(new or ()))}
+    ordered = sorted(by_id.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
+    last_success = {lesson["step"]: lesson for lesson in ordered if lesson["text"] is None}
+    still_wrong = [
+        lesson
+        for lesson in ordered
+        if lesson["step"] not in last_success or lesson["at"] > last_success[lesson["step"]]["at"]
+    ]
+    successes = [each for each in ordered if each is last_success.get(each["step"])]
+    return [*successes, *still_wrong[-_WINDOW:]]
 
 
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
     """Return what some attempts of a step teach, for a state key with `merge_lessons`."""
-    found: list[Lesson] = []
+    lessons: list[Lesson] = []
     for attempt in attempts:
         failure, text = attempt["failure"], None
         if failure is not None:
-            faults = [issue_line(each, received=False) for each in attempt["issues"][:3]]
-            text = tame("; ".join(faults) or failure["message"])[:_CHARS]
+            faults = [issue_line(issue, received=False) for issue in attempt["issues"][:3]]
+            text = tame("; ".join(faults) or failure["message"])[:_LENGTH]
         if failure is None or failure["kind"] in _KINDS:
             at = attempt["started_at"]
-            id_ = digest(attempt["idempotency_key"], at)
-            found.append(Lesson(id=id_, step=step, text=text, at=at))
-    return found
+            lesson_id = digest(attempt["idempotency_key"], at)
+            lessons.append(Lesson(id=lesson_id, step=step, text=text, at=at))
+    return lessons

@@ -38,8 +38,8 @@ def model_reviewer(
 ) -> Runnable[Review, Decision | None]:
     """Make a reviewer of a LangChain chat model, for the option `reviewer`.
 
-    It sees what a person would see. What it decides is judged like a person's answer. Where it is
-    unsure, cannot be read, or takes a decision it may not, a person is asked.
+    It sees what a person would see, and its decision is judged like a person's answer. A person is
+    asked where it is unsure, its answer cannot be read, or it may not take that decision.
 
     Args:
         chat_model: Any chat model; it is called the way the graph runs, sync or async.
@@ -67,15 +67,16 @@ def model_reviewer(
         if not allowed:
             return None
         task = "\n\n".join(filter(None, (_TASK.format(allowed=", ".join(allowed)), instructions)))
-        asked = [SystemMessage(task), HumanMessage(_case(review, limit))]
-        # A runnable that gives a runnable: LangChain's way to write sync and async once.
-        ask = RunnableLambda[Any, Any](lambda _: asked) | chat_model
-        return ask | RunnableLambda[Any, Any](lambda said: _decision(said, allowed))
+        messages = [SystemMessage(task), HumanMessage(_case(review, limit))]
+        # A runnable that returns a runnable: LangChain's way to write sync and async once.
+        ask = RunnableLambda[Any, Any](lambda _: messages) | chat_model
+        return ask | RunnableLambda[Any, Any](lambda answer: _decision(answer, allowed))
 
     return RunnableLambda(decide, name="model_reviewer")
 
 
 def _case(review: Review, limit: int) -> str:
+    """Write the parts of a review; what short ones leave of the limit goes to the long ones."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)
@@ -83,8 +84,8 @@ def _case(review: Review, limit: int) -> str:
     return "\n".join(f"{name}:\n{fenced(excerpt(text, room))}" for name, text in parts)
 
 
-def _decision(said: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | None:
-    reading = read_result(said)
+def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | None:
+    reading = read_result(answer)
     text, complete = reading.text, is_complete(reading.finish_reason)
     value = reading.value if text is None else parse_output(text, complete=complete).value
     if not is_object(value) or value.get("type") not in allowed:

@@ -25,7 +25,7 @@ def with_fields(params: Any, changes: Mapping[str, Any]) -> Any:
         >>> with_fields({"model": "small", "seed": 1}, {"model": "large"})
         {'model': 'large', 'seed': 1}
     """
-    require_fields(params, changes)
+    require_fields(params, changes, "the hook")
     if isinstance(params, BaseModel):
         return params.model_copy(update=changes)
     if dataclasses.is_dataclass(params) and not isinstance(params, type):
@@ -33,8 +33,8 @@ def with_fields(params: Any, changes: Mapping[str, Any]) -> Any:
     return {**cast("dict[str, Any]", params), **changes}
 
 
-def require_fields(params: Any, names: Iterable[str]) -> None:
-    """Refuse to go on where params lack one of the fields.
+def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
+    """Refuse params that lack a field which `owner`, a hook, is to change.
 
     Raises:
         ValueError: If they do; it names the field.
@@ -44,8 +44,9 @@ def require_fields(params: Any, names: Iterable[str]) -> None:
         if name not in fields:
             known = ", ".join(f"`{field}`" for field in list(fields)[:20]) or "none"
             raise ValueError(
-                f"the params have no field `{name}` to change (they have {known}): add it to the "
-                "params, so that it can be seen and edited, or leave it out here."
+                f"`{owner}` changes the field `{name}`, which the params do not have (they have "
+                f"{known}): add it to the params, so that it can be seen and edited, or leave it "
+                "out of the hook."
             )
 
 

@@ -1,4 +1,4 @@
-"""Text that goes into prompts: framed so that it can be found again, quoted so that it stays data.
+"""Text that goes into prompts: framed so that it can be taken out again, quoted to stay data.
 
 What a model or an error wrote is cut to a length and cannot end its own quotation.
 """
@@ -39,7 +39,7 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
 
 
 def unframed(frame: Frame, text: str) -> str:
-    """Take framed lines out of a text again, with the empty lines that set them off.
+    """Remove framed lines from a text, with the empty lines that set them off.
 
     Example:
         >>> unframed(FEEDBACK, "Who? " + framed(FEEDBACK, ["1. /age: missing"]))
@@ -50,7 +50,7 @@ def unframed(frame: Frame, text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """Take the marks of all frames out of a quoted text; spell out lone surrogates."""
+    """Remove the marks of all frames from a quoted text; escape lone surrogates."""
     for mark in (*FEEDBACK, *LESSONS):
         text = text.replace(mark, "[…]")
     return text.encode("utf-8", "backslashreplace").decode()
@@ -75,8 +75,8 @@ def issue_line(issue: Issue, *, received: bool = True) -> str:
     details = [f"expected: {issue['expected']}"] if issue["expected"] else []
     if received and issue["received"]:
         details.append(f"received: {issue['received']}")
-    told = f" ({'; '.join(details)})" if details else ""
-    text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{told}"
+    in_brackets = f" ({'; '.join(details)})" if details else ""
+    text = f"{issue['path'] or 'the whole answer'}: {issue['message']}{in_brackets}"
     hint = _HINTS.get(issue["code"])
     line = " ".join(text.split())[:400].replace("```", "'''")
     return tame(line) + (f"; {hint}" if hint else "")

@@ -21,6 +21,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
+from graph_retry.hooks import escalate, feedback, raise_limit
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 
@@ -63,6 +64,7 @@ def waiting(call, **options):
         (Letter, "not the class `Letter` (meant as `output=Letter`?)"),
         (lambda error, params: None, "does not take these three (too many positional arguments)"),
         (lambda error, attempt, params, extra: None, "(missing a required argument: 'extra')"),
+        (dict[str, int], "not the class `dict[str, int]` (meant as `output=dict[str, int]`?)"),
         ("large", "not 'large'"),
         ([print, None], "not None"),
     ],
@@ -76,6 +78,56 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
         with pytest.raises(TypeError, match=re.escape(words)) as caught:
             form()
         assert "`(error, attempt, params) -> new params | None`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        (
+            {"feedback": "eror_only"},
+            ValueError,
+            "`feedback`: give a hook or one of errors_only, full, truncated; not 'eror_only'.",
+        ),
+        (
+            {"feedback": Letter},
+            TypeError,
+            "`feedback` must be a function `(error, attempt, params)",
+        ),
+        ({"feedback": dict[str, int]}, TypeError, "not the class `dict[str, int]`"),
+        ({"budget": 800}, ValueError, "`budget`: Input should be an instance of Budget"),
+    ],
+)
+def test_an_option_that_cannot_work_is_refused_at_once(options, error, words):
+    """Both forms say so before a graph is made or a model asked."""
+    for form in (
+        lambda: create_retry_node(write, Params, output=Letter, **options),
+        lambda: retry_llm_call(write, Params(prompt="Hi."), output=Letter, **options),
+    ):
+        with pytest.raises(error, match=re.escape(words)):
+            form()
+
+
+@pytest.mark.parametrize(
+    ("hook", "options", "words"),
+    [
+        (
+            escalate({2: {"modle": "large"}}),
+            {},
+            "`escalate` changes the field `modle`, which the params do not have (they have",
+        ),
+        (raise_limit(most=9), {}, "`raise_limit` changes the field `max_tokens`, which"),
+        (None, {"feedback": feedback(field="text")}, "in the params' `text`: name the field"),
+    ],
+)
+def test_a_hook_with_nothing_to_work_on_is_refused_before_the_first_call(hook, options, words):
+    """The params of this call lack its field, so the model is not asked."""
+    graph = waiting(write, on_retry=hook, **options)
+    for form in (
+        lambda: graph.invoke({"params": {"prompt": "Hi."}}, CONFIG),
+        lambda: retry_llm_call(write, Params(prompt="Hi."), hook, output=Letter, **options),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            form()
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from graph_retry import (
     resume,
 )
 from graph_retry import history as histories
+from graph_retry._attempts import records_in
 from graph_retry._engine import kept as rules
 from graph_retry.history import attempts_of
 from graph_retry.inbox import list_reviews
-from graph_retry.ledger import records_in
 from graph_retry.replay import replay
 from graph_retry.rewind import rewind
 from tests.conftest import Mode

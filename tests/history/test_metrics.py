@@ -1,17 +1,13 @@
-"""Figures over attempts, and spans: one per attempt, whatever is resumed."""
+"""Figures over attempts."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import graph_retry.history
 import graph_retry.rewind
 from graph_retry import Completion, edit, respond, retry_llm_call
-from graph_retry._engine.tracing import tracer
+from graph_retry.ledger import Ledger
 from graph_retry.metrics import summarize
 from tests.loops import Model, answer, one_call, thread
 
@@ -72,6 +68,13 @@ def test_one_ledger_and_collected_records_count_the_same():
     """A flat list of records says the same as the ledgers they came from."""
     assert summarize([each for ledger in LEDGERS for each in ledger]) == summarize(LEDGERS)
     assert summarize(LEDGERS[1])["calls"] == 1
+
+
+def test_ledgers_are_taken_as_attempts_of_returns_them():
+    """One `Ledger`, several, or a generator of what they hold: the figures are the same."""
+    whole = [Ledger([{**each, "params_patch": []} for each in ledger]) for ledger in LEDGERS]
+    assert summarize(whole) == summarize(each.attempts for each in whole) == summarize(LEDGERS)
+    assert summarize(whole[1]) == summarize(LEDGERS[1])
 
 
 FAILED = record(1, "failed", kind="invalid_schema", idempotency_key="a")
@@ -159,76 +162,3 @@ def test_real_calls_are_summed_up_from_on_attempt():
     assert (figures["calls"], figures["success_rate"]) == (2, 1.0)
     assert figures["tokens"]["total_tokens"] == 20
     assert sum(figures["repairs"].values()) >= 2
-
-
-@pytest.fixture
-def spans(monkeypatch):
-    """Set tracing up as an application does, for one test."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    return exporter.get_finished_spans
-
-
-def test_each_attempt_is_one_span_with_its_times(form, mode, checkpointer, spans):
-    """Resumes, questions asked again and steps that run again do not double it."""
-    broken, records = [True], []
-
-    def hook(error, attempt, params):
-        if broken:
-            raise KeyError("typo")
-
-    def reply(params):
-        if params["n"]:
-            return Completion('{"n": 1}', USAGE, "stop")
-        raise TimeoutError("slow")
-
-    graph = one_call(
-        form, mode, Model(reply), checkpointer, mode.colour(hook),
-        on_attempt=mode.colour(records.append),
-    )  # fmt: skip
-    with pytest.raises(KeyError):
-        mode.invoke(graph, {"params": {"n": 0}}, thread())
-    broken.clear()
-    mode.invoke(graph, None, thread())
-    answer(mode, graph, thread(), "nonsense")
-    answer(mode, graph, thread(), edit(n=1))
-
-    failed, succeeded = spans()
-    assert dict(failed.attributes) == {
-        "graph_retry.name": "count",
-        "graph_retry.attempt": 1,
-        "graph_retry.status": "failed",
-        "graph_retry.author": "caller",
-        "graph_retry.failure_kind": "transient",
-        "error.type": "TimeoutError",
-    }
-    assert succeeded.attributes["graph_retry.author"] == "human"
-    assert succeeded.attributes["gen_ai.usage.output_tokens"] == 4
-    assert "graph_retry.failure_kind" not in succeeded.attributes
-    for span, told in zip((failed, succeeded), records, strict=True):
-        assert abs(span.end_time - span.start_time - told["duration_s"] * 1e9) < 1_000
-    assert failed.end_time <= succeeded.start_time
-
-
-def test_spans_belong_to_the_span_around_the_call(spans):
-    """They show up inside the trace of whoever called."""
-    with trace.get_tracer_provider().get_tracer("app").start_as_current_span("request") as parent:
-        retry_llm_call(lambda params: "1", {}, output=int)
-    attempt = next(span for span in spans() if span.name.endswith("attempt"))
-    assert attempt.parent.span_id == parent.get_span_context().span_id
-
-
-def test_without_tracing_nothing_is_traced(monkeypatch):
-    """The package is not even looked for: only an application that set tracing up has it loaded."""
-    monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
-    assert tracer() is None
-    monkeypatch.setattr(trace, "get_tracer_provider", trace.NoOpTracerProvider)
-    assert tracer() is None
-    import sys
-
-    monkeypatch.delitem(sys.modules, "opentelemetry.trace")
-    assert tracer() is None
-    assert retry_llm_call(lambda params: "1", {}, output=int) == 1
-    assert "opentelemetry.trace" not in sys.modules

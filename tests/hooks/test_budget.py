@@ -1,12 +1,10 @@
-"""Budgets and the circuit breaker: every limit stops automation and never a person."""
-
-import itertools
+"""Budgets of one call: every limit stops automation and never a person."""
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, approve, edit, respond
-from graph_retry.hooks._budget import Budget, breaker
+from graph_retry.hooks import Budget
 from tests.loops import Model, answer, one_call, reviews, thread
 
 USAGE = {"input_tokens": 60, "output_tokens": 40, "total_tokens": 100}
@@ -106,85 +104,3 @@ def test_after_the_last_round_only_an_output_or_a_rejection_is_taken(form, mode)
     answer(mode, graph, thread(), approve())
     assert len(model.calls) == 3
     assert answer(mode, graph, thread(), respond({"n": 1}))["output"] == {"n": 1}
-
-
-names = (f"breaker {n}" for n in itertools.count())
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Replace the breaker's clock."""
-    now = [1_000.0]
-
-    class Clock:
-        monotonic = staticmethod(lambda: now[0])
-
-    monkeypatch.setattr("graph_retry.hooks._budget.time", Clock)
-    return now
-
-
-def test_the_circuit_opens_across_threads_and_closes_after_its_cool_down(form, mode, clock):
-    """Three failures of one name stop the calls of all threads until the minute is over."""
-    model = Model(lambda params: params["answer"])
-    options = {"budget": Budget(failures=3, cool_down=60), "name": next(names)}
-    graph = one_call(form, mode, model, InMemorySaver(), **options)
-
-    def run(number, text="no"):
-        return mode.invoke(graph, {"params": {"answer": text, "n": number}}, thread(str(number)))
-
-    for number in range(3):
-        run(number)
-    assert len(model.calls) == 3
-    for number in (3, 4):
-        clock[0] += 29
-        run(number)
-        (review,) = reviews(mode, graph, thread(str(number)))
-        assert "failed 3 times in a row" in review.failure["message"]
-        assert "is not retried automatically" in review.value["note"]
-    assert len(model.calls) == 3, "refused calls are not made and do not keep the circuit open"
-
-    clock[0] += 3
-    run(5)
-    run(6)
-    assert len(model.calls) == 4, "the first call after the cool-down opens it again"
-    clock[0] += 61
-    assert run(7, '{"n": 1}')["output"] == {"n": 1}
-    run(8)
-    run(9)
-    assert len(model.calls) == 7, "a success closes it"
-
-
-def test_a_person_may_call_through_an_open_circuit(form, mode, clock):
-    """The decision of a reviewer outweighs it; other names are not concerned."""
-    model = Model(lambda params: params["answer"])
-    name = next(names)
-    options = {"budget": Budget(failures=1), "name": name}
-    graph = one_call(form, mode, model, InMemorySaver(), **options)
-    mode.invoke(graph, {"params": {"answer": "no"}}, thread())
-    state = answer(mode, graph, thread(), edit(answer='{"n": 1}'))
-    assert state["output"] == {"n": 1}
-
-    mode.invoke(graph, {"params": {"answer": "no"}}, thread("2"))
-    other = one_call(form, mode, model, InMemorySaver(), **{**options, "name": next(names)})
-    mode.invoke(other, {"params": {"answer": "no"}}, thread("3"))
-    assert len(model.calls) == 4
-
-
-def test_a_step_that_runs_again_counts_its_failure_once(form, mode, clock):
-    """An error in a hook repeats the step, not the failure."""
-    broken = [True]
-
-    def hook(error, attempt, params):
-        if broken:
-            raise KeyError("typo")
-
-    options = {"budget": Budget(failures=2), "name": next(names)}
-    model = Model(lambda params: "no")
-    graph = one_call(form, mode, model, InMemorySaver(), mode.colour(hook), **options)
-    for _ in range(3):
-        with pytest.raises(KeyError):
-            mode.invoke(graph, None if model.calls else {"params": {}}, thread())
-    broken.clear()
-    mode.invoke(graph, None, thread())
-    breaker.check(options["name"], options["budget"])
-    assert len(model.calls) == 1

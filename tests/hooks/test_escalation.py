@@ -7,8 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import AttemptFailed, Completion, retry_llm_call
+from graph_retry._attempts import params_at
 from graph_retry.hooks import escalate, raise_limit
-from graph_retry.ledger import params_at
 from tests.loops import Model, one_call, reviews, thread
 
 LADDER = {
@@ -160,3 +160,46 @@ def test_hooks_are_alternatives_and_the_first_that_fits_has_it():
     )
     assert [record["author"] for record in records[1:]] == ["hook:raise_limit", "hook:escalate"]
     assert params_at(records).view == {"model": "large", "max_tokens": 100}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "no JSON here",
+        Completion("", finish_reason="content_filter"),
+        Completion("", finish_reason="model_context_window_exceeded"),
+        "I'm sorry, but I can't help with that.",
+    ],
+)
+def test_a_step_of_the_schedule_comes_before_a_person_after_equal_failures(form, mode, fault):
+    """The same failure or refusal twice does not stop the step that changes the model."""
+    model = Model(lambda params: '{"n": 1}' if params["model"] == "large" else fault)
+    hooks = [escalate({1: {"seed": 2}, 2: {"model": "large"}})]
+    start = {"params": {"model": "small", "seed": 1}}
+    graph = one_call(form, mode, model, InMemorySaver(), hooks, auto_retries=5)
+    assert mode.invoke(graph, start, thread())["output"] == {"n": 1}
+    assert len(model.calls) == 3
+
+    model.calls.clear()
+    graph = one_call(
+        form, mode, model, InMemorySaver(), [escalate({1: {"seed": 2}})], auto_retries=5
+    )
+    mode.invoke(graph, start, thread())
+    assert len(reviews(mode, graph, thread())) == 1
+    assert len(model.calls) == 2, "with no step left two equal failures ask a person"
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {1: {"model": "small"}},
+        {1: {"seed": 2}, 2: {"model": "small"}},
+    ],
+)
+def test_a_step_that_changes_nothing_is_no_step(form, mode, schedule):
+    """It sends nothing again: a person is asked."""
+    model = Model(lambda params: "no")
+    graph = one_call(form, mode, model, InMemorySaver(), escalate(schedule), auto_retries=5)
+    mode.invoke(graph, {"params": {"model": "small", "seed": 1}}, thread())
+    assert len(model.calls) == len(schedule)
+    assert len(reviews(mode, graph, thread())) == 1

@@ -61,9 +61,8 @@ def test_a_strategy_decides_how_much_of_the_answer_is_quoted(strategy, quoted):
     assert (RAW[:quoted] in text, RAW[: quoted + 1] in text) == (True, quoted == len(RAW))
 
 
-def test_none_and_failures_the_model_cannot_mend_change_nothing():
+def test_failures_the_model_cannot_mend_change_nothing():
     """There is no feedback on a transport error, a refusal or a rejected input."""
-    assert feedback("none")(failed(), 1, {"prompt": "Who?"}) is None
     for kind in ("transient", "refusal", "rejected_input", "permanent"):
         assert feedback()(failed(kind), 1, {"prompt": "Who?"}) is None
 

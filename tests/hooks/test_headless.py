@@ -5,8 +5,8 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from graph_retry import AttemptsExhausted, create_retry_node, retry_llm_call
+from graph_retry._attempts import params_at
 from graph_retry.hooks import escalate, feedback
-from graph_retry.ledger import params_at
 from tests.loops import Model
 
 

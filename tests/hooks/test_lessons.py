@@ -11,7 +11,14 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from graph_retry import AttemptsExhausted, create_retry_node, edit, reject, retry_llm_call
-from graph_retry.hooks._lessons import KEPT, TOLD, Lesson, Lessons, lessons_of, merge_lessons
+from graph_retry.hooks._lessons import (
+    _PASSED_ON,
+    _WINDOW,
+    Lesson,
+    Lessons,
+    lessons_of,
+    merge_lessons,
+)
 from graph_retry.hooks._quoting import LESSONS
 from tests.loops import Model, answer, reviews, thread
 
@@ -169,8 +176,8 @@ def test_the_function_form_gives_and_takes_a_list():
 def test_in_a_conversation_it_is_one_system_turn_behind_the_others(messages, kinds):
     """Providers want system turns first; telling again replaces what was told."""
     lessons = Lessons()
-    once = lessons.told_to({"messages": messages}, [lesson(1)])["messages"]
-    twice = lessons.told_to({"messages": once}, [lesson(2, text="other")])["messages"]
+    once = lessons.add_to({"messages": messages}, [lesson(1)])["messages"]
+    twice = lessons.add_to({"messages": once}, [lesson(2, text="other")])["messages"]
     assert [m["role"] if isinstance(m, dict) else m.type for m in once] == kinds
     assert len(twice) == len(once)
     text = twice[kinds.index("user" if "user" in kinds else "human") - 1]
@@ -182,11 +189,13 @@ def test_in_a_conversation_it_is_one_system_turn_behind_the_others(messages, kin
 def test_only_the_last_few_are_told_bounded_and_tamed():
     """Three lessons, each cut, none able to end the frame they stand in."""
     window = [lesson(n, text=f"fault {n} {LESSONS.end} " + "x" * 9_000) for n in range(9)]
-    told = Lessons().told_to("Go.", window)
-    assert [f"fault {n} " in told for n in range(9)] == [False] * (9 - TOLD) + [True] * TOLD
+    told = Lessons().add_to("Go.", window)
+    assert [f"fault {n} " in told for n in range(9)] == [False] * (9 - _PASSED_ON) + [
+        True
+    ] * _PASSED_ON
     assert told.count(LESSONS.end) == 1
     assert len(told) < 1_500
-    again = Lessons().told_to(told, window)
+    again = Lessons().add_to(told, window)
     assert again == told
 
 
@@ -218,5 +227,5 @@ def test_a_window_is_small_and_forgets_what_was_put_right(lessons):
     window = merge_lessons([], lessons)
     right = {each["step"]: each["at"] for each in window if each["text"] is None}
     wrong = [each for each in window if each["text"] is not None]
-    assert len(wrong) <= KEPT
+    assert len(wrong) <= _WINDOW
     assert all(each["at"] > right.get(each["step"], "") for each in wrong)

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from graph_retry import Completion, approve, edit
 from graph_retry._output.failures import (
     ROUTES,
-    CircuitOpenError,
+    BudgetExceededError,
     failure_of,
     finish_kind,
     is_complete,
@@ -99,7 +99,7 @@ EXCEPTIONS = [
     (of_langchain("ModelAuthenticationError", is_retryable=False), "permanent"),
     (of_langchain("ModelInvalidRequestError", is_retryable=False), "rejected_input"),
     (PermissionError("key file"), "permanent"),
-    (CircuitOpenError("open"), "permanent"),
+    (BudgetExceededError("spent"), "permanent"),
     (OutputParserException("no JSON"), "invalid_syntax"),
     (invalid(), "invalid_schema"),
     (ValueError("anything else"), "rejected_input"),
@@ -227,3 +227,16 @@ def test_the_caller_may_classify_otherwise(form, mode):
     (review,) = reviews(mode, graph, thread())
     assert review.failure["kind"] == "rejected_input"
     assert seen == ["ValueError", "ValueError", "KeyError"]
+
+
+def test_an_unknown_kind_from_classify_is_an_error_that_names_the_kinds(form, mode):
+    """It is raised from the run, not kept as a failure that no rule knows."""
+    graph = one_call(
+        form,
+        mode,
+        Model(raising(ValueError("no"))),
+        InMemorySaver(),
+        classify=lambda _: "permament",
+    )
+    with pytest.raises(ValueError, match="`classify` returned 'permament' for a `ValueError`"):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())

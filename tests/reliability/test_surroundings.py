@@ -8,10 +8,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 
 from graph_retry import InterventionRequired, edit
+from graph_retry._attempts import open_attempt
 from graph_retry._engine.state import fresh_loop, fresh_review
 from graph_retry._params.codec import Encoded
 from graph_retry.errors import ReplayMismatch, StaleDecision
-from graph_retry.ledger import open_attempt
 from tests.loops import Model, answer, one_call, reviews, thread
 
 

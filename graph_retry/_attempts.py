@@ -1,0 +1,200 @@
+"""Attempt records: open one, merge updates into a ledger, and read one back.
+
+A record holds what changed; whoever reads it here gets every key, and the params made whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from graph_retry._json import is_array
+from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import apply_patch, diff_views, initial_patch
+from graph_retry.errors import ReplayMismatch
+from graph_retry.records import SCHEMA_VERSION, Attempt
+
+_NOT_KEPT = {
+    "status": "failed",
+    "params_patch": None,
+    "failure": {
+        "kind": "permanent",
+        "type": "NotKept",
+        "message": "the record is in a checkpoint that was deleted or is not shown",
+    },
+}
+"""What is known of a record whose checkpoint cannot be read: it failed, or it was the last one."""
+
+
+def merge_attempts(
+    ledger: list[Attempt] | None, updates: Sequence[dict[str, Any] | Attempt] | None
+) -> list[Attempt]:
+    """Reduce updates into the ledger: a known `number` is completed, a new one is appended.
+
+    Example:
+        >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
+        [{'number': 1, 'raw': None, 'status': 'failed'}]
+    """
+    merged: dict[int, Any] = {attempt["number"]: attempt for attempt in ledger or []}
+    for update in updates or []:
+        number = update["number"]
+        # A record that is kept in another checkpoint leaves only this update in state.
+        known: Any = {} if update.get("kept_in") else merged.get(number, {})
+        merged[number] = {**known, **update}
+    return list(merged.values())
+
+
+def check_version(attempts: Sequence[Attempt]) -> None:
+    """Refuse a ledger that a newer version of this library wrote.
+
+    Raises:
+        ReplayMismatch: If its schema version is not known here.
+
+    Example:
+        >>> check_version([{"schema_version": 99}])
+        Traceback (most recent call last):
+        ...
+        graph_retry.errors.ReplayMismatch: the ledger has schema version 99 and this library \
+knows 1: upgrade graph-retry to continue this thread.
+    """
+    versions = (attempt.get("schema_version", 1) for attempt in attempts)
+    newest = max(versions, default=SCHEMA_VERSION)
+    if newest > SCHEMA_VERSION:
+        raise ReplayMismatch(
+            f"the ledger has schema version {newest} and this library knows {SCHEMA_VERSION}: "
+            "upgrade graph-retry to continue this thread.",
+            list(attempts),
+        )
+
+
+def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
+    """Yield the ledgers among state values, whatever their keys are called."""
+    for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
+        records = value if is_array(value) else []
+        if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
+            yield key, records
+
+
+def records_in(values: Any) -> list[Attempt]:
+    """Return the first ledger among state values, empty if there is none."""
+    return next(ledgers_in(values), ("", list[Attempt]()))[1]
+
+
+def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return a ledger with every key of this version; what an older one did not record is blank.
+
+    Raises:
+        ReplayMismatch: If a newer version of this library wrote it, or it is no ledger.
+    """
+    check_version(attempts)
+    for position, attempt in enumerate(attempts, start=1):
+        kept_elsewhere = attempt.get("kept_in") and "number" in attempt
+        for key in () if kept_elsewhere else ("number", "status", "params_patch"):
+            if key not in attempt:
+                msg = (
+                    f"record {position} of the ledger has no `{key}`: graph-retry did not write it."
+                )
+                raise ReplayMismatch(msg, list(attempts))
+    return [filled(attempt) for attempt in attempts]
+
+
+def filled(attempt: Attempt) -> Attempt:
+    """Return a record with every key; one that is kept elsewhere counts as failed."""
+    not_kept = _NOT_KEPT if attempt.get("kept_in") else {}
+    return cast("Attempt", {**_blank(), **not_kept, **attempt})
+
+
+def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
+    """Rebuild the params of one attempt (default: the last); None if the ledger lacks them."""
+    first: Encoded | None = Encoded({}, {})
+    params = first
+    for position, attempt in enumerate(attempts):
+        # The patch of a record that is kept elsewhere is on the first attempt's params.
+        params = _patched(first if attempt.get("kept_in") else params, attempt)
+        first = params if position == 0 else first
+        if attempt["number"] == number:
+            break
+    return params if attempts else None
+
+
+def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
+    patch = attempt.get("params_patch")
+    replaces_all = patch is not None and [step["path"] for step in patch] == [""]
+    if patch is None or (params is None and not replaces_all):
+        return None
+    view = apply_patch({} if params is None else params.view, patch)
+    return Encoded(view, attempt.get("params_types", {}))
+
+
+def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
+    """List the ids that decisions about these attempts came with."""
+    decisions = [attempt["decision"] or {} for attempt in attempts]
+    return [str(decision["decision_id"]) for decision in decisions if "decision_id" in decision]
+
+
+def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
+    """Return the value an attempt's output stands for, before validation.
+
+    Raises:
+        ValueError: If its output is not JSON, and not wanted `as_text` either.
+    """
+    raw = attempt["raw"] or {}
+    if attempt["parsed"] is not None or "value" in raw:
+        return (attempt["parsed"] or raw)["value"]
+    text: str = (attempt["repaired"] or raw).get("text", "")
+    return text if as_text else json.loads(text)
+
+
+def open_attempt(
+    attempts: Sequence[Attempt],
+    params: Encoded,
+    *,
+    name: str,
+    author: str,
+    reason: str | None,
+    started_at: str,
+    idempotency_key: str,
+) -> Attempt:
+    """Make the record of an attempt that is about to run."""
+    before = params_at(attempts)
+    record = {
+        "number": attempts[-1]["number"] + 1 if attempts else 1,
+        "name": name,
+        "status": "running",
+        "params_patch": (
+            initial_patch(params.view) if before is None else diff_views(before.view, params.view)
+        ),
+        "params_types": params.types,
+        "author": author,
+        "reason": reason,
+        "started_at": started_at,
+        "idempotency_key": idempotency_key,
+    }
+    return cast("Attempt", {**_blank(), **record})
+
+
+def _blank() -> dict[str, Any]:
+    """Return what a record holds before anything is known."""
+    return {
+        "name": "",
+        "params_types": {},
+        "author": "caller",
+        "reason": None,
+        "raw": None,
+        "repaired": None,
+        "repairs": [],
+        "lossless": None,
+        "parsed": None,
+        "issues": [],
+        "failure": None,
+        "decision": None,
+        "kept_in": None,
+        "usage": None,
+        "finish_reason": None,
+        "started_at": "",
+        "duration_s": 0.0,
+        "tries": 1,
+        "idempotency_key": "",
+        "schema_version": SCHEMA_VERSION,
+    }

@@ -1,0 +1,83 @@
+"""The options are listed for users, for type checkers and for validation: all say the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from graph_retry import RetryOptions, create_retry_node, retry_llm_call
+from graph_retry.hooks._budget import Budget
+from graph_retry.options import Settings, settle
+
+NAMES = [*RetryOptions.__annotations__]
+README = (Path(__file__).parent.parent.parent / "README.md").read_text()
+
+
+def documented():
+    """Return what the docstring of `RetryOptions` says of each option."""
+    text = RetryOptions.__doc__ or ""
+    entries = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {name: " ".join(told.split()) for name, told in entries}
+
+
+def test_each_option_is_documented_in_the_order_of_its_type():
+    """`help(RetryOptions)` tells all of them, once."""
+    assert [*documented()] == NAMES
+
+
+def test_settings_have_a_field_for_each_option_and_no_other():
+    """What the type checker allows is what is validated."""
+    assert sorted(Settings.model_fields) == sorted(NAMES)
+
+
+def test_the_table_of_the_readme_lists_each_option_once():
+    """A stranger finds every option there."""
+    table = README.partition("| option | default | meaning |")[2].partition("\n\n")[0]
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(listed) == sorted(NAMES)
+
+
+SIMPLE = (bool, int, str, float)
+
+
+def test_documented_defaults_are_the_defaults():
+    """`(default …)` in a docstring is what `settle` fills in."""
+    settings = settle("ask", "node", {})
+    checked = []
+    for name, told in documented().items():
+        default = getattr(settings, name)
+        stated = re.search(r"\(default (None|True|False|\d+)\b", told)
+        if stated is not None:
+            assert stated[1] == str(default), name
+            checked.append(name)
+        elif isinstance(default, bool) or default is None:
+            assert name == "key", f"the default of `{name}` is not told"
+    assert len(checked) > 10
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("max_attempts", 0, "`max_attempts`: Input should be greater than or equal to 1; not 0."),
+        ("auto_retries", -1, "`auto_retries`: "),
+        ("timeout", 0, "`timeout`: Input should be greater than 0; not 0."),
+        ("review", "yes", "`review`: Input should be a valid boolean; not 'yes'."),
+        ("repair", "much", "`repair`: "),
+        ("allowed_decisions", [], "`allowed_decisions`: "),
+        ("allowed_decisions", ["approv"], "`allowed_decisions`: "),
+        ("budget", Budget, "`budget`: Input should be an instance of Budget"),
+        ("transient", 3, "`transient`: Input should be an instance of RetryPolicy; not 3."),
+        ("default_decision", {"type": "approve"}, "`default_decision` needs `expires_after`"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named(option, value, words):
+    """The error says which option, what is allowed and what came."""
+    for make in (lambda **o: create_retry_node(print, dict, **o), retry):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            make(**{option: value})
+
+
+def retry(**options):
+    """Make a call whose options are refused before its model is asked."""
+    return retry_llm_call(lambda params: pytest.fail("the model was asked"), {}, **options)

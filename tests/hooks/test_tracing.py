@@ -1,0 +1,219 @@
+"""OpenTelemetry spans: around the call and the validation, once each, whatever is resumed."""
+
+import sys
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import RetryPolicy
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from graph_retry import Completion, aretry_llm_call, edit, retry_llm_call
+from graph_retry._engine.tracing import tracer
+from tests.loops import Model, answer, one_call, thread
+
+USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
+
+
+@pytest.fixture
+def spans(monkeypatch):
+    """Set tracing up as an application does, for one test; spans are listed as they end."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    return exporter.get_finished_spans
+
+
+def reply(params):
+    """Answer by `n`: a time-out, a wrong type, no JSON, a refusal, or what is right."""
+    texts = {1: '{"n": "x"}', 2: "no", 4: '{"n": 1}'}
+    if params["n"] == 0:
+        raise TimeoutError("slow: the secret prompt")
+    reason = "content_filter" if params["n"] == 3 else "stop"
+    return Completion(texts.get(params["n"], ""), USAGE, reason)
+
+
+COMMON = {"graph_retry.name": "count", "graph_retry.attempt": 1, "graph_retry.author": "caller"}
+REQUEST = {
+    **COMMON,
+    "gen_ai.operation.name": "generate_content",
+    "gen_ai.request.model": "small",
+    "graph_retry.request": 1,
+}
+ANSWERED = {
+    "gen_ai.usage.input_tokens": 6,
+    "gen_ai.usage.output_tokens": 4,
+    "gen_ai.response.finish_reasons": ("stop",),
+}
+
+
+def failed(kind, error):
+    """Return the attributes of a failure."""
+    return {"graph_retry.failure_kind": kind, "error.type": error}
+
+
+CASES = {
+    0: [("count attempt", REQUEST | failed("transient", "TimeoutError"))],
+    1: [
+        ("count attempt", REQUEST | ANSWERED),
+        ("count validate", COMMON | failed("invalid_schema", "ValidationError")),
+    ],
+    2: [
+        ("count attempt", REQUEST | ANSWERED),
+        ("count validate", COMMON | failed("invalid_syntax", "InvalidJSON")),
+    ],
+    3: [
+        (
+            "count attempt",
+            REQUEST
+            | ANSWERED
+            | failed("refusal", "Refusal")
+            | {"gen_ai.response.finish_reasons": ("content_filter",)},
+        )
+    ],
+    4: [("count attempt", REQUEST | ANSWERED), ("count validate", COMMON)],
+}
+
+
+@pytest.mark.parametrize("n", CASES)
+def test_spans_tell_what_became_of_an_attempt(form, mode, spans, n):
+    """A failure is an ERROR where it came to light; no text of the model or an error is told."""
+    graph = one_call(form, mode, Model(reply), InMemorySaver())
+    mode.invoke(graph, {"params": {"n": n, "model": "small"}}, thread())
+    assert [(span.name, dict(span.attributes)) for span in spans()] == CASES[n]
+    for span in spans():
+        status = StatusCode.ERROR if "error.type" in span.attributes else StatusCode.UNSET
+        assert (span.status.status_code, span.status.description) == (status, None)
+        assert span.events == ()
+
+
+def test_spans_inside_the_call_nest_in_it(form, mode, spans):
+    """A provider's own span is a child of the attempt's; the validation comes after both."""
+
+    def model(params):
+        with trace.get_tracer_provider().get_tracer("client").start_as_current_span("chat"):
+            return '{"n": 1}'
+
+    graph = one_call(form, mode, mode.colour(model), InMemorySaver(), timeout=30.0)
+    mode.invoke(graph, {"params": {}}, thread())
+    inner, attempt, validation = spans()
+    assert (inner.name, attempt.name) == ("chat", "count attempt")
+    assert inner.parent.span_id == attempt.context.span_id
+    assert attempt.start_time <= inner.start_time <= inner.end_time <= attempt.end_time
+    assert attempt.end_time <= validation.start_time
+
+
+def test_spans_belong_to_the_span_around_the_call(spans):
+    """They show up inside the trace of whoever called."""
+    with trace.get_tracer_provider().get_tracer("app").start_as_current_span("request") as parent:
+        retry_llm_call(lambda params: "1", {}, output=int)
+    attempt, validation, _ = spans()
+    for span in (attempt, validation):
+        assert span.parent.span_id == parent.get_span_context().span_id
+
+
+def test_resumes_and_steps_that_run_again_open_no_second_span(form, mode, checkpointer, spans):
+    """Hooks that fail, questions asked again and answers make spans of new attempts alone."""
+    broken = [True]
+
+    def hook(error, attempt, params):
+        if broken:
+            raise KeyError("typo")
+
+    graph = one_call(form, mode, Model(reply), checkpointer, mode.colour(hook))
+    with pytest.raises(KeyError):
+        mode.invoke(graph, {"params": {"n": 1}}, thread())
+    broken.clear()
+    mode.invoke(graph, None, thread())
+    answer(mode, graph, thread(), "nonsense")
+    answer(mode, graph, thread(), edit(n=4))
+    made = [(span.name, span.attributes["graph_retry.author"]) for span in spans()]
+    assert made == [
+        ("count attempt", "caller"),
+        ("count validate", "caller"),
+        ("count attempt", "human"),
+        ("count validate", "human"),
+    ]
+
+
+def test_each_request_of_a_transport_retry_is_a_span(mode, spans):
+    """They are numbered, and what failed is an ERROR, although the attempt succeeds."""
+    left = [TimeoutError("slow"), '{"n": 1}']
+
+    def model(params):
+        step = left.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    policy = RetryPolicy(max_attempts=2, initial_interval=0.0, jitter=False)
+    graph = one_call("node", mode, mode.colour(model), InMemorySaver(), transient=policy)
+    mode.invoke(graph, {"params": {}}, thread())
+    first, second, _ = spans()
+    assert [span.attributes["graph_retry.request"] for span in (first, second)] == [1, 2]
+    assert first.attributes["error.type"] == "TimeoutError"
+    assert "error.type" not in second.attributes
+
+
+def test_tracing_makes_no_task_of_its_own(form, mode, monkeypatch, request):
+    """What is saved is the same with tracing and without."""
+
+    def saved():
+        saver = InMemorySaver()
+        graph = one_call(form, mode, Model(reply), saver)
+        mode.invoke(graph, {"params": {"n": 1}}, thread())
+        listed = mode.call(saver, "list", thread())
+        return sorted(
+            (one.config["configurable"]["checkpoint_ns"].count(":"), len(one.pending_writes or ()))
+            for one in listed
+        )
+
+    before = saved()
+    request.getfixturevalue("spans")
+    assert saved() == before
+
+
+def test_a_private_model_name_is_redacted(spans):
+    """`redact` is applied to what a span tells of the params."""
+    hidden = {"redact": lambda text: text.replace("acme-", "")}
+    retry_llm_call(lambda params: "1", {"model": "acme-large"}, output=int, **hidden)
+    assert spans()[0].attributes["gen_ai.request.model"] == "large"
+    retry_llm_call(lambda params: "1", {"model": {"a": 1}}, output=int)
+    assert "gen_ai.request.model" not in spans()[2].attributes
+
+
+async def test_calls_side_by_side_keep_their_spans_apart(spans):
+    """Each is a child of the span it was made in, not of its neighbour's."""
+    import asyncio
+
+    both = asyncio.Barrier(2)
+
+    async def model(params):
+        async with both:
+            return "1"
+
+    async def request(name):
+        with trace.get_tracer_provider().get_tracer("app").start_as_current_span(name) as parent:
+            await aretry_llm_call(model, {"name": name}, output=int, name=name)
+        return name, parent.get_span_context().span_id
+
+    parents = dict(await asyncio.gather(request("a"), request("b")))
+    for span in spans():
+        if span.parent is not None:
+            assert span.parent.span_id == parents[span.name[0]]
+
+
+def test_without_tracing_nothing_is_traced(monkeypatch):
+    """The package is not even looked for: only an application that set tracing up has it loaded."""
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
+    assert tracer() is None
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.NoOpTracerProvider)
+    assert tracer() is None
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace")
+    assert tracer() is None
+    assert retry_llm_call(lambda params: "1", {}, output=int) == 1
+    assert "opentelemetry.trace" not in sys.modules
