@@ -106,7 +106,9 @@ def test_a_finished_thread_is_followed_by_a_new_one(tmp_path):
     assert (calls(tmp_path, "1"), calls(tmp_path, "2")) == ((3, 3), (3, 3))
 
 
-@pytest.mark.parametrize("attempt", [1, 2, 3])
+@pytest.mark.parametrize(
+    "attempt", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
+)
 def test_killed_during_a_call_it_repeats_that_call_only(tmp_path, attempt):
     """The call in flight runs again with the same key, finished ones and answers are kept."""
     killed = run(tmp_path, [sys.executable, "-c", KILLED_IN_CALL.format(attempt=attempt)])

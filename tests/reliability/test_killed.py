@@ -36,7 +36,7 @@ def calls(folder):
     ("step", "moment", "repeated"),
     [
         ("start", "call:0", ["0"]),
-        ("start", "hook:0", []),
+        pytest.param("start", "hook:0", [], marks=pytest.mark.long),
         ("edit:1", "call:1", ["1"]),
         ("edit:1", "hook:1", []),
         ("edit:1", "written", []),
@@ -61,7 +61,10 @@ def test_a_killed_process_repeats_at_most_the_call_in_flight(
     assert len(set(made)) == 4, "a repeated call has the key of the first"
 
 
-@pytest.mark.parametrize("moment", ["call:1", "call:2", "call:3"])
+LONG = [pytest.param(moment, marks=pytest.mark.long) for moment in ("call:1", "call:2")]
+
+
+@pytest.mark.parametrize("moment", [*LONG, "call:3"])
 def test_hooks_and_reviewers_run_once_per_attempt_across_a_kill(form, tmp_path, moment):
     """Whatever decided about an attempt is not asked again when the next call is cut off."""
     assert work(form, tmp_path, "climb", moment).returncode == KILLED
