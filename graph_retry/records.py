@@ -125,7 +125,8 @@ class Attempt(TypedDict):
     """Whether the text was read without guessing; None for what was no JSON text."""
 
     parsed: dict[str, Any] | None
-    """`{"value": …}`: the JSON value that was read; None where `raw` has a value or nothing was."""
+    """The JSON value that was read, under the key `value`. None where `raw` has a value itself,
+    where nothing could be read, and for texts of more than 4,000 characters."""
 
     issues: list[Issue]
     """What was wrong with the value."""

@@ -167,12 +167,23 @@ async def _attempt(
     run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
 ) -> _Outcome:
     """Call the model with a copy of the params; return its result or its failure as data."""
-    this_try, transient = next(tries), plan.settings.transient
+    this_try, settings = next(tries), plan.settings
     copy = plan.codec.decode(params.view, params.types)
-    started = time.perf_counter()
-    with model_call_span(plan.settings, record, params.view, this_try) as ended:
-        outcome, error = await _called(run, plan, copy, record)
+    started, error = time.perf_counter(), None
+    with model_call_span(settings, record, params.view, this_try) as ended:
+        try:
+            _check_budget(settings, record)
+            arguments = plan.arguments(copy, _context(settings, record))
+            config = seen_from(run.caller, get_config())
+            result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
+        except (GraphBubbleUp, AsyncUnderSyncError):
+            raise
+        except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
+            outcome, error = _read_error(plan, record, raised), raised
+        else:
+            outcome = _read(plan, result)
         ended(outcome["record"])
+    transient = settings.transient
     may_try_again = transient is not None and this_try < transient.max_attempts
     failure: Failure | None = outcome["record"].get("failure")
     if error and failure and failure["kind"] == "transient" and may_try_again:
@@ -189,25 +200,16 @@ async def _attempt(
     return outcome
 
 
-async def _called(
-    run: LoopRun, plan: Plan[Any], params: Any, record: Attempt
-) -> tuple[_Outcome, Exception | None]:
-    """Make one request; return its outcome and, where it failed, what the call raised."""
-    settings = plan.settings
+def _check_budget(settings: Settings, record: Attempt) -> None:
+    """Refuse a request that a budget does not allow, unless somebody decided on it."""
     decided = record["author"].startswith(("human", "agent", "rewind"))
+    if settings.budget is not None and not decided:
+        settings.budget.check()
+
+
+def _context(settings: Settings, record: Attempt) -> AttemptContext:
     deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
-    context = AttemptContext(record["number"], record["idempotency_key"], deadline)
-    try:
-        if settings.budget is not None and not decided:
-            settings.budget.check()
-        arguments = plan.arguments(params, context)
-        config = seen_from(run.caller, get_config())
-        result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
-    except (GraphBubbleUp, AsyncUnderSyncError):
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is a failure
-        return _read_error(plan, record, error), error
-    return _read(plan, result), None
+    return AttemptContext(record["number"], record["idempotency_key"], deadline)
 
 
 def _read_error(plan: Plan[Any], record: Attempt, error: Exception) -> _Outcome:

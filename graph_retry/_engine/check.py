@@ -22,6 +22,9 @@ from graph_retry.records import Attempt, Failure, FailureKind, Issue
 if TYPE_CHECKING:
     from graph_retry._output.repair import ParsedOutput
 
+_SHORT = 4_000
+"""Characters of an output whose value stands in the ledger beside its text."""
+
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
@@ -75,7 +78,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
             update["repairs"] += rounded_numbers(raw["text"], parsed.value)
             if parsed.text != raw["text"]:
                 update["repaired"] = {"text": parsed.text}
-            if json_problem(parsed.value) is None:
+            if len(raw["text"]) <= _SHORT and json_problem(parsed.value) is None:
                 update["parsed"] = {"value": parsed.value}
     return update
 
