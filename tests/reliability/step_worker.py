@@ -3,11 +3,10 @@
 Usage: python -m tests.reliability.step_worker FORM DATABASE LOG STEP [MOMENT]
 
 STEP is `start`, `climb` (start, with hooks and a reviewer that get there without a person),
-`go-on` (writes the attempt under review), `go-on-climbing`, `lessons` (writes those learned so
-far; node form) or `edit:N`. MOMENT is `call:N` (in
-the call with `n=N`), `hook:N` (in the hook after that call) or `written` (after the answer is
-saved, before it is
-applied). Every model call appends `n key` to LOG, every hook and reviewer `who n` to LOG.others.
+`go-on` (answers what is asked to the end), `go-on-climbing`, `edit:N` or `lessons` (writes those
+learned so far; node form). MOMENT is `call:N` (in the call with `n=N`), `hook:N` (in the hook after
+that call) or `written` (after the answer is saved, before it is applied). Every model call appends
+`n key` to LOG, every hook and reviewer `who n` to LOG.others.
 """
 
 import os
@@ -80,7 +79,8 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
             sys.stdout.write(str([lesson["text"] for lesson in task.state.values["lessons"]]))  # type: ignore[union-attr]
         elif step in ("go-on", "go-on-climbing"):
             resume(graph, thread(), durability="sync")
-            sys.stdout.write("".join(str(r.attempt) for r in pending_reviews(graph, thread())))
+            while step == "go-on" and (open_ := pending_reviews(graph, thread())):
+                resume(graph, thread(), edit(n=open_[0].attempt), durability="sync")
         else:
             if moment == "written":
                 invoke = graph.invoke
