@@ -57,6 +57,7 @@ def redacted_fields(record: Mapping[str, Any], redact: Redact | None) -> dict[st
 
     failure, repairs = record.get("failure"), record.get("repairs", [])
     return {
+        "redacted": True,
         **{name: redacted(record.get(name), redact) for name in ("raw", "repaired", "parsed")},
         "failure": failure and with_redacted(failure, "message"),
         "issues": [

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._review.deadline import EXPIRE, is_over
+from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.resuming import resuming
 from graph_retry.answering import PendingReview
 from graph_retry.errors import StaleDecision
@@ -66,7 +66,7 @@ async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> l
     expired: dict[str | None, list[PendingReview]] = {}
     reviews: list[PendingReview] = await find_all(source, None, config)
     for review in reviews:
-        if is_over(review.expires_at):
+        if is_expired(review.expires_at):
             expired.setdefault(review.thread_id, []).append(review)
     for together in expired.values():
         try:

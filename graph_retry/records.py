@@ -152,6 +152,9 @@ class Attempt(TypedDict):
     duration_s: float
     """Seconds the call took."""
 
+    redacted: NotRequired[bool]
+    """True where the option `redact` is set: the texts here went through it, the params did not."""
+
     tries: int
     """Requests that were made, where `transient` retries are on; else 1."""
 

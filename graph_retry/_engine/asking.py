@@ -223,7 +223,8 @@ def _note(review: OpenReview) -> str | None:
     """Tell a person why automation stopped and what an agent would have done."""
     notes = [review["note"]]
     if review["suggested_by"]:
-        notes.append(f"the suggestion is by {review['suggested_by']}")
+        role, _, name = review["suggested_by"].partition(":")
+        notes.append(f"the {role} {name} suggests other params".replace("  ", " "))
     agent = review["agent"]
     if agent and agent["problem"]:
         proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"

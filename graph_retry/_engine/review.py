@@ -15,7 +15,7 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview
 from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
-from graph_retry._review.deadline import is_over, now
+from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decision import Decision, reject
 from graph_retry._review.judge import judge
 from graph_retry._review.question import Accepted, Question, Refused
@@ -31,7 +31,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         return _escalate(plan, loop, taken, taken.problem)
     question, author, channel, fork = taken.question, taken.author, taken.channel, taken.fork
     verdict: Accepted | Refused
-    if author == "human" and is_over(question.expires_at, taken.came_at):
+    if author == "human" and is_expired(question.expires_at, taken.came_at):
         author, channel = "system", "system"
         verdict = _default(plan, question, loop, attempts)
     elif taken.problem is not None:

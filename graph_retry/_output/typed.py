@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any, Literal, get_origin
+from types import SimpleNamespace
+from typing import Any, Literal, get_origin, get_type_hints
 
 from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapter
 from pydantic_core import SchemaError
@@ -23,8 +24,7 @@ class TypedValidator(Validator):
     """
 
     def __init__(self, output: Any, *, strict: bool) -> None:
-        is_class = isinstance(output, type) and get_origin(output) is None
-        self.name = cut(output.__name__ if is_class else repr(output).replace("typing.", ""), 80)
+        self.name = _name_of(output)
         self._strict = strict or None
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(output)
@@ -70,3 +70,11 @@ class TypedValidator(Validator):
         refused = not self._strict and bool(attempt(self._read, given, True)[1])
         dumped = attempt(self._dump, accepted, "python")[0]
         return conversions(given, accepted, dumped, refused_if_strict=refused)
+
+
+def _name_of(output: Any) -> str:
+    """Write a type as people read it: `str` for `Annotated[str, FieldInfo(…)]`."""
+    with suppress(NameError, TypeError):  # an undefined name is refused by pydantic
+        output = get_type_hints(SimpleNamespace(__annotations__={"output": output}))["output"]
+    is_class = isinstance(output, type) and get_origin(output) is None
+    return cut(output.__name__ if is_class else repr(output).replace("typing.", ""), 80)

@@ -70,7 +70,7 @@ def _params_schema(question: Question) -> dict[str, Any]:
     others = whole.get("additionalProperties", True) if question.codec.fields is None else False
     partial: dict[str, Any] = {
         "type": "object",
-        "properties": {k: each for k, each in fields.items() if k not in question.locked},
+        "properties": {name: node for name, node in fields.items() if name not in question.locked},
         "additionalProperties": others,
     }
     if question.locked:
@@ -80,7 +80,7 @@ def _params_schema(question: Question) -> dict[str, Any]:
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Copy a schema to stand at `#/$defs/{name}`, with its local references pointing there."""
-    text = json.dumps({key: each for key, each in schema.items() if key != "$schema"}, default=str)
+    text = json.dumps({key: part for key, part in schema.items() if key != "$schema"}, default=str)
     if len(text) > MAX_SCHEMA:
         return {}
     if "$id" not in schema:  # a document of its own resolves its own references

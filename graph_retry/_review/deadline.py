@@ -1,11 +1,11 @@
-"""When a review is over: plain functions of ISO 8601 times in UTC."""
+"""When a review expires: plain functions of ISO 8601 times in UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 EXPIRE = "expire"
-"""The type of an answer that decides nothing: it lets a review notice that its time is over."""
+"""The type of an answer that decides nothing: it lets a review notice that it has expired."""
 
 
 def now() -> str:
@@ -26,11 +26,11 @@ def after(moment: str, seconds: float | None) -> str | None:
     return later.isoformat(timespec="milliseconds")
 
 
-def is_over(expires_at: str | None, at: str | None = None) -> bool:
-    """Tell whether a review's time was over at a moment (default: now).
+def is_expired(expires_at: str | None, at: str | None = None) -> bool:
+    """Tell whether a review had expired at a moment (default: now).
 
     Example:
-        >>> is_over("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")
+        >>> is_expired("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")
         True
     """
     if expires_at is None:

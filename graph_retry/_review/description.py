@@ -1,18 +1,20 @@
-"""The text of a question that clients show: what failed, what is known of it, how to answer.
+"""The text of a question that clients show, in the order somebody woken up by it reads.
 
-The first 65 characters are what Agent Inbox previews in its list. All that comes from a model or a
-provider stands quoted, so that none of it reads like a part of the question.
+What is wrong with the last answer, what failed, what the model wrote, what is suggested, what each
+answer does. Agent Inbox previews the first 65 characters in its list. All that comes from a model
+or a provider is quoted, so that none of it reads like a part of the question.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
 from graph_retry._review.forms.field_kinds import inner_fields
-from graph_retry._review.question import Question
+from graph_retry._review.question import NOT_APPLIED, Question
 
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""
@@ -24,35 +26,21 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def describe(question: Question) -> str:
     """Write the description, in Markdown, of at most 4,000 characters."""
-    error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
-    parts = [f"{error} — {one_line(question.name, 100)}, attempt {question.attempt}."]
-    if question.problem:
-        what, _, details = cut(question.problem, 600).partition("\n")
-        parts.insert(0, f"Your answer was not applied: {_inert(what)}")
-        parts[1:1] = [_quote(details)] if details else []
-    if question.note:
-        parts.append(one_line(question.note, 300))
-    if question.expires_at:
-        parts.append(f"Answer before {question.expires_at}.")
-    if question.issues:
-        parts.append(f"Issues:\n{_quote(cut(format_issues(question.issues), 600))}")
-    if question.diff:
-        lines = [
-            f"{cut(str(change.get('path')), 60)}: {literal(change.get('before'), 60)} → "
-            f"{literal(change.get('after'), 60)}"
-            for change in question.diff[:5]
-        ]
-        more = len(question.diff) - len(lines)
-        lines += [f"… {more} more"] if more else []
-        what = "Changed for this attempt" if question.suggested is None else "Suggested changes"
-        parts.append(f"{what}:\n" + _quote("\n".join(lines)))
-    if question.raw_output is not None:
-        parts.append(f"The model wrote:\n{_quote(excerpt(question.raw_output, 400))}")
-    return "\n\n".join([*parts, _how_to_answer(question)])
+    return "\n\n".join([*_facts(question), _how_to_answer(question)])
+
+
+def headline(question: Question) -> str:
+    """Return the title that clients show, with the reason why the last answer was not applied.
+
+    Some clients take an answer with a "Success" and show nothing but the title of what follows.
+    """
+    if not question.problem:
+        return question.title
+    return f"{question.title}{NOT_APPLIED}{one_line(question.problem, 120)}"
 
 
 def one_line(text: str, limit: int) -> str:
-    r"""Put the beginning of a text on one line, in which it makes no code, link, image or HTML.
+    r"""Put the beginning of a text on one line, on which it makes no code, link, image or HTML.
 
     Example:
         >>> one_line("429\n [quota](http://a.example)", 100)
@@ -61,26 +49,58 @@ def one_line(text: str, limit: int) -> str:
     return _inert(" ".join(cut(text, limit).replace("`", "'").split()))
 
 
-def _inert(text: str) -> str:
-    return _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text)).replace("```", "'''")
+def _facts(question: Question) -> Iterator[str]:
+    if question.problem:
+        what, _, details = cut(question.problem, 600).partition("\n")
+        yield f"Your answer was not applied: {_inert(what)}"
+        if details:
+            yield _quote(details)
+    error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
+    yield f"{error} — {one_line(question.name, 100)}, attempt {question.attempt}."
+    if question.issues:
+        yield f"What is wrong with the output:\n{_quote(cut(format_issues(question.issues), 600))}"
+    if question.raw_output is not None:
+        yield f"The model wrote:\n{_quote(excerpt(question.raw_output, 400))}"
+    if question.note:
+        yield one_line(question.note, 300)
+    if question.diff:
+        what = "Changed for this attempt" if question.suggested is None else "Suggested changes"
+        yield f"{what}:\n{_quote(_changes(question.diff))}"
+    if question.expires_at:
+        yield f"Answer before {question.expires_at}."
+
+
+def _changes(diff: list[dict[str, Any]]) -> str:
+    lines = [
+        f"{cut(str(change.get('path')), 60)}: {literal(change.get('before'), 60)} → "
+        f"{literal(change.get('after'), 60)}"
+        for change in diff[:5]
+    ]
+    return "\n".join([*lines, f"… {len(diff) - 5} more"] if len(diff) > 5 else lines)
 
 
 def _how_to_answer(question: Question) -> str:
-    free = [{name: each} for name, each in question.shown.items() if name not in question.locked]
-    shown = (field for field in free if len(_text(field)) <= 120 and "`" not in _text(field))
-    params = next(shown, dict[str, Any]())
+    """Say what each answer does, by button and as JSON, and what goes wrong in the clients."""
+    free = [{name: value} for name, value in question.shown.items() if name not in question.locked]
+    short = (field for field in free if len(_text(field)) <= 120 and "`" not in _text(field))
+    params = next(short, dict[str, Any]())
     schema = question.output_schema or {}
     fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
     output = f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
+    same = "the params as they are" if question.suggested is None else "the suggested changes"
     ways = {
-        "approve": "Approve: call again with the params shown (the suggestion, if there is one). "
-        '`{"type": "approve"}`',
-        "edit": "Edit: call again with some of them changed; the others stay. "
+        "approve": f'Approve: call again with {same}. `{{"type": "approve"}}`',
+        "edit": "Edit: call again with what you change; the rest stays as shown. "
         f"`{_text({'type': 'edit', 'params': params})}`",
-        "reject": 'Reject: stop here. `{"type": "reject", "message": "why to stop"}`',
-        "respond": f'Respond: give the output by hand. `{{"type": "respond", "output": {output}}}`',
+        "reject": "Reject: stop here, without another call. "
+        '`{"type": "reject", "message": "why to stop"}`',
+        "respond": "Respond: write the output yourself, without another call. "
+        f'`{{"type": "respond", "output": {output}}}`',
     }
-    lines = ["How to answer, as JSON:", *(f"- {ways[kind]}" for kind in question.offered)]
+    lines = [
+        "How to answer, by button or as JSON:",
+        *(f"- {ways[kind]}" for kind in question.offered),
+    ]
     if "edit" in question.offered:
         lines.append("In a form, write `null` to clear a field.")
         if question.locked:
@@ -95,6 +115,12 @@ def _how_to_answer(question: Question) -> str:
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _inert(text: str) -> str:
+    """Take the effect from Markdown's links and HTML; a pair of `$` would be mathematics."""
+    text = _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text))
+    return text.replace("```", "'''").replace("$", "\uff04")
 
 
 def _quote(text: str) -> str:

@@ -1,7 +1,13 @@
-"""Read what an answer decides, whichever client's shape it has."""
+"""Read what an answer decides, whichever client wrote it.
+
+Another decision word goes into `_WORDS`. Another client goes into `_READERS`: the key under which
+it puts what it has to say, and the function that reads that. What it wraps its answers into is
+taken off by `_unwrapped`, and `channel_of` names it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -14,19 +20,16 @@ from graph_retry._review.decision import DecisionType
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import UnusableAnswerError
 
-_WORDS: dict[DecisionType, tuple[str, ...]] = {
-    "approve": ("approve", "accept", "retry", "yes"),
-    "edit": ("edit",),
+_WORDS: dict[str | None, DecisionType] = {
+    **dict.fromkeys(("approve", "accept", "retry", "yes"), "approve"),
+    "edit": "edit",
     # Agent Inbox's response is the text box under the question: a reason to stop.
-    "reject": ("reject", "cancel", "ignore", "no", "response"),
-    "respond": ("respond",),
+    **dict.fromkeys(("reject", "cancel", "ignore", "no", "response"), "reject"),
+    "respond": "respond",
 }
-_KINDS: dict[str | None, DecisionType] = {w: kind for kind, words in _WORDS.items() for w in words}
-_PARAMS = ("params", "revised_params", "revisedParams")
-_FORMS = ("edited_action", "args")
-_DATA: dict[DecisionType, tuple[str, ...]] = {"reject": ("args",), "respond": ("output",)}
 _BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 _COMMON = ("type", "action", *_BINDING, "message", "reason")
+_CANCELLED = "__agui_cancelled__"  # AG-UI: somebody closed the question
 # Clients add these for themselves; they decide nothing and are passed over.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
 _MAX_WRAPPERS = 8
@@ -40,17 +43,52 @@ _HOW = (
 class Answer(NamedTuple):
     """What an answer says, before it is held against the question.
 
-    `told` is what it tells of itself: `attempt`, `review_id`, `decision_id`, `by`, `channel`.
-    `data` are params (of an edit, or repeated by an approval) or the output. `echoes` are the
-    titles the client repeats. `from_form` tells that text boxes were in between.
+    `binding` tells which question it is for and who gives it: `attempt`, `review_id`,
+    `decision_id`, `by`, `channel`. `data` are params (of an edit, or repeated by an approval) or
+    the output. `titles` are those of questions that the client repeats. `from_form` tells that text
+    boxes were in between.
     """
 
     type: DecisionType
-    told: dict[str, Any]
+    binding: dict[str, Any]
     message: str | None = None
     data: Any = None
-    echoes: tuple[Any, ...] = ()
+    titles: tuple[Any, ...] = ()
     from_form: bool = False
+
+
+class _Content(NamedTuple):
+    """What an answer says under its client's own key."""
+
+    data: Any = None
+    title: Any = None
+    message: str | None = None
+    from_form: bool = False
+
+
+def _agent_chat_ui(form: Any) -> _Content:
+    """Read LangChain's `{"name": title, "args": edited fields}`."""
+    fields = form.get("args", form.get("arguments")) if is_object(form) else None
+    title = form.get("name", form.get("action")) if is_object(form) else None
+    return _Content(fields if is_object(fields) else None, title, from_form=True)
+
+
+def _agent_inbox(form: Any) -> _Content:
+    """Read the same with the title as `action`, or the text of the response box."""
+    return _Content(message=form) if isinstance(form, str) else _agent_chat_ui(form)
+
+
+_FIELDS: dict[str, Callable[[Any], _Content]] = {
+    **dict.fromkeys(("params", "revised_params", "revisedParams"), _Content),
+    "edited_action": _agent_chat_ui,
+    "args": _agent_inbox,
+}
+_READERS: dict[DecisionType, dict[str, Callable[[Any], _Content]]] = {
+    "approve": _FIELDS,
+    "edit": _FIELDS,
+    "reject": {"args": _agent_inbox},
+    "respond": {"output": _Content},
+}
 
 
 def interpret(answer: Any) -> Answer:
@@ -64,48 +102,68 @@ def interpret(answer: Any) -> Answer:
         ('edit', {}, None, {'n': 0})
     """
     entry = _unwrapped(answer)
-    given = {key: each for key, each in entry.items() if each is not None}
-    told = {key: given[key] for key in _BINDING if key in given}
-    if entry.get("__agui_cancelled__") is True:
-        return Answer("reject", told)
+    given = {key: value for key, value in entry.items() if value is not None}
+    binding = {key: given[key] for key in _BINDING if key in given}
+    if given.get(_CANCELLED) is True:
+        return Answer("reject", binding)
     word = _word(given)
     if word is None:
         raise UnusableAnswerError(f"The answer does not say what to do: no `type`. {_HOW}")
-    if word not in _KINDS:
+    if word not in _WORDS:
         raise UnusableAnswerError(f"The answer's type {literal(word, 80)} is no decision. {_HOW}")
-    kind = "respond" if word == "response" and "output" in given else _KINDS[word]
-    known = (*_DATA.get(kind, (*_PARAMS, *_FORMS)), *_COMMON)
-    for key in sorted(given.keys() - {*known, *_EXTRA, "__agui_cancelled__"}):
-        what = f"A decision to {kind} has no key {literal(key, 80)}.{did_you_mean(key, known)}"
-        raise UnusableAnswerError(f"{what} Known are {', '.join(f'`{name}`' for name in known)}.")
+    kind = "respond" if word == "response" and "output" in given else _WORDS[word]
+    content = _content(given, kind)
     if kind == "respond":
-        return _response(entry, given, told)
-    holder = next((key for key in _FORMS if key in given), "")
-    form = given.get(holder)
-    echoes = _echoes(given, form, kind)
+        return _response(entry, binding)
+    data, title, text, from_form = content
+    message = _message(given.get("message", given.get("reason", text)))
+    beside = given.get("action") if "type" in given else None
+    if kind == _WORDS.get(_spelled(beside)) or _spelled(beside) == "retry":
+        beside = None  # another word for the same decision
+    titles = tuple(said for said in (title, beside) if said is not None)
     if kind == "reject":
-        return Answer(kind, told, _message(given, form), None, echoes)
-    sources: dict[str, Any] = {key: given[key] for key in _PARAMS if key in given}
-    if holder and word != "accept":  # with that word, Agent Inbox repeats its form unedited
-        sources[holder] = _edited(form, holder)
-    if len(sources) > 1:
-        names = " and ".join(f"`{key}`" for key in sources)
-        raise UnusableAnswerError(f"The answer gives params more than once ({names}): give one.")
-    data = next(iter(sources.values()), None)
+        return Answer(kind, binding, message, None, titles)
+    if word == "accept" and from_form:
+        data = None  # with that word Agent Inbox repeats its form unedited
     if word == "retry":
         kind, data = ("edit", data) if data else ("approve", None)
     if kind == "edit" and data is None:
-        what = "An edit needs the changed fields"
-        raise UnusableAnswerError(f'{what}: {{"type": "edit", "params": {{…}}}}.')
-    return Answer(kind, told, _message(given), data, echoes, holder in sources)
+        raise UnusableAnswerError(
+            'An edit needs the changed fields, which must be an object: {"type": "edit", "params": '
+            "{…}}, or in a form's answer the edited fields as `args`."
+        )
+    return Answer(kind, binding, message, data, titles, from_form)
 
 
-def _response(entry: dict[str, Any], given: dict[str, Any], told: dict[str, Any]) -> Answer:
+def _content(given: dict[str, Any], kind: DecisionType) -> _Content:
+    """Read what stands under the client's own key, and refuse a key that no such decision has."""
+    readers = _READERS[kind]
+    known = (*readers, *_COMMON)
+    for key in sorted(given.keys() - {*known, *_EXTRA, _CANCELLED}):
+        what = f"A decision to {kind} has no key {literal(key, 80)}.{did_you_mean(key, known)}"
+        raise UnusableAnswerError(f"{what} Known are {', '.join(f'`{name}`' for name in known)}.")
+    keys = [key for key in readers if key in given]
+    if len(keys) > 1:
+        names = " and ".join(f"`{key}`" for key in keys)
+        raise UnusableAnswerError(f"The answer gives params more than once ({names}): give one.")
+    return readers[keys[0]](given[keys[0]]) if keys else _Content()
+
+
+def _response(entry: dict[str, Any], binding: dict[str, Any]) -> Answer:
     if "output" in entry:
-        return Answer("respond", told, _message(given), entry["output"])
-    if "message" in given:  # LangChain's own respond decision carries its text there
-        return Answer("respond", told, None, given["message"])
+        return Answer("respond", binding, _message(entry.get("message")), entry["output"])
+    if entry.get("message") is not None:  # LangChain's own respond decision has its text there
+        return Answer("respond", binding, None, entry["message"])
     raise UnusableAnswerError('To respond takes an output: {"type": "respond", "output": …}.')
+
+
+def _message(text: Any) -> str | None:
+    if isinstance(text, str) and len(text) > _MAX_MESSAGE:
+        what = f"`message` is {len(text):,} characters long"
+        raise UnusableAnswerError(f"{what}: say it in {_MAX_MESSAGE:,}.")
+    if text is None or isinstance(text, str):
+        return text if text and text.strip() else None
+    raise UnusableAnswerError(f"`message` must be text, not {literal(text, 80)}.")
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:
@@ -117,90 +175,6 @@ def did_you_mean(name: str, known: tuple[str, ...]) -> str:
     """
     close = get_close_matches(name[:100], known, 1)
     return f" Did you mean `{close[0]}`?" if close else ""
-
-
-def _unwrapped(answer: Any) -> dict[str, Any]:
-    """Return the one entry that decides, with what its wrappers say beside it."""
-    outer: dict[str, Any] = {}
-    try:
-        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
-    except ValueError as error:
-        why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
-        what = f"The answer cannot be written as JSON ({why})"
-        raise UnusableAnswerError(f"{what}. {_HOW}") from None
-    value = _parsed(text)
-    for _ in range(_MAX_WRAPPERS):
-        if isinstance(value, str):
-            lone = value.strip().casefold()
-            value = {"type": lone} if lone in _KINDS else _parsed(value)
-        elif isinstance(value, bool):
-            value = {"type": "approve" if value else "reject"}
-        elif is_array(value) and len(value) == 1:
-            value = value[0]
-        elif is_array(value):
-            count = f"{len(value)} decisions" if value else "no decision"
-            raise UnusableAnswerError(f"The answer holds {count}, but this is one question.")
-        elif is_object(value):
-            entry, word = value, _word(value)
-            wrapper = next((key for key in ("resume", "decisions") if key in entry), None)
-            if word == "response" and (pasted := _pasted(entry.get("args"))):
-                value = pasted
-            elif wrapper and word is None:
-                outer |= {key: each for key, each in entry.items() if key != wrapper}
-                value = entry[wrapper]
-            else:
-                return {**outer, **entry}
-        else:
-            raise UnusableAnswerError(f"The answer {literal(value, 80)} decides nothing. {_HOW}")
-    raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return read_json(text)
-    except NotJsonError as error:
-        what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
-        raise UnusableAnswerError(f"{what}. {_HOW}") from None
-
-
-def _pasted(text: Any) -> dict[str, Any] | None:
-    """Return a decision pasted as JSON where Agent Inbox has no other place for an output."""
-    with suppress(NotJsonError):
-        found = read_json(text) if isinstance(text, str) else None
-        return found if is_object(found) and _word(found) in _KINDS else None
-    return None
-
-
-def _word(entry: dict[str, Any]) -> str | None:
-    given = entry.get("action") if entry.get("type") is None else entry["type"]
-    return None if given is None else str(given).strip().casefold()
-
-
-def _edited(form: Any, holder: str) -> dict[str, Any]:
-    fields = form.get("args", form.get("arguments")) if is_object(form) else None
-    if is_object(fields):
-        return fields
-    what = f"`{holder}` must be an object that holds the edited fields as `args`"
-    raise UnusableAnswerError(f"{what}, not {literal(form, 80)}.")
-
-
-def _echoes(given: dict[str, Any], form: Any, kind: DecisionType) -> tuple[Any, ...]:
-    """Return the titles an answer repeats, which tell the question it was made for."""
-    found = [form.get("name", form.get("action"))] if is_object(form) else []
-    beside = given.get("action") if "type" in given else None
-    if str(beside).strip().casefold() not in (*_WORDS[kind], "retry"):
-        found.append(beside)
-    return tuple(each for each in found if each is not None)
-
-
-def _message(given: dict[str, Any], form: Any = None) -> str | None:
-    text = given.get("message", given.get("reason", form if isinstance(form, str) else None))
-    if isinstance(text, str) and len(text) > _MAX_MESSAGE:
-        what = f"`message` is {len(text):,} characters long"
-        raise UnusableAnswerError(f"{what}: say it in {_MAX_MESSAGE:,}.")
-    if text is None or isinstance(text, str):
-        return text if text and text.strip() else None
-    raise UnusableAnswerError(f"`message` must be text, not {literal(text, 80)}.")
 
 
 def channel_of(answer: Any) -> str:
@@ -218,6 +192,64 @@ def channel_of(answer: Any) -> str:
         return "agent-inbox"
     if is_object(answer) and "decisions" in answer:
         return "agent-chat-ui"
-    if is_object(answer) and "__agui_cancelled__" in answer:
-        return "ag-ui"
-    return "api"
+    return "ag-ui" if is_object(answer) and _CANCELLED in answer else "api"
+
+
+def _unwrapped(answer: Any) -> dict[str, Any]:
+    """Return the one entry that decides, with what its wrappers say beside it."""
+    outer: dict[str, Any] = {}
+    try:
+        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+    except ValueError as error:
+        why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
+        what = f"The answer cannot be written as JSON ({why})"
+        raise UnusableAnswerError(f"{what}. {_HOW}") from None
+    value = _parsed(text)
+    for _ in range(_MAX_WRAPPERS):
+        if isinstance(value, str):
+            lone = value.strip().casefold()
+            value = {"type": lone} if lone in _WORDS else _parsed(value)
+        elif isinstance(value, bool):
+            value = {"type": "approve" if value else "reject"}
+        elif is_array(value) and len(value) == 1:
+            value = value[0]
+        elif is_array(value):
+            count = f"{len(value)} decisions" if value else "no decision"
+            raise UnusableAnswerError(f"The answer holds {count}, but this is one question.")
+        elif is_object(value):
+            entry, word = value, _word(value)
+            wrapper = next((key for key in ("resume", "decisions") if key in entry), None)
+            if word == "response" and (pasted := _pasted(entry.get("args"))):
+                value = pasted
+            elif wrapper and word is None:
+                outer |= {key: beside for key, beside in entry.items() if key != wrapper}
+                value = entry[wrapper]
+            else:
+                return {**outer, **entry}
+        else:
+            raise UnusableAnswerError(f"The answer {literal(value, 80)} decides nothing. {_HOW}")
+    raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return read_json(text)
+    except NotJsonError as error:
+        what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
+        raise UnusableAnswerError(f"{what}. {_HOW}") from None
+
+
+def _pasted(text: Any) -> dict[str, Any] | None:
+    """Return a decision pasted as JSON where Agent Inbox has no other box for an output."""
+    with suppress(NotJsonError):
+        pasted = read_json(text) if isinstance(text, str) else None
+        return pasted if is_object(pasted) and _word(pasted) in _WORDS else None
+    return None
+
+
+def _word(entry: dict[str, Any]) -> str | None:
+    return _spelled(entry.get("action") if entry.get("type") is None else entry["type"])
+
+
+def _spelled(word: Any) -> str | None:
+    return None if word is None else str(word).strip().casefold()

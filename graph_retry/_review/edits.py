@@ -1,4 +1,4 @@
-"""Merge the fields somebody sent onto the params that were shown, and hold them to the type."""
+"""Merge the fields somebody sent onto the params that were shown, and validate the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graph_retry._params.codec import Encoded, ParamsInvalid
 from graph_retry._review.dialects import Answer, did_you_mean
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.forms.javascript import identical
-from graph_retry._review.forms.restore import Field, UnreadableFieldError, restored
+from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_untouched, restored
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, UnusableAnswerError
 from graph_retry._review.redaction import displayed, unredacted
@@ -35,6 +35,8 @@ def changes_of(said: Answer, question: Question) -> dict[str, Any]:
             break
         try:
             _check_known(name, question)
+            if said.from_form and is_untouched(name, value, shown):
+                continue
             field = Field(name, nodes.get(name, others), schema, said.from_form)
             sent = restored(value, shown.get(name), field)
             new = unredacted(sent, shown.get(name), original.get(name))
@@ -44,7 +46,9 @@ def changes_of(said: Answer, question: Question) -> dict[str, Any]:
         if name not in original or not identical(new, original[name]):
             changes[name] = new
     problems += [
-        f"`{n}` is locked: leave it as it is shown." for n in question.locked if n in changes
+        f"`{name}` is locked: leave it as it is shown."
+        for name in question.locked
+        if name in changes
     ]
     if problems:
         raise UnusableAnswerError("\n".join(problems))
@@ -84,7 +88,12 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
 
 def _check_known(name: str, question: Question) -> None:
     known = question.codec.fields
+    field, dot, inner = name.partition(".")
+    if name not in question.shown and dot and is_object(question.shown.get(field)):
+        path = literal({field: {inner.rpartition(".")[2]: "…"}}, 80)
+        how = f"to change a part of `{field}`, send it as an object such as {path}"
+        raise UnusableAnswerError(f"There is no field {literal(name, 80)}: {how}.")
     if known is not None and name not in known:
         what = f"There is no field {literal(name, 80)}.{did_you_mean(name, known)}"
-        names = ", ".join(f"`{each}`" for each in known)
+        names = ", ".join(f"`{field}`" for field in known)
         raise UnusableAnswerError(f"{what} The fields are {names}.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
-from langgraph.errors import GraphBubbleUp
-
-from graph_retry._issues import cut, format_issues, json_problem, literal, text_of
+from graph_retry._issues import attempt, cut, format_issues, json_problem, literal
+from graph_retry._json import is_array, is_object
 from graph_retry._review.decision import Decision, approve, edit, reject, respond
 from graph_retry._review.dialects import Answer, interpret
 from graph_retry._review.edits import changes_of, merged
@@ -36,46 +36,52 @@ def judge(answer: Any, question: Question) -> Accepted | Refused:
         >>> judge({"type": "edit", "params": {"temperature": "warm"}}, question)
         Refused(problem='`temperature` expects a number, not "warm".')
     """
+    # A caller's validator may raise anything, and a review that fails on an answer would fail on
+    # it for ever.
+    result, issues = attempt(_judged, answer, question)
+    verdict: Accepted | Refused = result
+    if issues:
+        verdict = Refused(cut(f"The answer could not be checked: {issues[0]['message']}", 500))
+    return verdict
+
+
+def _judged(answer: Any, question: Question) -> Accepted | Refused:
     try:
         said = interpret(answer)
-        told = _bound(said, question)
+        binding = _checked_binding(said, question)
         verdict = _decided(said, question)
     except UnusableAnswerError as problem:
         return Refused(cut(str(problem), MAX_PROBLEM))
-    except GraphBubbleUp:
-        raise
-    except Exception as error:  # noqa: BLE001  a caller's validator may raise anything, and a
-        # review that fails on an answer would fail on it for ever
-        what = f"The answer could not be checked: {type(error).__name__}"
-        return Refused(cut(f"{what}: {text_of(error)}", 500))
     reason = {"message": said.message} if said.message is not None else {}
-    decision = cast("Decision", {**verdict.decision, **reason, **told})
-    return Accepted(decision, verdict.params, verdict.types)
+    decision = cast("Decision", {**verdict.decision, **reason, **binding})
+    return replace(verdict, decision=decision)
 
 
-def _bound(said: Answer, question: Question) -> dict[str, Any]:
-    """Return what an answer tells of itself; it must be for this question, and new."""
-    told = dict(said.told)
+def _checked_binding(said: Answer, question: Question) -> dict[str, Any]:
+    """Return what binds an answer, as the question has it; it must be for this one, and new."""
+    binding = dict(said.binding)
     for key in ("decision_id", "by", "channel"):
-        if not isinstance(told.get(key, ""), str) or len(told.get(key, "")) > 200:
+        text = binding.get(key, "")
+        if not isinstance(text, str) or len(text) > 200:
             what = f"`{key}` must be text of up to 200 characters"
-            raise UnusableAnswerError(f"{what}, not {literal(told[key], 80)}.")
-    titles = (question.title.strip(), question.name.strip())
-    stale = [f"for {literal(each, 80)}" for each in said.echoes if str(each).strip() not in titles]
+            raise UnusableAnswerError(f"{what}, not {literal(text, 80)}.")
+    stale = [
+        f"for {literal(title, 80)}" for title in said.titles if not question.has_title(str(title))
+    ]
     for key, current in (("attempt", question.attempt), ("review_id", question.review_id)):
         # A form's `"2"` and JavaScript's `2.0` are attempt 2.
-        if key in told and str(told[key]).strip().removesuffix(".0") != str(current):
-            stale.append(f"for {key.removesuffix('_id')} {literal(told[key], 80)}")
-        elif key in told:
-            told[key] = current
-    if told.get("decision_id") in question.seen_decisions:
-        stale.append(f"the decision {literal(told['decision_id'], 80)}, which was already applied")
+        if key in binding and str(binding[key]).strip().removesuffix(".0") != str(current):
+            stale.append(f"for {key.removesuffix('_id')} {literal(binding[key], 80)}")
+        elif key in binding:
+            binding[key] = current
+    if (decision_id := binding.get("decision_id")) in question.seen_decisions:
+        stale.append(f"the decision {literal(decision_id, 80)}, which was already applied")
     if stale:
         raise UnusableAnswerError(
             f"The answer is stale: it is {stale[0]}. Attempt {question.attempt} is under review "
             f"now, as review {literal(question.review_id, 80)}: look at it and answer again."
         )
-    return told
+    return binding
 
 
 def _decided(said: Answer, question: Question) -> Accepted:
@@ -106,8 +112,10 @@ def _checked_output(output: Any, question: Question) -> Any:
     checked = question.check_output(output)
     if not checked.ok and isinstance(output, str):
         with suppress(NotJsonError):
-            read = question.check_output(read_json(output))
-            checked = read if read.ok else checked
+            value = read_json(output)
+            read = question.check_output(value)
+            # What is wrong inside an object says more than that a text is no object.
+            checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:
         raise UnusableAnswerError(f"The output is not valid:\n{format_issues(checked.issues)}")
     if problem := json_problem(checked.jsonable):

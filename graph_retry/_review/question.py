@@ -11,6 +11,9 @@ from graph_retry._params.codec import ParamsCodec
 from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType
 from graph_retry.records import Failure, Issue, Repair
 
+NOT_APPLIED = " — not applied: "
+"""Stands in the headline between the title and why the last answer was refused."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
@@ -48,8 +51,13 @@ class Question:
 
     @property
     def title(self) -> str:
-        """The headline clients show and echo: function, attempt number and error class."""
+        """The headline clients show and send back: function, attempt number and error class."""
         return f"{self.name} failed (attempt {self.attempt}): {self.failure['type']}"
+
+    def has_title(self, title: str) -> bool:
+        """Tell whether a headline is this question's, as it was first asked or asked again."""
+        known = (self.title.strip(), self.name.strip())
+        return title.strip() in known or title.startswith(f"{self.title}{NOT_APPLIED}")
 
     @property
     def shown(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Show a question without what must not be shown, and take its answer without losing it."""
+"""Redact what a question shows, and restore the original where an answer repeats it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from graph_retry._review.question import Question
 
 
 def displayed(question: Question) -> Question:
-    """Return the question as people and agents may see it.
+    """Return the question with its params, and what is written about them, redacted.
 
-    What the attempt left in the ledger was redacted there; here it is the params and what is
-    written about them.
+    Output, issues and failure come from the ledger, where they are redacted already.
     """
     redact = question.redact
     if redact is None:
@@ -30,7 +29,7 @@ def displayed(question: Question) -> Question:
 
 
 def unredacted(value: Any, shown: Any, original: Any) -> Any:
-    """Put the original back, at any depth, where somebody sent what was shown in its place.
+    """Restore the original values wherever the answer repeats the redacted ones, at any depth.
 
     Example:
         >>> unredacted({"to": "***", "n": 2}, {"to": "***", "n": 1}, {"to": "Ada", "n": 1})
@@ -40,9 +39,9 @@ def unredacted(value: Any, shown: Any, original: Any) -> Any:
         return original
     if is_object(value) and is_object(shown) and is_object(original):
         return {
-            key: unredacted(each, shown[key], original[key]) if key in shown else each
-            for key, each in value.items()
+            key: unredacted(item, shown[key], original[key]) if key in shown else item
+            for key, item in value.items()
         }
     if is_array(value) and is_array(shown) and len(value) == len(shown):
-        return [unredacted(*each) for each in zip(value, shown, original, strict=True)]
+        return [unredacted(*items) for items in zip(value, shown, original, strict=True)]
     return value

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from graph_retry._awaiting import sleep
 from graph_retry._engine.state import ANSWER
 from graph_retry._json import is_object
-from graph_retry._review.deadline import EXPIRE, is_over, now
+from graph_retry._review.deadline import EXPIRE, is_expired, now
 from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import invoke, is_local, update_state
 from graph_retry._threads.lock import ThreadLock
@@ -154,7 +154,7 @@ async def _match(
 
 
 def _is_late(review: Waiting, decision: Any) -> bool:
-    over = is_over(review.expires_at)
+    over = is_expired(review.expires_at)
     return over and not (is_object(decision) and decision.get("type") == EXPIRE)
 
 

@@ -15,6 +15,7 @@ from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import newest_checkpoint
 from graph_retry._engine.keeping import whole
 from graph_retry._engine.state import ANSWER, LOOP, is_open
+from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
@@ -190,10 +191,26 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
         for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
             notes += _notes(await whole(ledger.attempts, read))
+    other = await _other_question(graph, config)
     for at, author, answered in sorted(notes, reverse=True):
         if review_id in (None, answered):
-            return f"{author} answered it at {at}"
-    return "it was answered already, or never asked here"
+            return f"{author} answered it at {at}{other}"
+    return f"it was answered already, or never asked here{other}"
+
+
+async def _other_question(graph: Any, config: RunnableConfig) -> str:
+    """Name an interrupt that is no review, such as an approval of LangChain's middleware."""
+    for question in (await get_state(graph, config)).interrupts:
+        if intervention(question.value) is None:
+            value: Any = question.value if is_object(question.value) else {}
+            requests: list[Any] = value.get("action_requests") or [question.value]
+            names = [item.get("name", item) if is_object(item) else item for item in requests]
+            asked = ", ".join(literal(name, 80) for name in names[:5])
+            return (
+                f"; but the thread waits for an interrupt of another kind ({asked}), which is "
+                "answered with LangGraph's `Command(resume=…)`"
+            )
+    return ""
 
 
 def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Answer reviews of a thread, and tell what became of each answer."""
+"""Answer the reviews of a thread, and say what became of the answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from langgraph.pregel.remote import RemoteException
 
 from graph_retry._review.decision import Decision
 from graph_retry.answering import PendingReview
-from graph_retry.cli.decide import UnreadableError, from_line, ways
+from graph_retry.cli.decide import Draft, UnreadableError, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.cli.place import Place
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_review
+from graph_retry.cli.source import Source
 from graph_retry.errors import CallCancelled
 
 
@@ -23,7 +23,7 @@ from graph_retry.errors import CallCancelled
 class Answers:
     """Takes answers to the reviews of one thread, in the name of `by`."""
 
-    place: Place
+    source: Source
     screen: Screen
     thread_id: str
     by: str | None
@@ -53,28 +53,35 @@ class Answers:
         reviews = self._open(review_id)
         if not reviews:
             raise self._nothing()
-        calls = {_call(each) for each in reviews}
-        code, answered, shown = ExitCode.DONE, set[str](), ("", 0)
+        calls = {_call(review) for review in reviews}
+        code, answered, shown, draft = ExitCode.DONE, set[str](), ("", 0), Draft()
         while reviews:
             review = reviews[0]
             if shown != (shown := (_call(review), review.attempt)):
                 show_review(self.screen, review)
                 self.screen.say(ways(review.value["review_configs"][0]["allowed_decisions"]))
-            code = self._answer(review, self._typed(review))
+                draft = Draft()
+            code = self._answer(review, self._typed(review, draft))
+            if code and draft.text:
+                self.screen.say("Type edit to go on with what you wrote.")
             answered.add(review.review_id)  # a server shows some for ever
-            found = [each for each in self._open() if each.review_id not in answered]
-            reviews = [each for each in found if review_id is None or _call(each) in calls]
+            reviews = [
+                review
+                for review in self._open()
+                if review.review_id not in answered
+                and (review_id is None or _call(review) in calls)
+            ]
         return code
 
     def _open(self, review_id: str | None = None) -> list[PendingReview]:
-        found = self.place.reviews(self.thread_id)
-        return [each for each in found if review_id in (None, each.review_id)]
+        reviews = self.source.reviews(self.thread_id)
+        return [review for review in reviews if review_id in (None, review.review_id)]
 
-    def _typed(self, review: PendingReview) -> Decision:
+    def _typed(self, review: PendingReview, draft: Draft) -> Decision:
         while True:
             try:
                 if line := input("answer> ").strip():
-                    return from_line(line, _shown(review))
+                    return from_line(line, _shown(review), draft)
             except UnreadableError as problem:
                 self.screen.say(f"Not understood: {problem}", "bad")
 
@@ -87,8 +94,8 @@ class Answers:
             # A graph may let a rejected call's error through; a server tells its name only.
             if decision["type"] != "reject" or CallCancelled.__name__ not in repr(error):
                 raise
-        reviews = [each for each in self._open() if each.review_id != review.review_id]
-        again = next((each for each in reviews if _call(each) == _call(review)), None)
+        others = [other for other in self._open() if other.review_id != review.review_id]
+        again = next((other for other in others if _call(other) == _call(review)), None)
         if again and again.attempt == review.attempt:
             self.screen.say(f"Not applied: {again.problem}", "bad")
             return ExitCode.ASKED_AGAIN
@@ -100,22 +107,27 @@ class Answers:
         elif decision["type"] == "respond":
             self.screen.say("Finished with the output you gave.", "good")
         else:
-            self.screen.say("Finished:", "good")
-            self.screen.say(self._output(review, result))
-        if more := len(reviews) - bool(again):
-            self.screen.say(f"{more} more on this thread: {_listed(reviews)}.")
+            self._show_output(review, result)
+        if more := len(others) - bool(again):
+            self.screen.say(f"{more} more on this thread: {_listed(others)}.")
         return ExitCode.DONE
 
     def _send(self, review_id: str, decision: Decision) -> Any:
         signed: Any = {**decision, "channel": "terminal"} | ({"by": self.by} if self.by else {})
-        return self.place.answer(self.thread_id, review_id, signed)
+        return self.source.answer(self.thread_id, review_id, signed)
 
-    def _output(self, review: PendingReview, result: Any) -> str:
+    def _show_output(self, review: PendingReview, result: Any) -> None:
         """Write the call's output, or the graph's where the call's own state is out of sight."""
-        for ledger in self.place.ledgers(self.thread_id):
+        if review.value.get("redacted"):
+            self.screen.say(
+                "Finished. The output is not shown: this call redacts its texts.", "good"
+            )
+            return
+        for ledger in self.source.ledgers(self.thread_id):
             if ledger.namespace == _call(review):
                 result = ledger.value_at(ledger.attempts[-1]["number"])
-        return json.dumps(result, indent=2, ensure_ascii=False, default=str)
+        self.screen.say("Finished:", "good")
+        self.screen.say(json.dumps(result, indent=2, ensure_ascii=False, default=str))
 
     def _nothing(self) -> Stop:
         return Stop(ExitCode.NOTHING, f"nothing waits on thread {self.thread_id!r}.")
@@ -131,5 +143,6 @@ def _shown(review: PendingReview) -> dict[str, Any]:
 
 def _listed(reviews: Sequence[PendingReview]) -> str:
     return ", ".join(
-        f"{each.review_id} ({each.function_name}, attempt {each.attempt})" for each in reviews
+        f"{review.review_id} ({review.function_name}, attempt {review.attempt})"
+        for review in reviews
     )

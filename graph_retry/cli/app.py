@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import os
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -15,21 +17,20 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry.cli.answer import Answers
 from graph_retry.cli.decide import from_options
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.cli.place import Place, opened
 from graph_retry.cli.screen import Screen, printable
 from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review
+from graph_retry.cli.source import Source, open_source
 from graph_retry.errors import StaleDecision
 
 app = typer.Typer(
-    help="Find, read and answer the reviews that model calls wait for.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-_URL = typer.Option(metavar="URL", envvar="GRAPH_RETRY_URL", help="Look on a LangGraph server.")
-_DB = typer.Option(metavar="FILE|DSN", envvar="GRAPH_RETRY_DB", help="Or in SQLite or PostgreSQL.")
+_URL = typer.Option(metavar="URL", help="Look on a LangGraph server [or GRAPH_RETRY_URL].")
+_DB = typer.Option(metavar="FILE|DSN", help="Or in SQLite or PostgreSQL [or GRAPH_RETRY_DB].")
 _GRAPH_HELP = "With --db: module:variable or path/to/file.py:variable. Only `answer` needs it."
 _GRAPH = typer.Option(metavar="GRAPH", envvar="GRAPH_RETRY_GRAPH", help=_GRAPH_HELP)
 _BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (default: you).")
@@ -48,11 +49,28 @@ ReviewId = Annotated[str | None, typer.Option(metavar="ID", help="Which one, whe
 By = Annotated[str | None, _BY]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"graph-retry {version('graph-retry')}")
+        raise typer.Exit
+
+
+_VERSION = typer.Option(
+    "--version", callback=_print_version, is_eager=True, help="Show it and exit."
+)
+Version = Annotated[bool, _VERSION]
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    """Find, read and answer the reviews that model calls wait for."""
+
+
 @app.command()
 def inbox(url: Url = None, db: Db = None, graph: Graph = None, json: Json = False) -> None:
     """List what waits, newest first."""
-    with _session(url, db, graph) as (place, screen):
-        reviews = place.inbox()
+    with _session(url, db, graph) as (source, screen):
+        reviews = source.inbox()
         if json:
             for review in reviews:
                 screen.say(as_json(review))
@@ -65,11 +83,11 @@ def inbox(url: Url = None, db: Db = None, graph: Graph = None, json: Json = Fals
 @app.command()
 def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) -> None:
     """Show what waits on a thread, then every attempt: who changed what, and how it ended."""
-    with _session(url, db, graph) as (place, screen):
-        reviews = place.reviews(thread)
+    with _session(url, db, graph) as (source, screen):
+        reviews = source.reviews(thread)
         for review in reviews:
             show_review(screen, review)
-        ledgers = place.ledgers(thread)
+        ledgers = source.ledgers(thread)
         for ledger in ledgers:
             show_ledger(screen, ledger)
         if not (reviews or ledgers):
@@ -93,15 +111,15 @@ def answer(
 
     Without an answer among the options, whoever sits at the terminal is asked.
     """
-    with _session(url, db, graph) as (place, screen):
-        if url is None and graph is None:
+    with _session(url, db, graph) as (source, screen):
+        if not source.can_answer:
             what = "an answer runs the graph on: name it with `--graph module:variable`."
             raise Stop(ExitCode.USAGE, what)
         chosen = sum([approve, bool(changes), reject is not None, respond is not None])
         if chosen > 1 or not (chosen or screen.has_person):
             what = "give one answer: `--approve`, `--set`, `--reject` or `--respond`."
             raise Stop(ExitCode.USAGE, what)
-        answers = Answers(place, screen, thread, by or _login())
+        answers = Answers(source, screen, thread, by or _login())
         decide = partial(from_options, changes=changes or (), reason=reject, output=respond)
         code = answers.give(review, decide) if chosen else answers.ask(review)
         if code:
@@ -109,31 +127,35 @@ def answer(
 
 
 @contextmanager
-def _session(url: str | None, db: str | None, graph: str | None) -> Generator[tuple[Place, Screen]]:
-    """Open the place; turn every way to fail into a line and an exit code."""
+def _session(
+    url: str | None, db: str | None, graph: str | None
+) -> Generator[tuple[Source, Screen]]:
+    """Open the server or database; turn every failure into a line and an exit code."""
     code, why = ExitCode.DONE, ""
+    if url is None and db is None:  # an option beats the environment
+        url, db = (os.environ.get(f"GRAPH_RETRY_{name}") or None for name in ("URL", "DB"))
     try:
-        with warnings.catch_warnings(), opened(url, db, graph) as place:
-            warnings.showwarning = _tell
-            yield place, Screen()
+        with warnings.catch_warnings(), open_source(url, db, graph) as source:
+            warnings.showwarning = _warn
+            yield source, Screen()
     except Stop as stop:
         code, why = stop.code, stop.message
     except StaleDecision as error:
         code, why = ExitCode.STALE, error.message
     except (KeyboardInterrupt, EOFError):
-        code, why = ExitCode.LEFT, "left; what waits goes on waiting."
-    except (GraphBubbleUp, BrokenPipeError):  # who read along has left: typer ends quietly
+        code, why = ExitCode.INTERRUPTED, "interrupted; open reviews stay open."
+    except (GraphBubbleUp, BrokenPipeError):  # nobody reads the output: typer ends quietly
         raise
     except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
         where = f" (server: {url})" if url else ""
         code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}{where}"
     if why:
-        _tell(why)
+        _warn(why)
     if code:
         raise typer.Exit(code)
 
 
-def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     typer.echo(f"graph-retry: {printable(str(message))}", err=True)
 
 

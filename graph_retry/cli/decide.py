@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,14 @@ def ways(offered: Sequence[str]) -> str:
     return "\n".join(f"  {_HELP[kind]}" for kind in offered) + "\n  Ctrl-C              leave it"
 
 
-def from_line(line: str, shown: dict[str, Any]) -> Decision:
+@dataclass
+class Draft:
+    """What somebody saved in their editor, to go on with if it is not taken."""
+
+    text: str | None = None
+
+
+def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> Decision:
     """Return the decision somebody typed; `edit` alone opens their editor.
 
     Raises:
@@ -73,6 +81,8 @@ def from_line(line: str, shown: dict[str, Any]) -> Decision:
         {'type': 'reject', 'message': 'too dear'}
     """
     word, _, rest = line.strip().partition(" ")
+    if word == "approve" and rest:
+        raise UnreadableError(f"approve takes the params as shown; to change some: edit {rest}")
     if word == "approve":
         return approve()
     if word == "reject":
@@ -80,11 +90,11 @@ def from_line(line: str, shown: dict[str, Any]) -> Decision:
     if word == "respond":
         if not rest:
             raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
-        return respond(rest if rest.lstrip().startswith("{") else _read_output(rest.strip()))
+        return respond(rest if rest.lstrip()[0] in '{["' else _read_output(rest.strip()))
     if word != "edit":
         raise UnreadableError(f"{word!r} is none of approve, edit, reject, respond.")
     if not rest:
-        return edit(in_editor(shown))
+        return edit(in_editor(shown, draft or Draft()))
     try:
         return edit(edited(shown, shlex.split(rest)))
     except ValueError as error:
@@ -105,49 +115,56 @@ def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
         >>> edited({"seed": 1, "zip": "07"}, ["seed=2", "zip=08"])
         {'seed': 2, 'zip': '08'}
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign or not name:
             raise UnreadableError(f"{change!r} is no change: write field=value.")
-        found[name] = _value(text, shown.get(name))
-    return found
+        fields[name] = _value(text, shown.get(name))
+    return fields
 
 
-def in_editor(shown: dict[str, Any]) -> dict[str, Any]:
+def in_editor(shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """Let somebody change the params as JSON in their editor; return the fields they changed.
+
+    The editor opens on the draft, if there is one. What they save becomes the draft.
 
     Raises:
         UnreadableError: If what they saved is no such edit.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    text = draft.text or json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "params.json"
-        file.write_text(json.dumps(shown, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         try:
             subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - theirs
-            after = read_json(file.read_text(encoding="utf-8"))
+            draft.text = file.read_text(encoding="utf-8")
+            after = read_json(draft.text)
         except (OSError, subprocess.CalledProcessError) as error:
             raise UnreadableError(f"the editor {editor!r} failed ({error}): set EDITOR.") from None
         except ValueError as error:
-            raise UnreadableError(f"what was saved is no JSON ({error}).") from None
+            raise UnreadableError(
+                f"what was saved is no JSON ({error}). Type edit to mend it."
+            ) from None
     if not is_object(after):
         raise UnreadableError("what was saved is no JSON object of the params.")
     if missing := next(_missing(shown, after), None):
         raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
-    changed = {name: each for name, each in after.items() if shown.get(name, ...) != each}
+    changed = {name: value for name, value in after.items() if shown.get(name, ...) != value}
     if not changed:
+        draft.text = None
         raise UnreadableError("nothing was changed.")
     return changed
 
 
 def _missing(before: dict[str, Any], after: dict[str, Any], path: str = "") -> Iterator[str]:
     """Yield what was removed: edits are merged onto what was shown, so it would stay."""
-    for name, each in before.items():
+    for name, value in before.items():
         if name not in after:
             yield path + name
-        elif is_object(each) and is_object(after[name]):
-            yield from _missing(each, after[name], f"{path}{name}.")
+        elif is_object(value) and is_object(after[name]):
+            yield from _missing(value, after[name], f"{path}{name}.")
 
 
 def _value(text: str, before: Any) -> Any:

@@ -1,14 +1,10 @@
 """How the command ends."""
 
-from __future__ import annotations
-
-import importlib
 from enum import IntEnum
-from typing import Any
 
 
 class ExitCode(IntEnum):
-    """What the shell is told; `docs/terminal.md` has the table."""
+    """The command's exit codes; `docs/terminal.md` has the table."""
 
     DONE = 0
     FAILED = 1
@@ -16,7 +12,7 @@ class ExitCode(IntEnum):
     NOTHING = 3
     STALE = 4
     ASKED_AGAIN = 5
-    LEFT = 130
+    INTERRUPTED = 130
 
 
 class Stop(Exception):
@@ -26,22 +22,3 @@ class Stop(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-
-
-def optional(module: str, extra: str) -> Any:
-    """Import a module of an extra.
-
-    Raises:
-        Stop: If it is not installed.
-
-    Example:
-        >>> optional("no_such_module", "plot")
-        Traceback (most recent call last):
-        ...
-        graph_retry.cli.exits.Stop: this needs the extra `plot`: graph-retry[plot]
-    """
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        what = f"this needs the extra `{extra}`: graph-retry[{extra}]"
-        raise Stop(ExitCode.USAGE, what) from None

@@ -62,12 +62,15 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         screen.say("The model wrote:")
         screen.say(f"  {review.raw_output}", "quiet")
     screen.say("Its params:")
-    screen.table(("field", "value"), [(name, _text(each)) for name, each in review.params.items()])
+    screen.table(
+        ("field", "value"), [(name, _text(value)) for name, value in review.params.items()]
+    )
     if review.diff:
-        told = "Suggested for the next attempt:" if review.suggested_params else "Changed before:"
-        screen.say(told, "good" if review.suggested_params else "plain")
+        what = "Suggested for the next attempt:" if review.suggested_params else "Changed before:"
+        screen.say(what, "good" if review.suggested_params else "plain")
         changes = [
-            (each["path"], _text(each["before"]), _text(each["after"])) for each in review.diff
+            (change["path"], _text(change["before"]), _text(change["after"]))
+            for change in review.diff
         ]
         screen.table(("field", "before", "after"), changes)
 
@@ -95,13 +98,16 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
 def _changes(ledger: Ledger, number: int) -> str:
     if number == ledger.attempts[0]["number"]:
         return "(first)"
+    is_redacted = any(attempt.get("redacted") for attempt in ledger.attempts)
     try:
         changes = ledger.params_diff(number)
-    except ValueError:  # nobody knows these params any more, or those before
+    except ValueError:  # these params, or those before, were not kept
         return "(not kept)"
+    if is_redacted:  # what reviews do not show, this does not either
+        return "\n".join(f"{change['path']} (redacted)" for change in changes)
     return "\n".join(
-        f"{each['path']}: {_text(each['before'], 100)} → {_text(each['after'], 100)}"
-        for each in changes
+        f"{change['path']}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"
+        for change in changes
     )
 
 
@@ -114,8 +120,8 @@ def _outcome(attempt: Attempt) -> str:
 
 def _brief(failure: Failure, issues: Sequence[Issue]) -> str:
     wrong = ", ".join(issue["path"] or "the whole output" for issue in issues)
-    told = wrong if failure["kind"] == "invalid_schema" else " ".join(failure["message"].split())
-    return f"{failure['type']}: {excerpt(told, 200)}"
+    why = wrong if failure["kind"] == "invalid_schema" else " ".join(failure["message"].split())
+    return f"{failure['type']}: {excerpt(why, 200)}"
 
 
 def _decision(attempt: Attempt) -> str:
@@ -139,12 +145,12 @@ def _until(moment: str | None) -> str:
     if moment is None:
         return ""
     left = datetime.fromisoformat(moment) - datetime.now(UTC)
-    return f"in {_span(left)}" if left.total_seconds() > 0 else "over"
+    return f"in {_span(left)}" if left.total_seconds() > 0 else "expired"
 
 
 def _span(time: Any) -> str:
     seconds = max(0, int(time.total_seconds()))
-    unit, size = next((each for each in _UNITS if seconds >= each[1]), _UNITS[-1])
+    unit, size = next((known for known in _UNITS if seconds >= known[1]), _UNITS[-1])
     return f"{seconds // size} {unit}"
 
 

@@ -65,6 +65,29 @@ hiding = graph_of(ask, Bare).compile()
 pair = graph_of(ask).add_node("beside", lambda state: ask(state) and {}).set_entry_point("beside")
 
 
+class Person(BaseModel):
+    """An output with two fields."""
+
+    name: str
+    age: int
+
+
+def redact(text):
+    """Hide what nobody at a terminal should see."""
+    return text.replace("secret", "***").replace("few", "***")
+
+
+def private_model(params):
+    """Succeed from `n = 2` on, with what the params keep private."""
+    return json.dumps({"n": f"{params.note}"} if params.n >= 2 else [params.note])
+
+
+person = graph_of(create_retry_node(model, Params, output=Person, name="count"))
+private = graph_of(
+    create_retry_node(private_model, Params, output=dict[str, str], redact=redact, name="count")
+)
+
+
 @entrypoint()
 async def entry(state):
     """Make the call in an entrypoint, async only."""

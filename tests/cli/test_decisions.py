@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from graph_retry import approve, edit, reject, respond
-from graph_retry.cli.decide import UnreadableError, edited, from_line
+from graph_retry.cli.decide import Draft, UnreadableError, edited, from_line
 
 SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"deep": {"x": "1"}}}
 
@@ -49,6 +49,7 @@ def test_a_change_that_cannot_be_read_is_refused(changes):
         ("reject too dear", reject("too dear")),
         ("reject", reject()),
         ('respond {"a": 1}', respond('{"a": 1}')),
+        ("respond [1, 2]", respond("[1, 2]")),
         ("respond {file}", respond("from a file")),
     ],
 )
@@ -63,6 +64,10 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
     ("line", "told"),
     [
         ("yes", "none of approve, edit, reject, respond"),
+        (
+            "approve model=large",
+            "approve takes the params as shown; to change some: edit model=large",
+        ),
         ("edit large", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
         ("output x", "none of approve"),
@@ -116,6 +121,18 @@ def test_an_edit_that_cannot_be_taken_is_explained(editor, change, told):
     editor(change)
     with pytest.raises(UnreadableError, match=told):
         from_line("edit", SHOWN)
+
+
+def test_what_was_saved_is_edited_on(editor):
+    """A comma too many, or an edit that is refused later, is mended and not typed again."""
+    draft = Draft()
+    editor("text = text.replace('1', '7', 1).rstrip()[:-1]")
+    with pytest.raises(UnreadableError, match=r"no JSON .*\. Type edit to mend it"):
+        from_line("edit", SHOWN, draft)
+    editor("text += '}'")
+    assert from_line("edit", SHOWN, draft) == edit(n=7)
+    editor("text = text.replace('\"n\": 7', '\"n\": 8')")
+    assert from_line("edit", SHOWN, draft) == edit(n=8)
 
 
 def test_an_editor_that_is_not_there_is_explained(monkeypatch):

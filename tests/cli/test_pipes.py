@@ -1,6 +1,7 @@
 """The console command where no terminal is: plain lines, options for answers, exit codes."""
 
 import json
+from importlib.metadata import version
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
         (["--reject", ""], None, 0, "Cancelled.", 1),
         (["--reject", "-"], "too dear\n", 0, "Cancelled.", 1),
         (["--respond", "-"], '{"n": 9}\n', 0, "Finished with the output you gave.", 1),
-        (["--respond", "-"], '{"n": "x"}\n', 5, "The output is not valid", 1),
+        (["--respond", "-"], '{"n": "x"}\n', 5, "1. /n: ", 1),
         (["--respond", "-"], "", 5, "The output is not valid", 1),
     ],
 )
@@ -109,6 +110,56 @@ def test_what_cannot_be_done_is_told_in_a_line(sqlite, run, calls, words, code, 
     assert (found, out, calls()) == (code, "", 1)
     assert told in err
     assert "Traceback" not in err
+
+
+def test_a_refused_output_names_the_field_that_is_missing(sqlite, run, calls):
+    """The JSON in the file is what the refusal is about, and not that it came as text."""
+    sqlite.begin("person")
+    code, out, _ = run(*answer(sqlite, "--respond", "-", graph="person"), stdin='{"name": "Ada"}')
+    assert (code, calls()) == (5, 1)
+    assert "/age: Field required" in out
+
+
+def test_what_reviews_redact_is_not_printed(sqlite, run):
+    """Neither in the question, nor in the list of attempts, nor as the output."""
+    sqlite.begin("private")
+    told = [run("show", "1", "--db", sqlite.place)[1]]
+    for n in (1, 2):
+        command = answer(sqlite, "--set", f"n={n}", "--set", f"note=secret {n}", graph="private")
+        told.append(run(*command)[1])
+        told.append(run("show", "1", "--db", sqlite.place)[1])
+    assert "secret" not in "".join(told)
+    assert "/note (redacted)" in told[-1]
+    assert told[-2] == "Finished. The output is not shown: this call redacts its texts.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--version"], f"graph-retry {version('graph-retry')}\n"),
+        (["inbox", "--help"], "GRAPH_RETRY_URL"),
+    ],
+)
+def test_the_command_tells_about_itself(run, words, told):
+    """Its version, and the variables it reads."""
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    assert told in out
+
+
+@pytest.mark.parametrize("option", ["--url", "--db"])
+def test_an_option_beats_the_environment(sqlite, run, monkeypatch, option):
+    """Also the other one's variable: what is typed is meant."""
+    sqlite.begin()
+    nowhere = "http://127.0.0.1:1"
+    places = {"--db": sqlite.place, "--url": nowhere}
+    monkeypatch.setenv("GRAPH_RETRY_DB", sqlite.place if option == "--url" else "/nowhere")
+    monkeypatch.setenv("GRAPH_RETRY_URL", nowhere)
+    code, out, err = run("inbox", option, places[option])
+    if option == "--db":
+        assert (code, out.count("thread: 1")) == (0, 1)
+    else:
+        assert (code, f"(server: {nowhere})" in err) == (1, True)
 
 
 def test_a_second_answer_is_told_who_was_first(sqlite, run, calls):

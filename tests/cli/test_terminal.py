@@ -33,12 +33,12 @@ def environment(**more):
 def terminal(tmp_path):
     """Start the command in a terminal on a database of the test's."""
 
-    def start(database, *words, graph="node", **more):
+    def start(database, *words, graph="node", width=100, **more):
         places = {
             "GRAPH_RETRY_DB": database.place,
             "GRAPH_RETRY_GRAPH": f"tests.cli.served:{graph}",
         }
-        return Terminal([*COMMAND, *words], tmp_path, environment(**places, **more))
+        return Terminal([*COMMAND, *words], tmp_path, environment(**places, **more), width)
 
     return start
 
@@ -71,6 +71,42 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     person.wait_for("Finished:")
     person.wait_for('"n": 5')
     assert (person.close(), calls()) == (0, 3)
+
+
+WRONG = EDITOR.replace('"n": 1', '"n": "many"') + "print('opened with', params)"
+
+
+def test_a_refused_edit_is_opened_again(sqlite, terminal, calls, tmp_path):
+    """What somebody wrote in their editor is not lost because a field of it was wrong."""
+    (tmp_path / "editor.py").write_text(WRONG)
+    sqlite.begin()
+    person = terminal(sqlite, "answer", "1", EDITOR=f"{sys.executable} {tmp_path}/editor.py")
+    for opened in ("'note': 'keep'", "'n': 'many', 'note': 'from the editor'"):
+        person.wait_for("answer> ")
+        person.type("edit\n")
+        person.wait_for(opened)
+        person.wait_for('Not applied: `n` expects a number, not "many".')
+        person.wait_for("Type edit to go on with what you wrote.")
+    person.wait_for("answer> ")
+    person.type("\x03")
+    assert (person.close(), calls()) == (130, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        (["inbox"], ["thread", "function", "attempt", "count", "ValidationError:"]),
+        (["show", "1"], ["attempt", "author", "caller", "(first)", "outcome", "ValidationError:"]),
+    ],
+)
+def test_a_narrow_terminal_breaks_no_words(sqlite, terminal, words, whole):
+    """In 60 columns a table that does not fit is written as a list."""
+    sqlite.begin()
+    person = terminal(sqlite, *words, width=60)
+    assert person.close() == 0
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", person.seen)
+    assert set(whole) <= set(plain.split())
+    assert max(len(line.rstrip("\r")) for line in plain.split("\n")) <= 60
 
 
 @pytest.mark.parametrize("graph", ["function", "asynchronous", "entry"])
@@ -108,7 +144,7 @@ def test_leaving_is_no_answer(sqlite, terminal, calls, run, key):
     person = terminal(sqlite, "answer", "1")
     person.wait_for("answer> ")
     person.type(key)
-    person.wait_for("what waits goes on waiting")
+    person.wait_for("open reviews stay open")
     assert (person.close(), calls()) == (130, 1)
     assert json.loads(run("inbox", "--json", "--db", sqlite.place)[1])["review_id"] == review
 

@@ -4,12 +4,13 @@ import threading
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.graph import StateGraph
+from langgraph.types import Command, interrupt
 
 import graph_retry
 from graph_retry import StaleDecision, approve, edit, pending_reviews, reject, respond, resume
 from graph_retry._engine.state import ANSWER
-from tests.loops import Model, answer, fan_out, one_call, reviews, thread
+from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
 
 
 class Crash(BaseException):
@@ -99,6 +100,26 @@ def test_no_open_review_is_stale(form, mode):
         answer(mode, graph, thread(), approve())
     with pytest.raises(StaleDecision, match=review.review_id):
         answer(mode, graph, thread(), answers={review.review_id: approve()})
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"action_requests": [{"name": "send_mail", "args": {}}]}, '("send_mail")'),
+        ("Go on?", '("Go on?")'),
+        ({"question": "Go on?"}, '({"question": "Go on?"})'),
+    ],
+)
+def test_an_interrupt_of_another_kind_is_named(mode, checkpointer, asked, named):
+    """LangChain's own approval is no review: the error says what waits and how it is answered."""
+    builder = StateGraph(State).add_node("ask", lambda state: {"output": interrupt(asked)})
+    graph = builder.set_entry_point("ask").compile(checkpointer=checkpointer)
+    mode.invoke(graph, {"params": {}}, thread())
+    for how in ({"decision": approve()}, {"answers": {"r1": approve()}}):
+        with pytest.raises(StaleDecision, match="interrupt of another kind") as caught:
+            answer(mode, graph, thread(), **how)
+        assert named in str(caught.value)
+    assert mode.invoke(graph, Command(resume=5), thread())["output"] == 5
 
 
 def test_an_answer_to_an_earlier_attempt_is_not_taken_for_the_next(form, mode, checkpointer):

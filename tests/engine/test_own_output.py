@@ -32,7 +32,7 @@ def rejected(mode, graph):
 def expired(mode, graph):
     """End the open review by its default decision."""
     (review,) = reviews(mode, graph, thread())
-    while not graph_retry.expiry.is_over(review.expires_at):
+    while not graph_retry.expiry.is_expired(review.expires_at):
         time.sleep(0.001)
     mode.call(graph_retry.expiry, "expire_reviews", graph)
 

@@ -127,6 +127,19 @@ def test_an_unknown_field_lists_the_known_ones() -> None:
     assert "`code`" in problem
 
 
+@pytest.mark.parametrize("shown", [None, {"style": {"tone": "plain"}}])
+def test_a_dotted_name_is_told_how_to_reach_inside(shown: dict[str, Any] | None) -> None:
+    """A path is no field: untyped params would silently get a field of that name."""
+    problem = problem_of(question(shown), {"type": "edit", "params": {"style.tone": "x"}})
+    assert 'send it as an object such as {"style": {"tone": "…"}}' in problem
+
+
+def test_a_dot_may_be_part_of_a_name() -> None:
+    """What is shown under a dotted name is edited by it."""
+    asked = question({"a.b": 1, "a": {"b": 2}})
+    assert edited(asked, {"a.b": 3}) == {"a.b": 3, "a": {"b": 2}}
+
+
 @pytest.mark.parametrize("style", [{"tune": "x"}, {"tone": "x", "tune": "y"}])
 def test_an_unknown_nested_field_is_refused(style: dict[str, Any]) -> None:
     """A typo inside a nested model is not passed over."""
@@ -226,6 +239,12 @@ def test_output_text_is_read_as_json_only_where_text_is_not_valid(
     verdict = judge({"type": "respond", "output": sent}, question(output=output))
     assert isinstance(verdict, Accepted), verdict
     assert verdict.decision["output"] == taken
+
+
+def test_a_refused_output_given_as_text_names_its_missing_field() -> None:
+    """The JSON in the text is what the person meant, so that is what the refusal is about."""
+    problem = problem_of(question(), {"type": "respond", "output": '{"name": "Ada"}'})
+    assert "/age: Field required" in problem
 
 
 def test_an_output_no_checkpointer_keeps_is_refused() -> None:

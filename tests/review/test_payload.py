@@ -15,7 +15,7 @@ from graph_retry._params.patch import readable_diff
 from graph_retry._review.description import MAX_DESCRIPTION
 from graph_retry._review.judge import judge
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Accepted, Question
+from graph_retry._review.question import Accepted, Question, Refused
 from graph_retry.records import Failure, Issue
 from tests.review.questions import TITLE, Params, Person, question
 
@@ -33,6 +33,7 @@ KEYS = {
     "lossless",
     "diff",
     "note",
+    "redacted",
     "problem",
     "review_id",
     "asked_at",
@@ -143,39 +144,25 @@ def test_the_form_shows_what_an_approval_takes() -> None:
     assert "Suggested changes:" in payload["description"]
 
 
-def test_the_description_starts_with_the_error() -> None:
-    """The Inbox previews 65 characters, so the error is among them."""
-    description = build_payload(question())["description"]
-    assert description[:65].startswith("RateLimitError: 429 quota")
-    assert "an empty box sends *approve*" in description
+def test_a_refused_answer_changes_the_title() -> None:
+    """Some clients say "Success" whatever happens, and show little more than the title."""
+    asked = question(problem="`top_k` expects a number,\nnot `x` [or](http://y).")
+    payload = build_payload(asked)
+    title = payload["action_request"]["action"]
+    assert title == f"{TITLE} — not applied: 'top_k' expects a number, not 'x' [or] (http://y)."
+    assert payload["action_requests"][0]["name"] == title
+    assert payload["review_configs"][0]["action_name"] == title
+    assert payload["message"] == title
 
 
-def test_a_question_asked_again_starts_with_the_problem() -> None:
-    """A person whose answer was refused reads that first."""
-    payload = build_payload(question(problem='`top_k` expects a number, not "x".'))
-    assert payload["description"][:65].startswith("Your answer was not applied: `top_k` expects")
-    assert payload["problem"].startswith("`top_k`")
-
-
-def test_locked_fields_and_the_note_are_told() -> None:
-    """The person learns what may not be changed, and what automation found out."""
-    payload = build_payload(question(locked=("prompt",), note="The budget is spent."))
-    assert "leave as shown: prompt." in payload["description"]
-    assert "The budget is spent." in payload["description"]
-    assert payload["note"] == "The budget is spent."
-
-
-@pytest.mark.parametrize(
-    "text", ["```\nAnswer: approve\n```", "`````` x", "`" * 500, "~~~\n> # hi"]
-)
-def test_quoted_model_text_cannot_leave_its_block(text: str) -> None:
-    """What the model wrote stays inside a fence that it does not hold itself."""
-    description = build_payload(question(raw_output=text, failure=failed(text)))["description"]
-    block = re.search(r"The model wrote:\n(`{3,})text\n(.*?)\n\1\n", description, re.DOTALL)
-    assert block is not None
-    assert block[1] not in block[2]
-    assert "```" not in description.splitlines()[0]
-    assert description.index("How to answer") > block.end()
+@pytest.mark.parametrize("problem", [None, "no number", "no such field"])
+@pytest.mark.parametrize("refused", [None, "no number"])
+def test_the_title_of_either_round_is_accepted(problem: str | None, refused: str | None) -> None:
+    """A client sends back the title it shows: of this attempt, before or after a refusal."""
+    title = build_payload(question(problem=refused))["action_request"]["action"]
+    answer = [{"type": "edit", "args": {"action": title, "args": {"top_k": 9}}}]
+    assert isinstance(judge(answer, question(problem=problem)), Accepted)
+    assert isinstance(judge(answer, question(problem=problem, attempt=3)), Refused)
 
 
 SITUATIONS: list[dict[str, Any]] = [
@@ -210,7 +197,7 @@ def test_the_example_of_an_output_names_its_fields(output: Any, shown: str) -> N
 
 
 def test_params_are_whole_and_everything_else_is_bounded() -> None:
-    """Params are shown and put into forms in full; five megabytes of error hardly at all."""
+    """Params are shown in full; five megabytes of error hardly at all."""
     big = "x" * 5_000_000
     asked = question(
         {"prompt": big, "n": 1},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._review.forms.javascript import identical, undamaged
-from graph_retry._review.forms.restore import form_args
+from graph_retry._review.forms.restore import MAX_BOX, form_args
 from graph_retry._review.judge import judge
 from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import (
@@ -136,10 +136,46 @@ def test_null_clears_a_nullable_field_in_a_form(name: str) -> None:
     assert params_after(form({name: "null"}), asked)[name] is None
 
 
-def test_null_text_of_our_own_dialect_stays_text() -> None:
-    """JSON has a null of its own, so the text `"null"` over a text means that text."""
-    asked = question(Params(system="Be brief."))
-    assert params_after({"type": "edit", "params": {"system": "null"}}, asked)["system"] == "null"
+@pytest.mark.parametrize("name", ["system", "seed"])
+@pytest.mark.parametrize("null", [None, "null"])
+def test_null_clears_a_nullable_field_in_a_plain_edit(name: str, null: str | None) -> None:
+    """As JSON's own or as the text that forms show for it: both clear the same fields."""
+    asked = question(Params(system="Be brief.", seed=3))
+    assert params_after({"type": "edit", "params": {name: null}}, asked)[name] is None
+
+
+def test_the_text_null_stays_text_where_a_field_cannot_be_null() -> None:
+    """A prompt may say "null"."""
+    after = params_after({"type": "edit", "params": {"prompt": "null"}}, question())
+    assert after["prompt"] == "null"
+
+
+LONG = "Read the invoice.\r\n" * 1_000
+
+
+@pytest.mark.parametrize("params", [{"text": LONG, "n": 1}, {"text": [LONG], "n": 1}])
+def test_a_long_value_makes_no_giant_box_and_comes_back_whole(params: dict[str, Any]) -> None:
+    """A form shows its beginning and a note; sent back untouched, all of it stays."""
+    asked = question(params)
+    args = form_args(asked.shown)
+    assert len(args["text"]) < MAX_BOX + 200
+    assert "more characters are not shown: leave the box as it is" in args["text"]
+    for text in (args["text"], args["text"].replace("\r\n", "\n")):  # as text boxes do
+        after = params_after(form({"text": text, "n": 2}), asked)
+        assert after == {**params, "n": 2}
+
+
+def test_a_box_shown_in_part_is_replaced_whole_or_not_at_all() -> None:
+    """Nobody loses the end of a prompt by changing its beginning."""
+    asked = question({"text": LONG, "n": 1})
+    shown = form_args(asked.shown)["text"]
+    verdict = judge(form({"text": f"Please. {shown}"}), asked)
+    assert isinstance(verdict, Refused)
+    assert "`text` was shown in part: replace the whole text" in verdict.problem
+    assert params_after(form({"text": "Short."}), asked)["text"] == "Short."
+    assert (
+        params_after({"type": "edit", "params": {"text": f"{LONG}."}}, asked)["text"] == f"{LONG}."
+    )
 
 
 HARD = Params(
@@ -188,25 +224,20 @@ def test_an_exact_answer_is_never_rounded(shown: Any, value: Any) -> None:
     assert identical(result, value) or identical(through_browser(result), through_browser(value))
 
 
-def test_items_of_a_shortened_list_keep_their_digits() -> None:
-    """Taking one item out of a list does not cost the others their digits."""
-    asked = question(Params(ids=[BIG, 5, 2**61 + 1]))
-    left = through_browser([5, 2**61 + 1])
-    assert params_after(form({"ids": json.dumps(left)}), asked)["ids"] == [5, 2**61 + 1]
-
-
-def test_digits_that_cannot_be_told_apart_are_not_guessed() -> None:
-    """If two shown items look alike after rounding, the person is asked for all digits."""
-    asked = question(Params(ids=[BIG, BIG + 1, 3]))
-    verdict = judge(form({"ids": json.dumps(through_browser([BIG, 3]))}), asked)
+@pytest.mark.parametrize("shown", [[BIG, 5, 2**61 + 1], [BIG, BIG + 1, 3]])
+def test_digits_lost_in_a_shortened_list_are_not_guessed(shown: list[int]) -> None:
+    """Nobody can tell which item it was, so the person is asked for all digits."""
+    asked = question(Params(ids=shown))
+    verdict = judge(form({"ids": json.dumps(through_browser(shown[1:]))}), asked)
     assert isinstance(verdict, Refused)
-    assert "lost digits" in verdict.problem
-    exact = {"type": "edit", "params": {"ids": [BIG + 1, 3]}}
-    assert params_after(exact, asked)["ids"] == [BIG + 1, 3]
+    assert "`ids`: the number" in verdict.problem
+    assert "lost digits. Send all digits." in verdict.problem
+    exact = {"type": "edit", "params": {"ids": shown[1:]}}
+    assert params_after(exact, asked)["ids"] == shown[1:]
 
 
-def test_an_item_that_came_back_exactly_is_itself() -> None:
-    """An item that is among the shown ones is never taken for another one that was rounded."""
+def test_a_shortened_list_of_common_numbers_is_taken_as_it_came() -> None:
+    """Doubles hold whole numbers up to 2**53, so nothing is lost there."""
     asked = question({"list": [1, 1.0, 2]})
     assert identical(params_after(form({"list": "[1, 2]"}), asked)["list"], [1, 2])
 

@@ -98,7 +98,7 @@ def by_rewind_of_a_finished_call(mode, graph, context):
 
 def by_expiry(mode, graph, context):
     (review,) = reviews(mode, graph, config_of())
-    while not graph_retry.expiry.is_over(review.expires_at):
+    while not graph_retry.expiry.is_expired(review.expires_at):
         time.sleep(0.001)
     more = {"config": {"configurable": {"user_id": "ada"}}, "context": context}
     mode.call(graph_retry.expiry, "expire_reviews", graph, **more)

@@ -49,7 +49,7 @@ def kinds_of(node: Any, root: dict[str, Any], depth: int = 0) -> frozenset[str]:
     if "enum" in node:
         kinds &= {kind_of(value) for value in node["enum"]}
     if branches := _branches(node):
-        kinds &= frozenset[str]().union(*(kinds_of(each, root, depth + 1) for each in branches))
+        kinds &= frozenset[str]().union(*(kinds_of(branch, root, depth + 1) for branch in branches))
     return kinds
 
 
@@ -66,10 +66,26 @@ def inner_fields(node: Any, root: dict[str, Any], depth: int = 0) -> tuple[dict[
         return {}, None
     if "$ref" in node:
         return inner_fields(_target(node, root), root, depth + 1)
-    objects = [each for each in _branches(node) if "object" in kinds_of(each, root)]
+    objects = [branch for branch in _branches(node) if "object" in kinds_of(branch, root)]
     if len(objects) == 1:
         return inner_fields(objects[0], root, depth + 1)
     return node.get("properties") or {}, node.get("additionalProperties")
+
+
+def item_nodes(node: Any, root: dict[str, Any], depth: int = 0) -> list[Any]:
+    """Return the nodes that the items of a list may follow, the branches of a union by themselves.
+
+    Example:
+        >>> item_nodes({"anyOf": [{"items": {"type": "string"}}, {"type": "null"}]}, {})
+        [{'type': 'string'}]
+    """
+    if not is_object(node) or depth > _MAX_REFS:
+        return []
+    if "$ref" in node:
+        return item_nodes(_target(node, root), root, depth + 1)
+    if "items" in node:
+        return _branches(node["items"]) or [node["items"]]
+    return [item for branch in _branches(node) for item in item_nodes(branch, root, depth + 1)]
 
 
 def expectation(kinds: frozenset[str]) -> str:
@@ -82,12 +98,12 @@ def expectation(kinds: frozenset[str]) -> str:
     return " or ".join(words for kind, words in _WORDING.items() if kind in kinds)
 
 
-def _branches(node: dict[str, Any]) -> list[Any]:
-    return node.get("anyOf") or node.get("oneOf") or []
+def _branches(node: Any) -> list[Any]:
+    return (node.get("anyOf") or node.get("oneOf") or []) if is_object(node) else []
 
 
 def _target(node: dict[str, Any], root: dict[str, Any]) -> Any:
-    found: Any = root
+    target: Any = root
     for token in str(node["$ref"]).split("/")[1:]:
-        found = found.get(token) if is_object(found) else None
-    return found
+        target = target.get(token) if is_object(target) else None
+    return target

@@ -1,9 +1,10 @@
 """Show fields to a form, and turn what comes back into what the person meant."""
 
+import json
 from typing import Any, NamedTuple
 
 from graph_retry._issues import literal
-from graph_retry._json import is_object
+from graph_retry._json import is_array, is_object
 from graph_retry._review.forms.field_kinds import (
     ANY_KIND,
     expectation,
@@ -12,9 +13,14 @@ from graph_retry._review.forms.field_kinds import (
     kinds_of,
 )
 from graph_retry._review.forms.javascript import LostDigitsError, undamaged
+from graph_retry._review.forms.messages import UnknownRoleError, with_types
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 
+MAX_BOX = 4_000
+"""Characters of a value that a form shows."""
+
 _LITERALS = {"true": "true", "false": "false", "none": "null"}
+_NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
 
 class UnreadableFieldError(ValueError):
@@ -31,22 +37,41 @@ class Field(NamedTuple):
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return params as the clients' forms get them: Agent Inbox crashes on a top-level null.
+    """Return params as the clients' forms get them.
+
+    Agent Inbox crashes on a top-level null. A text of 20,000 characters makes a box of many
+    screens, so of a long one the beginning is shown, and a note.
 
     Example:
         >>> form_args({"prompt": "x", "seed": None})
         {'prompt': 'x', 'seed': 'null'}
     """
-    return {name: "null" if value is None else value for name, value in shown.items()}
+    return {name: "null" if value is None else _bounded(value) for name, value in shown.items()}
+
+
+def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
+    """Tell whether a form sends back a box of which only the beginning was shown.
+
+    Raises:
+        UnreadableFieldError: If what was shown of it is changed: the rest is not there.
+    """
+    if not isinstance(text, str) or _NOT_SHOWN not in text:
+        return False
+    if text.replace("\r\n", "\n") == str(form_args(shown).get(name)).replace("\r\n", "\n"):
+        return True
+    raise UnreadableFieldError(
+        f"`{name}` was shown in part: replace the whole text, the note at its end included, or "
+        f'send {{"type": "edit", "params": {{"{name}": …}}}}.'
+    )
 
 
 def restored(value: Any, shown: Any, field: Field) -> Any:
     """Return the field's new value, with the shown numbers where `value` merely repeats them.
 
     Text over a field that takes no text is read as JSON and replaces the field; text over one that
-    does stays as typed. An object is merged into the one that was shown, key by key and at every
-    depth; only a free-form object that comes from a form replaces it, because forms send whole
-    fields. Lists are replaced.
+    does stays as typed, but for `null` where the field may be null. An object is merged into the
+    one that was shown, key by key and at every depth; only a free-form object that comes from a
+    form replaces it, because forms send whole fields. Lists are replaced.
 
     Raises:
         UnreadableFieldError: If the text cannot be read as what the field takes.
@@ -60,16 +85,27 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
         named, others = inner_fields(field.node, field.root)
         if named or not field.from_form:
             merged = dict(shown)
-            for key, each in value.items():
+            for key, item in value.items():
                 below = field._replace(name=f"{field.name}.{key}", node=named.get(key, others))
-                merged[key] = restored(each, shown.get(key), below)
+                merged[key] = restored(item, shown.get(key), below)
             return merged
     if isinstance(value, str) and value != shown:
         value = _read(value, shown, field)
     try:
+        if is_array(value):
+            value = with_types(value, shown, field.node, field.root)
         return undamaged(value, shown)
     except LostDigitsError as error:
         raise UnreadableFieldError(f"`{field.name}`: {error}. Send all digits.") from None
+    except UnknownRoleError as error:
+        raise UnreadableFieldError(f"`{field.name}`: {error}.") from None
+
+
+def _bounded(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= MAX_BOX:
+        return value
+    return f"{text[:MAX_BOX]}… [{len(text) - MAX_BOX:,} more {_NOT_SHOWN}"
 
 
 def _read(text: str, shown: Any, field: Field) -> Any:
@@ -79,15 +115,15 @@ def _read(text: str, shown: Any, field: Field) -> Any:
         kinds = frozenset({kind_of(shown)})
     readable, source, why = kinds, _LITERALS.get(text.strip().casefold(), text), ""
     if "string" in kinds:
-        stays = isinstance(shown, str) and not field.from_form
+        stays = isinstance(shown, str) and kinds == ANY_KIND
         readable = frozenset[str]() if stays else kinds & {kind_of(shown), "null"} - {"string"}
         source = text
     try:
-        found = read_json(source)
-        if isinstance(found, str) and "string" not in kinds:
-            found = read_json(found)
-        if kind_of(found) in readable:
-            return found
+        parsed = read_json(source)
+        if isinstance(parsed, str) and "string" not in kinds:
+            parsed = read_json(parsed)
+        if kind_of(parsed) in readable:
+            return parsed
     except NotJsonError as error:
         why = f" ({error})" if kinds & {"array", "object"} else ""
     if "string" in kinds:

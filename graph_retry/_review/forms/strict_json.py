@@ -42,9 +42,9 @@ def _finite(text: str) -> float:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in fields:
             raise NotJsonError(f"the key {json.dumps(key[:60])} is given twice")
-        found[key] = value
-    return found
+        fields[key] = value
+    return fields

@@ -1,46 +1,54 @@
-"""Where reviews wait: a LangGraph server, or a database with or without its graph."""
+"""The sources of reviews: a LangGraph server, or a database with or without its graph."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import re
 import sqlite3
+import sys
 from collections.abc import Generator
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
+from graph_retry._threads.graphs import is_local
 from graph_retry.answering import PendingReview, apending_reviews, aresume
-from graph_retry.cli.exits import ExitCode, Stop, optional
-from graph_retry.cli.graphs import load_graph
+from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
 
 
 @dataclass(frozen=True)
-class Place:
-    """Sync methods over what is opened; one that is async inside reaches every kind of graph."""
+class Source:
+    """An opened server or database, by sync methods; async inside, for every kind of graph."""
 
-    source: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]
+    opened: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]
     runner: asyncio.Runner
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether a thread can be run on from here: a database needs its graph for that."""
+        return not isinstance(self.opened, BaseCheckpointSaver)
 
     def inbox(self) -> list[PendingReview]:
         """List what waits on all threads, newest first."""
-        return self.runner.run(alist_reviews(self.source))
+        return self.runner.run(alist_reviews(self.opened))
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
         """List what waits on one thread."""
-        if isinstance(self.source, BaseCheckpointSaver):
+        if not self.can_answer:
             return [review for review in self.inbox() if review.thread_id == thread_id]
         return self.runner.run(apending_reviews(self._graph(thread_id), _config(thread_id)))
 
@@ -55,10 +63,10 @@ class Place:
 
     def _graph(self, thread_id: str) -> Any:
         """Return what reads a thread: the graph, the server's graph, or the saver."""
-        if not isinstance(self.source, LangGraphClient):
-            return self.source
+        if not isinstance(self.opened, LangGraphClient):
+            return self.opened
         try:
-            thread = self.runner.run(self.source.threads.get(thread_id))
+            thread = self.runner.run(self.opened.threads.get(thread_id))
         except APIStatusError as error:
             if error.status_code not in (404, 422):  # 422: a thread id that no server gives
                 raise
@@ -66,11 +74,11 @@ class Place:
         name = (thread["metadata"] or {}).get("graph_id")
         if name is None:
             raise Stop(ExitCode.NOTHING, f"nothing has run on thread {thread_id!r} yet.")
-        return RemoteGraph(str(name), client=self.source)
+        return RemoteGraph(str(name), client=self.opened)
 
 
 @contextmanager
-def opened(url: str | None, db: str | None, graph: str | None) -> Generator[Place]:
+def open_source(url: str | None, db: str | None, graph: str | None) -> Generator[Source]:
     """Open a server, or a database, on an event loop that lasts as long.
 
     Raises:
@@ -86,21 +94,28 @@ def opened(url: str | None, db: str | None, graph: str | None) -> Generator[Plac
             source: Any = runner.run(stack.enter_async_context(context))
             if db is not None and graph is not None:
                 source = load_graph(graph, source)
-            yield Place(source, runner)
+            yield Source(source, runner)
         finally:
             runner.run(stack.aclose())
 
 
 def _saver(db: str) -> Any:
     if re.match(r"postgres(ql)?://|\w+ *=", db):
-        savers = optional("langgraph.checkpoint.postgres.aio", "postgres")
-        return savers.AsyncPostgresSaver.from_conn_string(db)
-    savers = optional("langgraph.checkpoint.sqlite.aio", "sqlite")
+        return _savers("postgres").AsyncPostgresSaver.from_conn_string(db)
+    savers = _savers("sqlite")
     # A saver that is opened on another file would write its tables into it.
     if not Path(db).is_file() or not _has_checkpoints(Path(db)):
         what = f"`--db` is {db!r}, which is no SQLite file with LangGraph checkpoints, nor a DSN"
         raise Stop(ExitCode.USAGE, f"{what} (postgresql://…).")
     return savers.AsyncSqliteSaver.from_conn_string(db)
+
+
+def _savers(extra: str) -> Any:
+    try:
+        return importlib.import_module(f"langgraph.checkpoint.{extra}.aio")
+    except ModuleNotFoundError:
+        what = f"`--db` needs the extra `{extra}` for this: graph-retry[{extra}]."
+        raise Stop(ExitCode.USAGE, what) from None
 
 
 def _has_checkpoints(path: Path) -> bool:
@@ -114,3 +129,37 @@ def _has_checkpoints(path: Path) -> bool:
 
 def _config(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
+
+
+def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:
+    """Import `module:variable` or `path/to/file.py:variable`, with `saver` as its checkpointer.
+
+    Raises:
+        Stop: If there is no such variable, or no graph in it.
+    """
+    module_or_file, _, variable = name.rpartition(":")
+    path = Path(module_or_file)
+    is_file = path.suffix == ".py"
+    module, folder = (path.stem, path.resolve().parent) if is_file else (module_or_file, Path.cwd())
+    sys.path.insert(0, str(folder))  # as `python file.py` and `python -m module` do
+    if not (module_or_file and variable):
+        raise _refused(name, "it names no variable")
+    try:
+        graph: Any = getattr(importlib.import_module(module), variable)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise _refused(name, f"there is no module {error.name!r} in {folder}") from None
+    except AttributeError:
+        raise _refused(name, f"the module has no {variable!r}") from None
+    if isinstance(graph, StateGraph):
+        return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
+    if is_local(graph):
+        return graph.copy(update={"checkpointer": saver})
+    what = f"{variable!r} is a {type(graph).__name__}, not a graph, a StateGraph or an @entrypoint"
+    raise _refused(name, what)
+
+
+def _refused(name: str, why: str) -> Stop:
+    what = f"`--graph` is {name!r}, but {why}: give module:variable or path/to/file.py:variable."
+    return Stop(ExitCode.USAGE, what)

@@ -1,0 +1,65 @@
+"""Messages in an edit, by LangChain's `type` or by the providers' `role`: never one made up."""
+
+from typing import Any
+
+from graph_retry._issues import literal
+from graph_retry._json import is_array, is_object
+from graph_retry._review.forms.field_kinds import inner_fields, item_nodes
+
+_TYPES = {
+    "user": "human",
+    "assistant": "ai",
+    "system": "system",
+    "tool": "tool",
+    "human": "human",
+    "ai": "ai",
+    "function": "function",
+}
+_LANGCHAIN = {"content", "additional_kwargs", "response_metadata", "type"}
+
+
+class UnknownRoleError(ValueError):
+    """A message in a list of LangChain's does not say, in a known word, who speaks."""
+
+
+def with_types(items: list[Any], shown: Any, node: Any, root: dict[str, Any]) -> list[Any]:
+    """Give messages that have a `role` the `type` by which LangChain tells its classes apart.
+
+    Without one, validation may take the first class that fits, which is often `SystemMessage`.
+    Lists that neither show LangChain's messages nor are declared to hold them stay as they are.
+
+    Raises:
+        UnknownRoleError: If a message has neither, or one that is not known.
+
+    Example:
+        >>> with_types([{"role": "user", "content": "x"}], [{"type": "ai", "content": ""}], {}, {})
+        [{'content': 'x', 'type': 'human'}]
+    """
+    before = shown if is_array(shown) else []
+    fields = (inner_fields(item, root)[0] for item in item_nodes(node, root))
+    if not any(map(_is_message, before)) and not any(
+        known.keys() >= _LANGCHAIN for known in fields
+    ):
+        return items
+    return [_with_type(item) if is_object(item) else item for item in items]
+
+
+def _is_message(item: Any) -> bool:
+    known = is_object(item) and "content" in item and "role" not in item
+    return known and item.get("type") in _TYPES.values()
+
+
+def _with_type(message: dict[str, Any]) -> dict[str, Any]:
+    role, kind = message.get("role"), message.get("type")
+    if role is None and kind is not None:
+        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain has other types, too
+    known = _TYPES.get(str(role).casefold())
+    if known is None or kind not in (None, role, known):
+        came = (
+            "none" if role is None else literal({"role": role, "type": kind} if kind else role, 80)
+        )
+        raise UnknownRoleError(
+            "a message needs a `role` (user, assistant, system or tool) or LangChain's `type`, and "
+            f"came with {came}"
+        )
+    return {**{key: part for key, part in message.items() if key != "role"}, "type": known}
