@@ -30,7 +30,7 @@ def clock(monkeypatch):
     class Clock:
         now = datetime(2027, 3, 3, 12, tzinfo=UTC)
 
-    for module in ("deadline", "engine.review", "engine.revise", "resuming"):
+    for module in ("_review.deadline", "_engine.review", "_engine.revise", "_threads.resuming"):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
         monkeypatch.setattr(f"graph_retry.{module}.now", read)
     return Clock
