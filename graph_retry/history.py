@@ -21,7 +21,7 @@ from graph_retry._threads.reviews import thread_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
-_FIELDS = Attempt.__annotations__.keys() - {"name", "kept_in"}  # the first exports had none
+_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports had none
 
 
 def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
