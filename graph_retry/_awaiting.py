@@ -155,6 +155,17 @@ def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
         raise RuntimeError(f"`{_name(function)}` raised StopIteration") from error
 
 
+async def awaited(result: Any, function: Callable[..., Any]) -> Any:
+    """Return what a function of the user's returned, awaited where that has to be.
+
+    Raises:
+        AsyncUnderSyncError: If it has to be, and the run is sync.
+    """
+    if is_sync() or not inspect.isawaitable(result):
+        return _not_awaitable(result, function)
+    return await result
+
+
 def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
     """Return what a function returned, unless only an event loop could make use of it."""
     if not inspect.isawaitable(result):

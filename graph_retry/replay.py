@@ -112,7 +112,9 @@ async def _replay(
     replayed: list[Replayed] = []
     for place, record in enumerate(ledger):
         gone = record["kept_in"] is not None  # nothing is left to judge
-        now, accepted = (record, None) if gone else _judged_again(ledger[:place], record, plan)
+        now, accepted = record, None
+        if not gone:
+            now, accepted = await _judged_again(ledger[:place], record, plan)
         following = ledger[place + 1] if place + 1 < len(ledger) else None
         proposal = None
         asked = not gone and (plan.hooks or plan.settings.feedback)
@@ -153,7 +155,9 @@ def _is_automatic(author: str) -> bool:
     return author.startswith(("hook", "feedback"))
 
 
-def _judged_again(before: list[Attempt], record: Attempt, plan: Plan[Any]) -> tuple[Attempt, Any]:
+async def _judged_again(
+    before: list[Attempt], record: Attempt, plan: Plan[Any]
+) -> tuple[Attempt, Any]:
     """Write an attempt's record again from its raw output, and return the accepted value."""
     raw, validator = record["raw"], plan.validator
     failure = _failure_of_call(record, plan)
@@ -166,7 +170,7 @@ def _judged_again(before: list[Attempt], record: Attempt, plan: Plan[Any]) -> tu
         return cast("Attempt", {**now, **none, "lossless": None}), (raw or {}).get("value")
     now.update(cast("Attempt", read_raw(now, validator, plan.settings)))
     output: Any = None
-    update, checked = validate_attempt([*before, now], validator)
+    update, checked = await validate_attempt([*before, now], validator)
     now.update(cast("Attempt", update))
     if checked is not None:
         output = checked.jsonable

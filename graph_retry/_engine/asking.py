@@ -177,7 +177,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         locked=plan.settings.locked,
         redact=plan.settings.redact,
         output_schema=plan.validator.schema if plan.validator else None,
-        **({"check_output": plan.validator.check} if plan.validator else {}),
+        **({"check_output": plan.validator.acheck} if plan.validator else {}),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
 

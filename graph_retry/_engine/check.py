@@ -99,7 +99,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     plan, record, loop = given.plan, given.attempts[-1], given.loop
     keys = plan.settings.keys
     with validation_span(plan.settings, record) as ended:
-        update, checked = validate_attempt(given.attempts, plan.validator)
+        update, checked = await validate_attempt(given.attempts, plan.validator)
         ended({**record, **update, "usage": None, "finish_reason": None})
     update |= redacted_fields({**record, **update}, plan.settings.redact)
     if checked is None or not checked.ok:
@@ -114,7 +114,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     }
 
 
-def validate_attempt(
+async def validate_attempt(
     attempts: list[Attempt], validator: Validator | None
 ) -> tuple[dict[str, Any], Checked | None]:
     """Validate the last attempt's value.
@@ -126,7 +126,7 @@ def validate_attempt(
         return {"number": record["number"]}, None
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
         validator = validator.fitted(at.view)
-    checked = validator.check(parsed_value(record, as_text=validator.wants_text))
+    checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {
         "number": record["number"],
         "issues": checked.issues,

@@ -8,6 +8,7 @@ from typing import Any, Generic, cast
 
 from langchain_core.runnables import Runnable
 
+from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import format_issues
 from graph_retry._output.build import Validator, build_validator
 from graph_retry._params.codec import ParamsCodec
@@ -62,7 +63,10 @@ def _check_default(settings: Settings, validator: Validator | None) -> None:
     default = settings.default_decision
     if default["type"] != "respond" or validator is None:
         return
-    issues = validator.check(default.get("output")).issues
+    try:
+        issues = validator.check(default.get("output")).issues
+    except AsyncUnderSyncError:  # an async validator judges it when the time is over
+        return
     if issues:
         what = "`default_decision` responds with an output that is not valid"
         raise ValueError(f"{what}:\n{format_issues(issues)}")

@@ -33,11 +33,11 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     verdict: Accepted | Refused
     if author == "human" and is_expired(question.expires_at, taken.came_at):
         author, channel = "system", "system"
-        verdict = _default(plan, question, loop, attempts)
+        verdict = await _default(plan, question, loop, attempts)
     elif taken.problem is not None:
         verdict = Refused(taken.problem)
     else:
-        verdict = judge(taken.value, question)
+        verdict = await judge(taken.value, question)
     if isinstance(verdict, Refused):
         if taken.by_agent:
             return _escalate(plan, loop, taken, verdict.problem)
@@ -58,10 +58,12 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     return {ANSWER: None, keys["attempts"]: ledger, **update}
 
 
-def _default(plan: Plan[Any], question: Question, loop: Loop, attempts: list[Attempt]) -> Accepted:
+async def _default(
+    plan: Plan[Any], question: Question, loop: Loop, attempts: list[Attempt]
+) -> Accepted:
     """Decide a review whose time is over; where the default is not possible, the call is ended."""
     default = plan.settings.default_decision
-    verdict = judge(default, replace(question, allowed=possible(plan, loop, attempts)))
+    verdict = await judge(default, replace(question, allowed=possible(plan, loop, attempts)))
     if isinstance(verdict, Accepted):
         return verdict
     return Accepted(reject(f"nobody answered in time, and by default: {verdict.problem}"))

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from graph_retry._issues import REFUSED, attempt, cut, describe, issue
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry._awaiting import AsyncUnderSyncError, awaited, run_sync
+from graph_retry._issues import REFUSED, cut, describe, issue, wrap_error
 from graph_retry._json import is_array, is_object
 from graph_retry._output.validator import Validator
 from graph_retry._signatures import name_of
@@ -21,6 +24,8 @@ _MISSING: Any = object()
 
 class FunctionValidator(Validator):
     """Judge a value by what a function returns for a copy of it; the first of these rules holds.
+
+    The function may be async where the run is.
 
     | it returns | which means |
     |---|---|
@@ -40,9 +45,6 @@ class FunctionValidator(Validator):
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.name = cut(name_of(function, "value"), 80)
         self._function = function
-        call = getattr(function, "__call__", None)  # noqa: B004 (an instance's own method)
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
-            raise TypeError(f"`output` validator `{self.name}` is async; pass a plain function")
         try:
             with suppress(ValueError):  # Some built-ins have no signature to look at.
                 inspect.signature(function).bind(None)
@@ -55,10 +57,20 @@ class FunctionValidator(Validator):
         return jsonable
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        both, issues = attempt(lambda: (given := copy.deepcopy(value), self._function(given)))
-        if issues:
-            return value, issues
-        given, answer = both
+        return run_sync(self._ajudge(value))
+
+    async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
+        try:
+            given = copy.deepcopy(value)
+            answer = await awaited(self._function(given), self._function)
+        except (GraphBubbleUp, AsyncUnderSyncError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the function is the caller's
+            return value, wrap_error(error)
+        return self._decided(value, given, answer)
+
+    def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
+        """Read what the function returned; see the table above."""
         if answer is False:
             return value, [self._issue(REFUSED)]
         if answer is None or answer is True:

@@ -55,7 +55,17 @@ class Validator:
         Raises:
             TypeError: If an accepted value has no plain JSON form that brings it back.
         """
-        accepted, issues = self._judge(value)
+        return self._checked(value, *self._judge(value))
+
+    async def acheck(self, value: Any) -> Checked:
+        """Judge `value` as `check` does; an async validator is awaited.
+
+        Raises:
+            AsyncUnderSyncError: If the validator is async and the run is not.
+        """
+        return self._checked(value, *await self._ajudge(value))
+
+    def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:
         if not issues:
             jsonable, repairs = self._kept(accepted, value)
             problem = json_problem(jsonable)
@@ -87,6 +97,9 @@ class Validator:
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         raise NotImplementedError
+
+    async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
+        return self._judge(value)
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
         """Return the form for graph state, and how `given` had to be converted."""

@@ -6,7 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
-from graph_retry._issues import attempt, cut, format_issues, json_problem, literal
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry._awaiting import AsyncUnderSyncError
+from graph_retry._issues import cut, format_issues, json_problem, literal, wrap_error
 from graph_retry._json import is_array, is_object
 from graph_retry._review.decision import Decision, approve, edit, reject, respond
 from graph_retry._review.dialects import Answer, interpret
@@ -18,38 +21,39 @@ MAX_PROBLEM = 2_000
 """Characters of a refusal's text."""
 
 
-def judge(answer: Any, question: Question) -> Accepted | Refused:
+async def judge(answer: Any, question: Question) -> Accepted | Refused:
     """Hold any answer against the question; a bad one never raises.
 
     An edit is merged onto what was shown: the suggested params if there are any. One that changes
     nothing counts as an approval, where approving is allowed.
 
     Example:
+        >>> from graph_retry._awaiting import run_sync
         >>> from graph_retry._params.codec import ParamsCodec
         >>> question = Question(
         ...     name="extract", attempt=2, review_id="r2", params={"temperature": 0.7},
         ...     failure={"kind": "transient", "type": "TimeoutError", "message": "30 s"},
         ...     codec=ParamsCodec(dict),
         ... )
-        >>> judge({"type": "edit", "params": {"temperature": "0.2"}}, question).params
+        >>> run_sync(judge({"type": "edit", "params": {"temperature": "0.2"}}, question)).params
         {'temperature': 0.2}
-        >>> judge({"type": "edit", "params": {"temperature": "warm"}}, question)
+        >>> run_sync(judge({"type": "edit", "params": {"temperature": "warm"}}, question))
         Refused(problem='`temperature` expects a number, not "warm".')
     """
-    # A caller's validator may raise anything, and a review that fails on an answer would fail on
-    # it for ever.
-    result, issues = attempt(_judged, answer, question)
-    verdict: Accepted | Refused = result
-    if issues:
-        verdict = Refused(cut(f"The answer could not be checked: {issues[0]['message']}", 500))
-    return verdict
+    try:
+        return await _judged(answer, question)
+    except (GraphBubbleUp, AsyncUnderSyncError):
+        raise
+    except Exception as error:  # noqa: BLE001 - of a caller's validator; it would raise again for ever
+        problem = f"The answer could not be checked: {wrap_error(error)[0]['message']}"
+        return Refused(cut(problem, 500))
 
 
-def _judged(answer: Any, question: Question) -> Accepted | Refused:
+async def _judged(answer: Any, question: Question) -> Accepted | Refused:
     try:
         said = interpret(answer)
         binding = _checked_binding(said, question)
-        verdict = _decided(said, question)
+        verdict = await _decided(said, question)
     except UnusableAnswerError as problem:
         return Refused(cut(str(problem), MAX_PROBLEM))
     reason = {"message": said.message} if said.message is not None else {}
@@ -84,7 +88,7 @@ def _checked_binding(said: Answer, question: Question) -> dict[str, Any]:
     return binding
 
 
-def _decided(said: Answer, question: Question) -> Accepted:
+async def _decided(said: Answer, question: Question) -> Accepted:
     allowed = ", ".join(question.offered)
     if said.type not in question.offered:
         kind = said.type.capitalize()
@@ -92,7 +96,7 @@ def _decided(said: Answer, question: Question) -> Accepted:
     if said.type == "reject":
         return Accepted(reject())
     if said.type == "respond":
-        return Accepted(respond(_checked_output(said.data, question)))
+        return Accepted(respond(await _checked_output(said.data, question)))
     changes = changes_of(said, question)
     if said.type == "approve" and changes:
         raise UnusableAnswerError(
@@ -107,13 +111,13 @@ def _decided(said: Answer, question: Question) -> Accepted:
     return Accepted(decision, encoded.view, encoded.types)
 
 
-def _checked_output(output: Any, question: Question) -> Any:
+async def _checked_output(output: Any, question: Question) -> Any:
     """Return the output as state keeps it, or what it says as JSON where only that is valid."""
-    checked = question.check_output(output)
+    checked = await question.check_output(output)
     if not checked.ok and isinstance(output, str):
         with suppress(NotJsonError):
             value = read_json(output)
-            read = question.check_output(value)
+            read = await question.check_output(value)
             # What is wrong inside an object says more than that a text is no object.
             checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,11 @@ from graph_retry.records import Failure, Issue, Repair
 
 NOT_APPLIED = " — not applied: "
 """Stands in the headline between the title and why the last answer was refused."""
+
+
+async def accept_output(output: Any) -> Checked:
+    """Take any output, where the caller asked for no type."""
+    return Checked(value=output, jsonable=output)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +50,7 @@ class Question:
     allowed: tuple[DecisionType, ...] = DECISION_TYPES
     locked: tuple[str, ...] = ()
     output_schema: dict[str, Any] | None = None
-    check_output: Callable[[Any], Checked] = lambda output: Checked(value=output, jsonable=output)
+    check_output: Callable[[Any], Awaitable[Checked]] = accept_output
     seen_decisions: tuple[str, ...] = ()
     redact: Callable[[str], str] | None = None
 

@@ -15,12 +15,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 
 from graph_retry import CallCancelled, StaleDecision, edit
-from graph_retry._review.judge import MAX_PROBLEM, judge
+from graph_retry._review.judge import MAX_PROBLEM
 from graph_retry._review.question import Accepted, Refused
 from tests.hostile.fuzzed import Grumpy, any_answers, fuzzed, json_answers, looped, nested
 from tests.loops import Model, answer, one_call, reviews, thread
 from tests.parts import draws
-from tests.review.questions import question
+from tests.review.questions import judge, question
 
 QUESTIONS = [
     question(seen_decisions=("d1",)),

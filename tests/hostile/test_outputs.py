@@ -8,6 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, edit
+from graph_retry._awaiting import run_sync
 from graph_retry._engine.check import read_raw, validate_attempt
 from graph_retry._engine.stored import store
 from graph_retry._output.completion import read_result
@@ -54,7 +55,7 @@ def test_thousands_of_outputs_are_read_and_judged(kind: str) -> None:
         record: Any = {"number": 1, "raw": raw, "finish_reason": reason, "parsed": None}
         record |= read_raw(record, validator, settings)
         if record["failure"] is None:
-            record |= validate_attempt([record], validator)[0]
+            record |= run_sync(validate_attempt([record], validator))[0]
         verdicts["accepted" if record.get("failure") is None else "failed"] += 1
         assert len(str(record["issues"])) + len(str(record.get("failure"))) < 200_000
 

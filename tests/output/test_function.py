@@ -5,10 +5,14 @@ from typing import Any
 
 import jsonschema
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from pydantic import TypeAdapter
 
+from graph_retry import apending_reviews, aresume, respond
+from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry.output import build_validator
+from tests.loops import Model, one_call, thread
 
 RECORD = {"path": "/a", "message": "bad", "code": "odd", "expected": "x", "received": None}
 FOUND = [("/a", "bad", "odd")]
@@ -183,20 +187,44 @@ def test_a_validator_gets_a_copy():
 
 
 async def judge_later(value: Any) -> bool:
-    """Judge asynchronously, which no validator may."""
-    return True
+    """Judge asynchronously."""
+    return value["n"] == 1
 
 
 class JudgeLater:
     async def __call__(self, value: Any) -> bool:
-        return True
+        return value["n"] == 1
+
+
+@pytest.mark.parametrize("function", [judge_later, JudgeLater()])
+async def test_an_async_function_is_awaited(function):
+    """In an async run; a sync one says what to do instead."""
+    validator = build_validator(function)
+    assert (await validator.acheck({"n": 1})).ok
+    assert not (await validator.acheck({"n": 2})).ok
+    with pytest.raises(AsyncUnderSyncError, match="is async but the graph runs synchronously"):
+        validator.check({"n": 1})
+
+
+def test_async_validators_judge_outputs_and_answers():
+    """Under `ainvoke`: what the model gave, and what a person supplies."""
+
+    async def run():
+        graph = one_call(
+            "node", None, Model(lambda params: '{"n": 0}'), InMemorySaver(), output=judge_later
+        )
+        await graph.ainvoke({"params": {}}, thread())
+        await aresume(graph, thread(), respond({"n": 2}))
+        (review,) = await apending_reviews(graph, thread())
+        assert "not valid" in review.problem
+        return await aresume(graph, thread(), respond({"n": 1}))
+
+    assert asyncio.run(run())["output"] == {"n": 1}
 
 
 @pytest.mark.parametrize(
     ("function", "named"),
     [
-        (judge_later, "`judge_later` is async"),
-        (JudgeLater(), "`JudgeLater` is async"),
         (lambda: True, "must take one value"),
         (lambda value, schema: True, "must take one value"),
     ],

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from graph_retry._awaiting import run_sync
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._review.question import Question
+from graph_retry._review import judge as judging
+from graph_retry._review.question import Accepted, Question, Refused
 from graph_retry.output import build_validator
 
 TITLE = "extract failed (attempt 2): RateLimitError"
@@ -50,6 +52,11 @@ class Person(BaseModel):
     age: int
 
 
+def judge(answer: Any, asked: Question) -> Accepted | Refused:
+    """Judge an answer in a sync run."""
+    return run_sync(judging.judge(answer, asked))
+
+
 def question(
     params: Any = None, suggested: Any = None, output: Any = Person, **more: Any
 ) -> Question:
@@ -71,7 +78,7 @@ def question(
             "suggested": proposal[0],
             "suggested_types": proposal[1],
             "output_schema": validator.schema if validator else None,
-            **({"check_output": validator.check} if validator else {}),
+            **({"check_output": validator.acheck} if validator else {}),
             **more,
         }
     )

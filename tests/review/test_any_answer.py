@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from graph_retry._review.dialects import Answer
-from graph_retry._review.judge import MAX_PROBLEM, judge
+from graph_retry._review.judge import MAX_PROBLEM
 from graph_retry._review.question import Accepted, Question, Refused
-from tests.review.questions import TITLE, Color, Params, Style, question
+from tests.review.questions import TITLE, Color, Params, Style, judge, question
 
 SCALARS = (
     st.none()

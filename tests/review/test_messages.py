@@ -6,9 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from graph_retry._review.judge import judge
 from graph_retry._review.question import Accepted
-from tests.review.questions import question
+from tests.review.questions import judge, question
 from tests.review.test_edits import edited, problem_of
 
 

@@ -13,11 +13,10 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import readable_diff
 from graph_retry._review.description import MAX_DESCRIPTION
-from graph_retry._review.judge import judge
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Accepted, Question, Refused
 from graph_retry.records import Failure, Issue
-from tests.review.questions import TITLE, Params, Person, question
+from tests.review.questions import TITLE, Params, Person, judge, question
 
 KEYS = {
     "type",

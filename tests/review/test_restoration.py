@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._review.forms.javascript import identical, undamaged
 from graph_retry._review.forms.restore import MAX_BOX, form_args
-from graph_retry._review.judge import judge
 from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import (
     TITLE,
     Color,
     Params,
     Style,
+    judge,
     question,
     reset_form,
     through_browser,
