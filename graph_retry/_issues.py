@@ -103,9 +103,13 @@ def format_issues(issues: list[Issue]) -> str:
         'no issues'
     """
     lines: list[str] = []
-    for number, each in enumerate(issues[:SHOWN_ISSUES], 1):
-        facts = ", ".join(f"{key} {each[key]}" for key in ("expected", "received") if each[key])
-        line = f"{each['path'] or '(whole value)'}: {each['message']}{facts and f' ({facts})'}"
+    for number, problem in enumerate(issues[:SHOWN_ISSUES], 1):
+        facts = ", ".join(
+            f"{key} {problem[key]}" for key in ("expected", "received") if problem[key]
+        )
+        line = (
+            f"{problem['path'] or '(whole value)'}: {problem['message']}{facts and f' ({facts})'}"
+        )
         lines.append(f"{number}. {' '.join(line.split())}")
     if len(issues) > SHOWN_ISSUES:
         lines.append(f"… and {len(issues) - SHOWN_ISSUES} more")
@@ -168,17 +172,17 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
     was checked, they are taken out of the path.
     """
     issues: list[Issue] = []
-    for each in islice(error.errors(include_url=False), MAX_ISSUES + 1):
-        path, code, context = each["loc"], each["type"], each.get("ctx", {})
+    for problem in islice(error.errors(include_url=False), MAX_ISSUES + 1):
+        path, code, context = problem["loc"], problem["type"], problem.get("ctx", {})
         missing = code.startswith("missing")
         if root is not ABSENT:
             end = len(path) - missing
-            path = _real_path(path[:end], each["input"], root) + path[end:]
+            path = _real_path(path[:end], problem["input"], root) + path[end:]
         kind, _, reason = code.rpartition("_")
         wanted = "a value" if missing else kind if reason in {"type", "parsing"} else None
         wanted = context.get("expected") or context.get("expected_tags") or wanted
-        received = None if missing else describe(each["input"])
-        issues.append(issue(path, each["msg"], code, wanted, received))
+        received = None if missing else describe(problem["input"])
+        issues.append(issue(path, problem["msg"], code, wanted, received))
     return issues
 
 

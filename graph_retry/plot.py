@@ -52,7 +52,9 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     axes = axes or _new_axes(height=1.6 + 0.32 * len(ledgers))
     outcomes: dict[str, Any] = {}
     ends: dict[str, Any] = {}
-    rows = [[each for each in ledger.attempts if each["kept_in"] is None] for ledger in ledgers]
+    rows = [
+        [attempt for attempt in ledger.attempts if attempt["kept_in"] is None] for ledger in ledgers
+    ]
     longest = max((_seconds(row) for row in rows), default=0.0)
     for y, (ledger, attempts) in enumerate(zip(ledgers, rows, strict=True)):
         for attempt in attempts:
@@ -101,8 +103,8 @@ def plot_summary(attempts: Attempts) -> Any:
     )
     failures, success, latency, tokens = grid.flat
     _draw_failures(failures, figures["failures"])
-    _draw_success(success, figures, max((each["number"] for each in known), default=1))
-    _draw_latency(latency, [each for each in known if not each["kept_in"]], figures)
+    _draw_success(success, figures, max((attempt["number"] for attempt in known), default=1))
+    _draw_latency(latency, [attempt for attempt in known if not attempt["kept_in"]], figures)
     _draw_tokens(tokens, known, figures)
     return figure
 
@@ -137,8 +139,8 @@ def _draw_success(axes: Any, figures: Summary, most: int) -> None:
 
 
 def _draw_latency(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
-    succeeded = [each["duration_s"] for each in attempts if each["failure"] is None]
-    failed = [each["duration_s"] for each in attempts if each["failure"] is not None]
+    succeeded = [attempt["duration_s"] for attempt in attempts if attempt["failure"] is None]
+    failed = [attempt["duration_s"] for attempt in attempts if attempt["failure"] is not None]
     colours = [_COLOURS["succeeded"], _COLOURS["rejected_input"]]
     labels = ["attempt succeeded", "attempt failed"]
     axes.hist([succeeded, failed], bins=20, stacked=True, color=colours, label=labels)
@@ -154,7 +156,7 @@ def _draw_latency(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> N
 
 
 def _draw_tokens(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
-    reported = [(each["usage"] or {}).get("total_tokens") for each in attempts]
+    reported = [(attempt["usage"] or {}).get("total_tokens") for attempt in attempts]
     known, total = [count for count in reported if count is not None], figures["tokens"]
     missing = figures["attempts_without_tokens"]
     label = "none reported" if not known else f"together {total['total_tokens']:,} tokens"
@@ -178,7 +180,7 @@ def _started(attempt: Attempt) -> float:
 
 def _seconds(attempts: Sequence[Attempt]) -> float:
     """Return the seconds from the start of the first of these attempts to the end of the last."""
-    ends = [_started(each) + each["duration_s"] for each in attempts]
+    ends = [_started(attempt) + attempt["duration_s"] for attempt in attempts]
     return max(ends) - _started(attempts[0]) if attempts else 0.0
 
 

@@ -94,7 +94,7 @@ def _usage(given: Any) -> dict[str, Any] | None:
     if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
         return None
     odd = {key for key, count in given.items() if key.endswith("_tokens") and not _is_count(count)}
-    return {key: each for key, each in given.items() if key not in odd}
+    return {key: count for key, count in given.items() if key not in odd}
 
 
 def _is_count(value: Any) -> bool:
@@ -135,20 +135,20 @@ def _of_tool_calls(
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
         # LangChain closes what was cut off in a stream, and calls it valid: here is what came.
         calls = [*message.tool_call_chunks]
-    order = [each.get("id") for each in _raw_calls(message)]
+    order = [call.get("id") for call in _raw_calls(message)]
     calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
     wants_list = validator is not None and (validator.schema or {}).get("type") == "array"
-    named = [each for each in calls if validator is not None and each["name"] == validator.name]
+    named = [call for call in calls if validator is not None and call["name"] == validator.name]
     if len(calls) > 1 and len(named) == 1 and not wants_list:
         calls = named
     if not calls:
         return text, None
     is_one = len(calls) == 1 and not wants_list
-    if all(is_object(each["args"]) for each in calls):
-        return None, calls[0]["args"] if is_one else [each["args"] for each in calls]
+    if all(is_object(call["args"]) for call in calls):
+        return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
     spelled = [
-        json.dumps(each["args"]) if is_object(each["args"]) else each["args"] or ""
-        for each in calls
+        json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or ""
+        for call in calls
     ]
     return (spelled[0] if is_one else f"[{', '.join(spelled)}]"), None
 
@@ -158,7 +158,7 @@ def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
     content: Any = message.content
     blocks = content if is_array(content) else []
     listed = message.additional_kwargs.get("tool_calls") or blocks
-    return [each for each in listed if is_object(each)]
+    return [item for item in listed if is_object(item)]
 
 
 def _finish_reason(metadata: Mapping[str, Any]) -> str | None:

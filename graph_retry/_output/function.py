@@ -81,24 +81,24 @@ class FunctionValidator(Validator):
         if accepted is True:
             return (value if content is _MISSING else content), []
         if accepted is False:
-            return value, [self._issue(each) for each in _reasons(content)]
+            return value, [self._issue(reason) for reason in _reasons(content)]
         if isinstance(answer, str) and not isinstance(value, str):
             answer = [answer]
         if is_array(answer):
-            return value, [self._issue(each) for each in answer]
+            return value, [self._issue(reason) for reason in answer]
         return answer, []
 
     def _issue(self, error: Any) -> Issue:
-        each = error if is_object(error) else {"message": error}
-        if not isinstance(each.get("message"), str):
+        reason = error if is_object(error) else {"message": error}
+        if not isinstance(reason.get("message"), str):
             raise TypeError(
                 f"`output` validator `{self.name}` listed {describe(error)} as an issue; that is a "
                 "text or a dict with `message` and perhaps `path`, `code`, `expected`, `received`; "
                 'to return a list as the value, return `{"ok": True, "data": […]}`'
             )
-        path, code = each.get("path") or "", each.get("code") or "refused"
+        path, code = reason.get("path") or "", reason.get("code") or "refused"
         path = f"/{path}" if isinstance(path, str) and path[:1] not in ("", "/") else path
-        return issue(path, each["message"], code, each.get("expected"), each.get("received"))
+        return issue(path, reason["message"], code, reason.get("expected"), reason.get("received"))
 
 
 def _verdict(answer: Any) -> tuple[bool | None, Any]:
@@ -123,6 +123,6 @@ def _reasons(content: Any) -> list[Any]:
     if content is _MISSING or content in ([], {}, ""):
         return [REFUSED]
     if is_object(content) and "message" not in content:
-        by_field = [(key, each if is_array(each) else [each]) for key, each in content.items()]
+        by_field = [(key, text if is_array(text) else [text]) for key, text in content.items()]
         return [{"path": f"/{key}", "message": text} for key, texts in by_field for text in texts]
     return content if is_array(content) else [content]

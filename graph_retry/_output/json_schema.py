@@ -96,9 +96,9 @@ def _check_parts(document: dict[str, Any], specification: Any) -> None:
             continue
         seen[id(contents)] = contents
         _check_patterns(contents)
-        pending += [(each, resolver.in_subresource(each)) for each in resource.subresources()]
+        pending += [(part, resolver.in_subresource(part)) for part in resource.subresources()]
         references = map(contents.get, ("$ref", "$dynamicRef", "$recursiveRef"))
-        for reference in [each for each in references if isinstance(each, str)]:
+        for reference in (name for name in references if isinstance(name, str)):
             try:
                 target = resolver.lookup(reference)
             except (Unresolvable, ValueError) as error:

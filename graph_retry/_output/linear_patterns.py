@@ -68,9 +68,9 @@ def _pattern(validator: Any, pattern: str, text: Any, _: Any) -> Iterator[Any]:
 
 def _pattern_properties(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[Any]:
     for pattern, below in wanted.items() if validator.is_type(value, "object") else ():
-        for name, each in value.items():
+        for name, child in value.items():
             if matcher(pattern)(name):
-                yield from validator.descend(each, below, path=name, schema_path=pattern)
+                yield from validator.descend(child, below, path=name, schema_path=pattern)
 
 
 def _additional(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,10 +79,10 @@ def _additional(stock: Callable[..., Any]) -> Callable[..., Any]:
     def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
         patterns = schema.get("patternProperties")
         if patterns and validator.is_type(value, "object"):
-            schema = {key: each for key, each in schema.items() if key != "patternProperties"}
+            schema = {key: rule for key, rule in schema.items() if key != "patternProperties"}
             value = {
-                name: each
-                for name, each in value.items()
+                name: child
+                for name, child in value.items()
                 if not any(matcher(pattern)(name) for pattern in patterns)
             }
         yield from stock(validator, wanted, value, schema)

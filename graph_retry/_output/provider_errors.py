@@ -160,7 +160,7 @@ def _status(error: BaseException) -> int | None:
         candidates.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     else:
         candidates.append(getattr(response, "status_code", None))
-    statuses = (each for each in candidates if isinstance(each, int) and 400 <= each < 600)
+    statuses = (status for status in candidates if isinstance(status, int) and 400 <= status < 600)
     return next(statuses, None)
 
 

@@ -110,7 +110,10 @@ def _kinds(schema: dict[str, Any]) -> set[type[Any]]:
     """Return the kinds of values a schema allows at its top: `str`, and `object` for any other."""
     branches = schema.get("anyOf")
     if is_array(branches):
-        return {object, *(kind for each in branches if is_object(each) for kind in _kinds(each))}
+        return {
+            object,
+            *(kind for branch in branches if is_object(branch) for kind in _kinds(branch)),
+        }
     choices: list[Any] = [schema["const"]] if "const" in schema else schema.get("enum", [])
     if schema.get("type") == "string" or choices:
         return {str if isinstance(choice, str) else object for choice in choices or [""]}

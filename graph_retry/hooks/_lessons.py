@@ -66,8 +66,12 @@ class Lessons:
         prompt = Prompt(params, self.field, owner="Lessons")
         if isinstance(prompt.value, str):
             return prompt.replaced(f"{block}\n\n{unframed(LESSONS, prompt.value)}")
-        messages = [each for each in prompt.value if LESSONS.begin not in str(content_of(each))]
-        start = next((n for n, each in enumerate(messages) if not is_system(each)), len(messages))
+        messages = [
+            message for message in prompt.value if LESSONS.begin not in str(content_of(message))
+        ]
+        start = next(
+            (n for n, message in enumerate(messages) if not is_system(message)), len(messages)
+        )
         turn = turns(messages, ("system", block))
         return prompt.replaced([*messages[:start], *turn, *messages[start:]])
 
@@ -89,7 +93,7 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
         for lesson in ordered
         if lesson["step"] not in last_success or lesson["at"] > last_success[lesson["step"]]["at"]
     ]
-    successes = [each for each in ordered if each is last_success.get(each["step"])]
+    successes = [lesson for lesson in ordered if lesson is last_success.get(lesson["step"])]
     return [*successes, *still_wrong[-_WINDOW:]]
 
 
