@@ -1,13 +1,17 @@
 """Many open reviews at once: nothing is called twice, and one `resume` answers all of them."""
 
+import pytest
+
 from graph_retry import edit
 from tests.loops import Model, answer, fan_out, reviews, thread
+from tests.parts import draws
 
-WIDTH = 60
+WIDTH = draws(20, 60)
 
 
+@pytest.mark.drawn
 def test_all_reviews_of_a_wide_send_are_answered_in_one_call(form, mode, checkpointer):
-    """Sixty items fail, sixty answers go back together; two calls each, results in order."""
+    """All items fail, all answers go back together; two calls each, results in order."""
     model = Model(lambda params: f'{{"n": {params["item"]}}}' if params["n"] else "not yet")
     graph = fan_out(form, mode, model, checkpointer, width=WIDTH)
     mode.invoke(graph, {"results": []}, thread())
