@@ -42,6 +42,7 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 NUMBER = re.compile(r"(?ai)[+-]?(?:0x[\da-f]+|0[ob]\d+|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\Z")
+BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z]\w*)(?=\s*:)")
 COMMENT = re.compile(r"//|/\*|#")
 STRING = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')\Z", re.DOTALL)
 
@@ -167,9 +168,10 @@ def tokens(rng: random.Random, text: str) -> tuple[str, str]:
         start, end = spans[index + 1]
         return "swap token", text[:low] + text[start:end] + text[high:start] + token + text[end:]
     if kind == "move":
-        rest, place = text[:low] + text[high:], rng.choice(spans)[0]
-        place = min(place, len(rest))
-        return "move token", rest[:place] + token + rest[place:]
+        place = rng.choice([low for low, _ in spans])
+        shift = len(token) if place > low else 0
+        rest = text[:low] + text[high:]
+        return "move token", rest[: place - shift] + token + rest[place - shift :]
     new = {"drop": "", "double": token + gap + token, "insert": mark + gap + token}
     return f"{kind} token", text[:low] + new.get(kind, mark) + text[high:]
 
@@ -178,7 +180,8 @@ def plain_reading(old: str, new: str) -> str:
     """Tell why `new` is another document rather than a broken one; empty if it is broken."""
     if new == old:
         return "nothing changed"
-    bare = TOKEN.sub(lambda match: " " if COMMENT.match(match[0]) else match[0], new)
+    parts = [" " if COMMENT.match(part) else part for part in TOKEN.findall(new)]
+    bare = BARE_KEY.sub(r'\1"\2"', "".join(parts))
     for text, reason in (
         (new, "strict JSON"),
         (bare, "strict JSON and comments"),
@@ -187,8 +190,8 @@ def plain_reading(old: str, new: str) -> str:
         with contextlib.suppress(ValueError):
             json.loads(text)
             return reason
-    if "'" in new:
-        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+    if "'" in new or "True" in new or "None" in new:
+        with contextlib.suppress(ValueError, TypeError, SyntaxError):
             ast.literal_eval(new.strip())
             return "a Python literal"
     return _other_token(old, new) or _unmarked(old, new)
@@ -196,7 +199,7 @@ def plain_reading(old: str, new: str) -> str:
 
 def _other_token(old: str, new: str) -> str:
     """Tell whether only the inside of one string, number or bare key differs."""
-    before, after = TOKEN.findall(old), TOKEN.findall(new)
+    before, after = ([t for t in TOKEN.findall(text) if not t.isspace()] for text in (old, new))
     pairs = enumerate(zip(before, after, strict=False))
     different = [(at, left, right) for at, (left, right) in pairs if left != right]
     if len(before) != len(after) or len(different) != 1:
@@ -212,13 +215,15 @@ def _other_token(old: str, new: str) -> str:
 def _unmarked(old: str, new: str) -> str:
     """Tell whether a quote changed in a way that a string around other characters shows, too."""
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), 0)
-    pair = old[at : at + 2]
-    if len(old) != len(new) or pair[:1] not in {*"\"'"} | {*string.whitespace}:
+    pair, word = old[at : at + 2], re.compile(r"\w'\w")
+    if word.match(new, at - 1) and new[at + 1 :] in {old[at:], old[at + 1 :]}:
+        return "an apostrophe in a word"
+    if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]"} | {*string.whitespace}:
         return ""
     if new[at : at + 2] == pair[::-1] and pair[:1].isspace() != pair[1:].isspace():
         return "white space swapped into a string"
     overwritten = old[at + 1 :] == new[at + 1 :] and not pair[:1].isspace()
-    return "a quote overwritten by a letter" if overwritten and new[at].isalnum() else ""
+    return "a mark overwritten by a letter" if overwritten and new[at].isalnum() else ""
 
 
 def cases(rng: random.Random, left_out: Counter[str]) -> Iterator[Damaged]:

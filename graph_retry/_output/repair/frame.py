@@ -35,12 +35,18 @@ class Frame:
         # What is empty may be the remains of a value.
         if end < 0 or (text[end - 1] == close and text[: end - 1].rstrip()[-1:] == self.kind):
             return ()
+        # On one line, a string that ends in a bracket may have changed places with it, and the
+        # last digit of a number may stand where it stood.
+        bracket = text[end - 1] in "\"'" and text[end - 2 : end - 1] in {"}", "]", ")"}
+        one_line = "\n" not in text[self.start : self.value_at]
+        if one_line and (bracket or text[end - 2 : end].isdigit()):
+            return ()
         edits = [Edit(end, 0, close)]
         frame: Frame | None = self
         while frame and len(edits) < 8:
             if frame is not self and len(frame.starts) > 1 and not frame.aligned():
                 edits += (Edit(frame.first_comma, 0, close), Edit(frame.comma, 0, close))
-            if frame.kind == "[":
+            if frame.kind in {"[", "("}:
                 edits.append(Edit(frame.start, 1, ""))
             frame = frame.inner
         return tuple(edits)

@@ -4,14 +4,16 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graph_retry._output.repair.frame import column
+from graph_retry._output.repair.frame import CLOSE, column
 from graph_retry._output.repair.read import Reader
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import SPACE, STRICT, same
 from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
-STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}[\"'{{\[\d\]}}]|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’]")
+STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]")
+_JUDGED = {"missing_comma", "extra_comma", "colon", "inner_quotes", "unquoted_value"}
+_SWAPPED = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 
@@ -61,6 +63,9 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
     found: Document | None = None
     for edit in dict.fromkeys(error.edits):
         low, high = edit.position, edit.position + edit.length
+        # A bracket and the quote beside it may have changed places.
+        if edit.token in CLOSE and text[high : high + 2] in _SWAPPED:
+            continue
         attempt = text[:low] + edit.token + text[high:]
         reader = Reader(attempt, careful=True)
         try:
@@ -69,7 +74,9 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
             continue
         if STRAY.match(attempt, end) or attempt[end : end + 9].lstrip().startswith(","):
             continue
-        differs = found and not same(found.value, value)
+        # Here the bracket may stand in the place of the quote.
+        differs = edit.token in {'"', "'"} and text[low - 1] in "]}"
+        differs = differs or (found and not same(found.value, value))
         refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
         shift = edit.length - len(edit.token)
         detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
@@ -94,6 +101,8 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     laid_out = column(text, end - 1) == max(column(text, start), 0)
     unclear = _shifted(document.value) and not own_lines and not laid_out
     refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
+    judged = any(r["kind"] in _JUDGED for r in document.repairs)
+    refuse_if(judged, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
     return replace(document, end=match.end(), repairs=[*document.repairs, extra])
 

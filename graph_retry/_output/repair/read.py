@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from graph_retry._output.repair.frame import CLOSE, Frame
+from graph_retry._output.repair.frame import CLOSE, Frame, column
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import number, read_scalar
 from graph_retry._output.repair.scan import (
@@ -31,6 +31,12 @@ _BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
 _HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
 _COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
 _VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
+_MISPLACED = re.compile(r"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{\s*\})")
+_NUMBER_AHEAD = re.compile(r"[-+.]?\d")
+_HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
+_TWICE = re.compile(r"(.+) \1")
+_EITHER = "A comma is missing here, or something else is wrong."
+_ONE_NUMBER = "One number with a space in it, or two numbers."
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
@@ -51,7 +57,10 @@ class Reader:
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
-        return self._value(start, "element", 0)
+        value, end = self._value(start, "element", 0)
+        moved = self.notes.count("missing_comma") == 1 == self.notes.count("trailing_comma", "extra_comma")
+        refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
+        return value, end
 
     def _skip(self, position: int) -> int:
         return skip(self.text, position, self.notes)
@@ -97,6 +106,9 @@ class Reader:
             more = self._skip(after + 1)
             single = self.text[more : more + 1]
             refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
+            # In a list the `+` may stand in the place of a comma.
+            cut = slot == "member" or value[-1:].isspace() or self.text[more + 1 : more + 2].isspace()
+            refuse_if(not cut, "ambiguous", after, _EITHER)
             self.notes.add("concatenation", after, "strings joined by `+`")
             part, end = self._strings.read(more, slot)
             value, after = value + part, self._skip(end)
@@ -156,6 +168,8 @@ class Reader:
         at = self._skip(frame.start + 1 + doubled)
         while (char := char_at(text, at)) != "}":
             if char == "," and not self.careful:
+                # The second comma may be the text of an empty string before it.
+                refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
                 notes.add("extra_comma", at, "a comma too many left out")
                 at = self._skip(at + 1)
                 continue
@@ -177,8 +191,7 @@ class Reader:
                 break
             if not KEY_AHEAD.match(text, at) and not _HALF_KEY.match(text, at):
                 raise self._broken(frame, at, char)
-            self.notes.add("missing_comma", frame.end, "comma supplied")
-            frame.separate(frame.end)
+            self._supply_comma(frame, at)
         if 0 <= frame.end <= frame.comma:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
         if not doubled:
@@ -186,7 +199,8 @@ class Reader:
         if text.startswith("}", at + 1):
             notes.add("doubled_braces", frame.start, "braces written twice")
             return result, at + 2
-        refuse_if(self.careful, "syntax", at, "Brackets do not pair up.")
+        bare = text[frame.starts[0]].isalnum() if frame.starts else True
+        refuse_if(self.careful or bare, "syntax", at, "Brackets do not pair up.")
         notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
         return result, at + 1
 
@@ -194,7 +208,7 @@ class Reader:
         text, char = self.text, char_at(self.text, at)
         if char in CLOSERS:
             return self._strings.read(at, "key")
-        if match := _BARE_KEY.match(text, at):
+        if (match := _BARE_KEY.match(text, at)) and not _TWICE.fullmatch(match[0]):
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
         self._refuse_absence(at, "key")
@@ -216,7 +230,8 @@ class Reader:
             refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
             return place
         self._refuse_absence(at, "colon")
-        if not self.careful and _VALUE_AHEAD.match(text, at):
+        swapped = text[max(at - 9, 0) : at].rstrip()[-2:-1] in {":", "："} or _MISPLACED.match(text, at)
+        if not self.careful and not swapped and _VALUE_AHEAD.match(text, at):
             self.notes.add("colon", at, "colon supplied after a key")
             return at
         raise Unreadable("syntax", at, "A colon should follow the key.", *frame.unopened())
@@ -224,7 +239,7 @@ class Reader:
     def _array(self, frame: Frame, depth: int) -> tuple[Any, int]:
         text, close = self.text, CLOSE[frame.kind]
         result: list[Any] = []
-        supplied = False
+        supplied, commas, numbers = False, 0, 0
         at = self._skip(frame.start + 1)
         while char_at(text, at) != close:
             frame.starts.append(at)
@@ -240,23 +255,49 @@ class Reader:
                 break
             if isinstance(value, str) and char in {":", "="}:
                 frame.inner, frame.end = before
-                raise Unreadable("syntax", at, "A key in a list.", *frame.key_in_list())
+                # A bracket inside the key may have stood before it.
+                edits = frame.key_in_list() if value[:1] not in {"{", "["} else ()
+                raise Unreadable("syntax", at, "A key in a list.", *edits)
             gap = text[frame.end : at]
             grouped = _GROUPED.match(text, frame.value_at) and "\n" not in gap
-            refuse_if(grouped, "ambiguous", at, "One number with a space in it, or two numbers.")
+            refuse_if(grouped, "ambiguous", at, _ONE_NUMBER)
             apart = gap or (text[frame.end - 1] in "]}" and char in {"[", "{"})
             if not char or not apart or not _VALUE_AHEAD.match(text, at):
                 raise self._broken(frame, at, char)
             supplied = "\n" not in gap
-            self.notes.add("missing_comma", frame.end, "comma supplied")
-            frame.separate(frame.end)
+            numbers += all(_NUMBER_AHEAD.match(text, place) for place in (frame.value_at, at))
+            commas += 1
+            self._supply_comma(frame, at)
         if 0 <= frame.end <= frame.comma:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+        lone = numbers == commas == 1 and not frame.aligned()
+        refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
             if len(result) == 1 and frame.comma < 0:
                 return result[0], at + 1
             self.notes.add("tuple", frame.start, "tuple read as a list")
         return result, at + 1
+
+    def _supply_comma(self, frame: Frame, at: int) -> None:
+        """Supply the comma that is missing between the last value and what begins at `at`.
+
+        A comma swapped into the string beside it, a bracket moved, or a character too many
+        would explain the same text.
+        """
+        text, end = self.text, frame.end
+        beside = text[end - 2 : end], text[at : at + 2]
+        swapped = beside[0][-1:] in CLOSERS and beside[0][:1] in {",", "，"}
+        swapped |= beside[1][:1] in CLOSERS and beside[1][1:] in {",", "，"}
+        moved = beside[0][-1:] in {"]", "}"} and text[:end - 1].rstrip()[-1:] == ","
+        moved |= bool(_HOLLOW.search(text, max(frame.value_at, end - 200), end)) and (
+            end == at or text[end - 2].isspace() or (frame.kind == "[" and "\n" not in text[end:at])
+        )
+        single = frame.value_at == end - 1 or (frame.kind == "[" and not text[at + 1 : at + 2].isalnum())
+        lines = column(text, at) >= 0 and column(text, at) == column(text, frame.value_at)
+        extra = frame.kind == "[" and single and not lines and (text[end - 1].isalnum() or text[at].isalnum())
+        refuse_if(self.careful or swapped or moved or extra, "ambiguous", at, _EITHER)
+        self.notes.add("missing_comma", end, "comma supplied")
+        frame.separate(end)
 
     def _broken(self, frame: Frame, at: int, char: str) -> Unreadable:
         """Say why a container cannot go on after a value."""

@@ -23,16 +23,25 @@ _UNSAYING = re.compile(
     r"(?i)(?:undefined|yes|no|on|off|[yntf]|na|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?"
     r"|object|array|any|void|missing|empty|xxx)(?!\S)"
 )
-_NO_WORD = re.compile(r"(?i)(?:true|false|null|none|nil|nan|infinity)+(?![^\W\d_])|[brf]{1,2}'")
+# Words that are code: a value that is computed, or the name of one.
+_CODE = re.compile(
+    r"(?i:(?:true|false|null|none|nan)+\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)|.*\bif\b.*\belse\b|(?:not|new|await) "
+    r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
+)
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
 _WORD = re.compile(
-    r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w.-]+\w"
+    r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
+_NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
+_COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
+_NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 
 
 def number(token: str, position: int, notes: Notes) -> int | float | None:
     """Read `token` as a number in any spelling that has one meaning; `None` if it is none."""
-    plain = token if token.isascii() else unicodedata.normalize("NFKC", token).replace("−", "-")
+    plain = token
+    if not token.isascii() and _NUMERALS.fullmatch(token):
+        plain = unicodedata.normalize("NFKC", token).replace("−", "-")
     if plain != token or not _JSON_NUMBER.match(plain):
         if not _LOOSE_NUMBER.match(plain) and not _RADIX.match(plain):
             return None
@@ -43,6 +52,25 @@ def number(token: str, position: int, notes: Notes) -> int | float | None:
     return float(plain) if re.search(r"[.eE]", plain) else int(plain)
 
 
+def _shortened(word: str) -> set[str]:
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+
+
+_SHORT_LITERALS = frozenset[str]().union(*map(_shortened, ("true", "false", "null", "none")))
+
+
+def resembles_value(word: str) -> bool:
+    """Tell whether `word` is one character away from a number or a literal."""
+    if len(word) > 40:
+        return False
+    shorter = _shortened(word.lower())
+    if _NUMBER_LIKE.fullmatch(word):
+        return True
+    return not _SHORT_LITERALS.isdisjoint(shorter) or any(
+        not part or _LOOSE_NUMBER.match(part) for part in shorter
+    )
+
+
 def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) -> tuple[Any, int]:
     """Read what stands unquoted at `start`; return the value and where it ends."""
     if slot == "member" and not careful and (match := _THOUSANDS.match(text, start)):
@@ -50,6 +78,8 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
         return number(match[0].replace(",", ""), start, notes), match.end()
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
+    swapped = token[:1] == "." and re.match(r"\d,", text[start - 2 : start])
+    refuse_if(swapped, "ambiguous", start, "The comma may stand inside a number.")
     refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
     end = start + len(token)
     after, words = text[end : end + 1], token.split()
@@ -66,12 +96,15 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
         value = number(word, start, notes)
         if value is not None:
             return value, start + len(word)
-    if after in {'"', "”"} and FOLLOW[slot].match(text, end + 1):
+    quoted = after in {'"', "”"} and token[0].isalnum() and not resembles_value(token)
+    if quoted and FOLLOW[slot].match(text, end + 1):
         raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
     if ELIDED.search(token.replace("_", " ")):
         raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
-    unsaying = _UNSAYING.match(token) or _NO_WORD.match(token) or after in {"(", "<", "\\", "="}
-    if careful or unsaying or not _WORD.fullmatch(token):
+    unsaying = _UNSAYING.match(token) or _CODE.match(token) or after in {"(", "<", "\\", "="}
+    ends = token, words[0], words[-1]
+    unclear = any(map(resembles_value, ends)) or _COMMENT_AFTER.match(text, end)
+    if careful or unsaying or unclear or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
     notes.add("unquoted_value", start, "value without quotes")
     return token, end

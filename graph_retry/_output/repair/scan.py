@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from graph_retry._output.repair.report import Notes, Unreadable
 
-SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt])*+"
+SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*+"
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
@@ -59,6 +59,9 @@ def skip(text: str, position: int, notes: Notes) -> int:
         elif char in {"/", "#", "<"} and (match := _COMMENT.match(text, position)):
             if ELIDED.search(match[0]):
                 raise Unreadable("elided", position, "A comment says that data was left out.")
+            attached = text[position - 1] in "\"'" and '"' in match[0]
+            if attached:
+                raise Unreadable("syntax", position, "A quote is missing, or one is too many.")
             notes.add("comment", position, f"comment left out: {match[0][:60].strip()}")
         elif text.startswith(("/*", "<!--"), position):
             raise Unreadable("truncated", position, "A comment is never closed.")
