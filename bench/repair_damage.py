@@ -36,13 +36,14 @@ KEYS = [
 NUMBERS = [0, 1, -1, 5, 10, 42, 100, 1000, -273, 123456, 2**60, 0.5, 1.0, -2.25, 1e-7, 6.02e23]
 COMMENTS = ["// note", "# it's the name", "/* value */", '// see "a"', "# 1, 2", "// a: 1"]
 ALPHABET = '"""\'\'{}[]()::,,,\\\\/#`.-+*=<>&$@ \n\tab1Z09eé“”'
+MARKS = '{}[],:"'
 TOKEN = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|//[^\n]*|#[^\n]*|/\*.*?\*/|[{}\[\],:()]"
     r"|[^\s{}\[\],:()\"'#/]+|.",
     re.DOTALL,
 )
 NUMBER = re.compile(r"(?ai)[+-]?(?:0x[\da-f]+|0[ob]\d+|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\Z")
-BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z]\w*)(?=\s*:)")
+BARE_KEY = re.compile(r"([{,]\s*)([\w$][\w$.-]*)(?=\s*:)")
 COMMENT = re.compile(r"//|/\*|#")
 STRING = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')\Z", re.DOTALL)
 
@@ -163,11 +164,11 @@ def tokens(rng: random.Random, text: str) -> tuple[str, str]:
     low, high = spans[index]
     token = text[low:high]
     kind = rng.choice(["insert", "drop", "double", "swap", "replace", "move"])
-    mark, gap = rng.choice('{}[],:"'), rng.choice(["", " "])
+    mark, gap = rng.choice(MARKS), rng.choice(["", " "])
     if kind == "swap" and index + 1 < len(spans):
         start, end = spans[index + 1]
         return "swap token", text[:low] + text[start:end] + text[high:start] + token + text[end:]
-    if kind == "move":
+    if kind == "move" and token in MARKS:
         place = rng.choice([low for low, _ in spans])
         shift = len(token) if place > low else 0
         rest = text[:low] + text[high:]
@@ -207,7 +208,7 @@ def _other_token(old: str, new: str) -> str:
     at, left, right = different[0]
     if STRING.match(left) and STRING.match(right) and left[0] == right[0]:
         return "another string"
-    if left.isidentifier() and right.isidentifier() and after[at + 1] == ":":
+    if left.isidentifier() and BARE_KEY.match(f"{{{right}{after[at + 1]}"):
         return "another bare key"
     return "another number" if NUMBER.match(left) and NUMBER.match(right) else ""
 

@@ -17,7 +17,7 @@ _ANSWER_LABEL = re.compile(
 _LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||\Z)")
 # What a piece of something else has before it.
 _CONTINUES = re.compile(
-    r"[\"'\d\]}]\s*[,，]\s*\Z|[\"'”]\s*[:：]\s*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
+    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z|[\"'”]\s*[:：]\s*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
     r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
 )
 _MEMBER = re.compile(r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)")
@@ -28,9 +28,10 @@ _LEFT_OUT = re.compile(
     r"|the rest|remaining|remainder|to be continued|continued in|(?:me to|shall i) continue"
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
 )
-_SCALAR = r"(?:\"[^\"\n]*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
-_SCALAR_BEFORE = re.compile(rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*\Z")
-_SCALAR_AFTER = re.compile(rf"\s*,?\s*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)")
+_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+_SCALAR_BEFORE = re.compile(rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?://|#)[^\n]*\n\s*)?\Z")
+_SCALAR_AFTER = re.compile(rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)")
+_WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
 _JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _CODE = re.compile(
@@ -84,6 +85,8 @@ def _in_passing(text: str, group: list[Document], begin: int) -> bool:
     start, end = group[0].start, group[-1].end
     before = text[max(begin, start - 100) : start].rpartition("\n")[2]
     after = text[end : end + 100].partition("\n")[0]
+    if not _WORD_END.match(text, end):
+        return False
     return not (_LINE_END.match(after) and _ANSWER_LABEL.search(before))
 
 
@@ -103,13 +106,14 @@ def _joined(text: str, group: list[Document], *, complete: bool | None) -> Docum
     before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
     in_prose = before.strip(" \t`~") and "\n" in text[first.end : group[1].start]
     lists = {isinstance(document.value, list) for document in group}
-    unclear = any(not gap for gap in between) or text[first.end - 2] == "]" or not first.value
+    unclear = commas or any(not gap for gap in between) or not first.value
     mixed = in_prose or len(lists) > 1 or (True in lists and unclear)
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
     repairs = [met for document in group for met in document.repairs]
     repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))
     end = last.end
     if (match := _LIST_END.match(text, end)) and True not in lists and commas:
+        refuse_if(before.rstrip()[-1:] == ",", "syntax", first.start, "A list begins before this.")
         end += match[0].index("]") + 1
         repairs.append(repair("supplied", first.start, "`[` supplied", "assumed"))
     return Document([d.value for d in group], first.start, end, repairs)
@@ -130,8 +134,10 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
             piece = opened in {'"', "'"} or _CONTINUES.search(before.removesuffix("<![CDATA["))
             refuse_if(piece, "syntax", start, "This looks like a part of something else.")
         beside = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
+        beside = beside or (before[-1:].isalnum() and not before.lower().endswith("json"))
         beside = beside or _JUNK.fullmatch(before.rpartition("\n")[2]) or _JUNK.match(after)
-        label = before.rstrip().endswith(":") and "extra_closer" in {r["kind"] for r in answer.repairs}
+        line = before.rpartition("\n")[2]
+        label = (line.rstrip().endswith(":") or "{" in line) and "extra_closer" in {r["kind"] for r in answer.repairs}
         refuse_if(beside or label, "syntax", start, "More stands beside the answer than prose.")
         line = before.rpartition("\n")[2].strip(EDGES)
         alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}

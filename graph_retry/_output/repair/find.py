@@ -25,7 +25,7 @@ _START = re.compile(
 # The same without a quote in sight: only where a value may be expected.
 _BARE_START = re.compile(
     rf"(?i)[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
-    rf"|\[{SPACE}[^\W\d][\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
+    rf"|\[{SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
 )
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
 _BODY = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)

@@ -1,9 +1,13 @@
 """One open container: what was read of it, and which single edits may explain that it broke."""
 
+import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from graph_retry._output.repair.report import Edit
 
+_HOLLOW = re.compile(r"(?:\{\s*\}|\[\s*\])[}\])\s]*\Z")
+_SWAPPED = re.compile(r"[}\])][\"'][}\])]*\Z")
 CLOSE = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -33,13 +37,14 @@ class Frame:
         """
         text, end, close = self.text, self.end, CLOSE[self.kind]
         # What is empty may be the remains of a value.
-        if end < 0 or (text[end - 1] == close and text[: end - 1].rstrip()[-1:] == self.kind):
+        hollow = _HOLLOW.search(text[max(end - 100, 0) : end])
+        one_line = "\n" not in text[self.start : self.value_at]
+        if end < 0 or self.kind == "(" or (hollow and (one_line or hollow[0][1:2].isspace())):
             return ()
         # On one line, a string that ends in a bracket may have changed places with it, and the
         # last digit of a number may stand where it stood.
-        bracket = text[end - 1] in "\"'" and text[end - 2 : end - 1] in {"}", "]", ")"}
-        one_line = "\n" not in text[self.start : self.value_at]
-        if one_line and (bracket or text[end - 2 : end].isdigit()):
+        bracket = _SWAPPED.search(text[max(end - 100, 0) : end])
+        if one_line and (bracket or text[end - 2 : end].isdigit() or text[end - 1] == "."):
             return ()
         edits = [Edit(end, 0, close)]
         frame: Frame | None = self
@@ -73,3 +78,13 @@ def column(text: str, position: int) -> int:
     """Return how far `position` is indented, or -1 where it does not start a line."""
     line = text.rfind("\n", 0, position) + 1
     return position - line if line and not text[line:position].strip(" \t") else -1
+
+
+def shifted(value: Any) -> bool:
+    """Tell whether some closing brace inside `value` could be left out instead of the last one."""
+    while isinstance(value, dict) and value:
+        members: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType]
+        if any(member and isinstance(member, dict) for member in members[:-1]):
+            return True
+        value = members[-1]
+    return False

@@ -4,14 +4,16 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graph_retry._output.repair.frame import CLOSE, column
+from graph_retry._output.repair.frame import CLOSE, column, shifted
 from graph_retry._output.repair.read import Reader
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import SPACE, STRICT, same
 from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
-STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]")
+STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]")
+# A string at the end that a brace closes, if the last quote changed places with it.
+_OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")
 _JUDGED = {"missing_comma", "extra_comma", "colon", "inner_quotes", "unquoted_value"}
 _SWAPPED = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
@@ -99,19 +101,10 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     # On lines of their own, or where the layout shows it, they were added at the end.
     own_lines = "\n" in match[0] and "\n" not in text[start:end]
     laid_out = column(text, end - 1) == max(column(text, start), 0)
-    unclear = _shifted(document.value) and not own_lines and not laid_out
+    unclear = shifted(document.value) and not own_lines and not laid_out
     refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
     judged = any(r["kind"] in _JUDGED for r in document.repairs)
+    judged = judged or _OPEN_STRING.search(text, max(start, end - 200), end)
     refuse_if(judged, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
     return replace(document, end=match.end(), repairs=[*document.repairs, extra])
-
-
-def _shifted(value: Any) -> bool:
-    """Tell whether some closing brace inside `value` could be left out instead of the last one."""
-    while isinstance(value, dict) and value:
-        members: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType]
-        if any(member and isinstance(member, dict) for member in members[:-1]):
-            return True
-        value = members[-1]
-    return False

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from graph_retry._output.repair.frame import CLOSE, Frame, column
+from graph_retry._output.repair.frame import CLOSE, Frame, shifted
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import number, read_scalar
 from graph_retry._output.repair.scan import (
@@ -11,11 +11,12 @@ from graph_retry._output.repair.scan import (
     KEY_AHEAD,
     MAX_DEPTH,
     STRICT,
+    Slot,
     char_at,
     same,
     skip,
 )
-from graph_retry._output.repair.strings import CLOSERS, Slot, StringReader
+from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 # The usual, in one step each.
 _STRICT_KEY = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\])")
@@ -31,10 +32,13 @@ _BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
 _HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
 _COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
 _VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
-_MISPLACED = re.compile(r"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{\s*\})")
+_MISPLACED = re.compile(r"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{\s*\}|[-+.])|\[\s+\]|\{\s+\}")
 _NUMBER_AHEAD = re.compile(r"[-+.]?\d")
+_SPREAD = re.compile(r"\[\s+\]|\{\s+\}")
+_BARE_VALUE = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
+_ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
-_TWICE = re.compile(r"(.+) \1")
+_TWICE = re.compile(r"(.+) \1|\S .*|.* \S")
 _EITHER = "A comma is missing here, or something else is wrong."
 _ONE_NUMBER = "One number with a space in it, or two numbers."
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
@@ -57,7 +61,7 @@ class Reader:
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
-        value, end = self._value(start, "element", 0)
+        value, end = self._value(self._skip(start), "element", 0)
         moved = self.notes.count("missing_comma") == 1 == self.notes.count("trailing_comma", "extra_comma")
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         return value, end
@@ -167,7 +171,7 @@ class Reader:
         refuse_if(stray, "syntax", frame.start, "A key should stand here.", *edits)
         at = self._skip(frame.start + 1 + doubled)
         while (char := char_at(text, at)) != "}":
-            if char == "," and not self.careful:
+            if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
                 # The second comma may be the text of an empty string before it.
                 refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
                 notes.add("extra_comma", at, "a comma too many left out")
@@ -223,6 +227,9 @@ class Reader:
     def _colon(self, frame: Frame, at: int) -> int:
         text, at = self.text, self._skip(at)
         if match := _COLON.match(text, at):
+            # One of the colons may be the text of the empty string.
+            swapped = match[0] == "::" and text.startswith(('""', "''"), match.end())
+            refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")
             place = self._skip(match.end())
@@ -239,7 +246,7 @@ class Reader:
     def _array(self, frame: Frame, depth: int) -> tuple[Any, int]:
         text, close = self.text, CLOSE[frame.kind]
         result: list[Any] = []
-        supplied, commas, numbers = False, 0, 0
+        supplied, commas, doubts = False, 0, 0
         at = self._skip(frame.start + 1)
         while char_at(text, at) != close:
             frame.starts.append(at)
@@ -256,7 +263,8 @@ class Reader:
             if isinstance(value, str) and char in {":", "="}:
                 frame.inner, frame.end = before
                 # A bracket inside the key may have stood before it.
-                edits = frame.key_in_list() if value[:1] not in {"{", "["} else ()
+                unclear = value[:1] in {"{", "["} or (len(result) > 1 and shifted(result[-2]))
+                edits = () if unclear else frame.key_in_list()
                 raise Unreadable("syntax", at, "A key in a list.", *edits)
             gap = text[frame.end : at]
             grouped = _GROUPED.match(text, frame.value_at) and "\n" not in gap
@@ -265,12 +273,15 @@ class Reader:
             if not char or not apart or not _VALUE_AHEAD.match(text, at):
                 raise self._broken(frame, at, char)
             supplied = "\n" not in gap
-            numbers += all(_NUMBER_AHEAD.match(text, place) for place in (frame.value_at, at))
+            sides = frame.value_at, at
+            doubts += all(_NUMBER_AHEAD.match(text, place) for place in sides) or any(
+                _ONE_CHARACTER.match(text, place) for place in sides
+            )
             commas += 1
             self._supply_comma(frame, at)
         if 0 <= frame.end <= frame.comma:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
-        lone = numbers == commas == 1 and not frame.aligned()
+        lone = doubts == commas == 1 and not frame.aligned()
         refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
             if len(result) == 1 and frame.comma < 0:
@@ -288,14 +299,13 @@ class Reader:
         beside = text[end - 2 : end], text[at : at + 2]
         swapped = beside[0][-1:] in CLOSERS and beside[0][:1] in {",", "，"}
         swapped |= beside[1][:1] in CLOSERS and beside[1][1:] in {",", "，"}
-        moved = beside[0][-1:] in {"]", "}"} and text[:end - 1].rstrip()[-1:] == ","
+        moved = text[end - 1] == "." or beside[0][-1:] in {"]", "}"} and text[:end - 1].rstrip()[-1:] == ","
         moved |= bool(_HOLLOW.search(text, max(frame.value_at, end - 200), end)) and (
             end == at or text[end - 2].isspace() or (frame.kind == "[" and "\n" not in text[end:at])
         )
-        single = frame.value_at == end - 1 or (frame.kind == "[" and not text[at + 1 : at + 2].isalnum())
-        lines = column(text, at) >= 0 and column(text, at) == column(text, frame.value_at)
-        extra = frame.kind == "[" and single and not lines and (text[end - 1].isalnum() or text[at].isalnum())
-        refuse_if(self.careful or swapped or moved or extra, "ambiguous", at, _EITHER)
+        moved |= bool(_SPREAD.match(text, at))
+        bare = text[end - 1].isalnum() and _BARE_VALUE.match(text, frame.value_at)
+        refuse_if(self.careful or swapped or moved or bare, "ambiguous", at, _EITHER)
         self.notes.add("missing_comma", end, "comma supplied")
         frame.separate(end)
 

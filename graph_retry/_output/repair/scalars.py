@@ -6,8 +6,7 @@ import unicodedata
 from typing import Any
 
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ELIDED, FOLLOW
-from graph_retry._output.repair.strings import Slot
+from graph_retry._output.repair.scan import ELIDED, FOLLOW, Slot
 
 _TOKEN = re.compile(r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\])*+")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
@@ -25,13 +24,14 @@ _UNSAYING = re.compile(
 )
 # Words that are code: a value that is computed, or the name of one.
 _CODE = re.compile(
-    r"(?i:(?:true|false|null|none|nan)+\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)|.*\bif\b.*\belse\b|(?:not|new|await) "
+    r"(?i:(?:true|false|null|none|nan)+\d*\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)|.*\bif\b.*\belse\b|(?:not|new|await) "
     r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
 )
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
 _WORD = re.compile(
     r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
+_SPLIT = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
 _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
@@ -59,16 +59,16 @@ def _shortened(word: str) -> set[str]:
 _SHORT_LITERALS = frozenset[str]().union(*map(_shortened, ("true", "false", "null", "none")))
 
 
+def resembles_literal(word: str) -> bool:
+    """Tell whether `word` is one character away from `true`, `false` or `null`."""
+    return len(word) < 8 and not _SHORT_LITERALS.isdisjoint(_shortened(word.lower()))
+
+
 def resembles_value(word: str) -> bool:
     """Tell whether `word` is one character away from a number or a literal."""
-    if len(word) > 40:
-        return False
-    shorter = _shortened(word.lower())
-    if _NUMBER_LIKE.fullmatch(word):
+    if resembles_literal(word) or _NUMBER_LIKE.fullmatch(word):
         return True
-    return not _SHORT_LITERALS.isdisjoint(shorter) or any(
-        not part or _LOOSE_NUMBER.match(part) for part in shorter
-    )
+    return len(word) < 40 and any(not w or _LOOSE_NUMBER.match(w) for w in _shortened(word))
 
 
 def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) -> tuple[Any, int]:
@@ -102,7 +102,8 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     if ELIDED.search(token.replace("_", " ")):
         raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
     unsaying = _UNSAYING.match(token) or _CODE.match(token) or after in {"(", "<", "\\", "="}
-    ends = token, words[0], words[-1]
+    split = _SPLIT.match(text, start)
+    ends = token, words[0], words[-1], "".join(split.groups()) if split else token
     unclear = any(map(resembles_value, ends)) or _COMMENT_AFTER.match(text, end)
     if careful or unsaying or unclear or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")

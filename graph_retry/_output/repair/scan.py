@@ -2,12 +2,13 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
 from graph_retry._output.repair.report import Notes, Unreadable
 
+Slot = Literal["key", "member", "element"]
 SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*+"
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -35,6 +36,7 @@ KEY = (
     rf"(?:{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
     rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
 )
+BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*:")
 KEY_AHEAD = re.compile(KEY)
 
 

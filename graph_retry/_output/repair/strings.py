@@ -1,12 +1,10 @@
 """Strings: where one ends when its quotes are not escaped, and what its escapes mean."""
 
 import re
-from typing import Literal
-
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import FOLLOW, FOLLOW_STRONG, KEY, KEY_AHEAD, QUOTE
+from graph_retry._output.repair.scalars import resembles_literal
+from graph_retry._output.repair.scan import BARE_KEY, FOLLOW, FOLLOW_STRONG, KEY, KEY_AHEAD, QUOTE, Slot
 
-Slot = Literal["key", "member", "element"]
 CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
     "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
@@ -20,7 +18,7 @@ _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
 # Quotes inside a string as writers use them: in pairs around words, or an apostrophe in a word.
 _PAIRED = {
     q: re.compile(
-        rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–/-]){q}(?=[^\s{q}])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
+        rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
         + (rf"|(?<=\w){q}(?=\w)" if q in "'’" else "")
         + ")*+"
     )
@@ -162,7 +160,8 @@ class StringReader:
         if text.count(quote) < 2:
             return ()
         if slot == "key":
-            match = _OPEN_KEY.match(text, start + 1, first)
+            # Among keys without quotes, the quote may stand in the place of a letter.
+            match = not BARE_KEY.search(text) and _OPEN_KEY.match(text, start + 1, first)
             return (Edit(match.end(), 0, quote),) if match else ()
         low, high = start + 1, first
         if first < len(text):
@@ -174,6 +173,7 @@ class StringReader:
         # Another character in the place of the quote would explain as much as a quote left out.
         content = text[low:tail]
         blurred = not content[-1:].isalnum() or inside[-1:].isspace() or quote in content
+        blurred = blurred or resembles_literal(content) or text[tail : tail + 1] in {" ", "\t"}
         if blurred or _BARE_VALUE.match(content) or _MEMBER_INSIDE.search(content):
             return ()
         if newline:
