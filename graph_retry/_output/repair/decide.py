@@ -12,7 +12,8 @@ from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
 _SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
 _LIST_END = re.compile(rf"{SPACE}\]{SPACE}(?:```|~~~|\Z)")
 _ANSWER_LABEL = re.compile(
-    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*):)[\s`*_]*\Z"
+    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
+    r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
 )
 _LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||\Z)")
 # What a piece of something else has before it.
@@ -25,12 +26,16 @@ _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*
 _LEFTOVER = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
 _LEFT_OUT = re.compile(
     r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
-    r"|the rest|remaining|remainder|to be continued|continued in|(?:me to|shall i) continue"
+    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|identical|later)\w*"
+    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?|results?"
+    r"|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)|to be continued|continued in|(?:me to|shall i) continue"
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
 )
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
 _SCALAR_BEFORE = re.compile(rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?://|#)[^\n]*\n\s*)?\Z")
-_SCALAR_AFTER = re.compile(rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)")
+_SCALAR_AFTER = re.compile(
+    rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
+)
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
 _JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
@@ -137,7 +142,9 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
         beside = beside or (before[-1:].isalnum() and not before.lower().endswith("json"))
         beside = beside or _JUNK.fullmatch(before.rpartition("\n")[2]) or _JUNK.match(after)
         line = before.rpartition("\n")[2]
-        label = (line.rstrip().endswith(":") or "{" in line) and "extra_closer" in {r["kind"] for r in answer.repairs}
+        label = (line.rstrip().endswith(":") or "{" in line) and "extra_closer" in {
+            r["kind"] for r in answer.repairs
+        }
         refuse_if(beside or label, "syntax", start, "More stands beside the answer than prose.")
         line = before.rpartition("\n")[2].strip(EDGES)
         alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}

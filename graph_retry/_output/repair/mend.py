@@ -11,7 +11,9 @@ from graph_retry._output.repair.scan import SPACE, STRICT, same
 from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
-STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]")
+STRAY = re.compile(
+    rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]"
+)
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")
 _JUDGED = {"missing_comma", "extra_comma", "colon", "inner_quotes", "unquoted_value"}

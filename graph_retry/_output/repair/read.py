@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from graph_retry._output.repair.comments import only_comments, skip
 from graph_retry._output.repair.frame import CLOSE, Frame, shifted
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import number, read_scalar
@@ -14,12 +15,13 @@ from graph_retry._output.repair.scan import (
     Slot,
     char_at,
     same,
-    skip,
 )
 from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 # The usual, in one step each.
-_STRICT_KEY = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\])")
+_STRICT_KEY = re.compile(
+    r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
+)
 _STRICT_SCALAR = re.compile(
     r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
     r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
@@ -62,7 +64,11 @@ class Reader:
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
         value, end = self._value(self._skip(start), "element", 0)
-        moved = self.notes.count("missing_comma") == 1 == self.notes.count("trailing_comma", "extra_comma")
+        moved = (
+            self.notes.count("missing_comma")
+            == 1
+            == self.notes.count("trailing_comma", "extra_comma")
+        )
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         return value, end
 
@@ -83,6 +89,9 @@ class Reader:
             return value, end
         if char in CLOSERS:
             return self._string(start, slot)
+        if char in {"u", "U"} and text[start + 1 : start + 2] in {"'", '"'}:
+            self.notes.add("python_prefix", start, "`u` before a string left out")
+            return self._string(start + 1, slot)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
         self._refuse_absence(start, "value")
         return read_scalar(text, start, slot, self.notes, self.careful)
@@ -111,7 +120,9 @@ class Reader:
             single = self.text[more : more + 1]
             refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
             # In a list the `+` may stand in the place of a comma.
-            cut = slot == "member" or value[-1:].isspace() or self.text[more + 1 : more + 2].isspace()
+            cut = (
+                slot == "member" or value[-1:].isspace() or self.text[more + 1 : more + 2].isspace()
+            )
             refuse_if(not cut, "ambiguous", after, _EITHER)
             self.notes.add("concatenation", after, "strings joined by `+`")
             part, end = self._strings.read(more, slot)
@@ -184,6 +195,8 @@ class Reader:
                 key, at = self._key(frame, at)
                 place = self._colon(frame, at)
             value, at = self._member(frame, place, "member", depth)
+            name = isinstance(value, str) and text[frame.value_at : frame.end] == key
+            refuse_if(name, "syntax", frame.value_at, f"`{key[:40]}` looks like a variable.")
             if key in result:
                 differs = not same(result[key], value)
                 refuse_if(differs, "ambiguous", place, f"Two values for the key `{key[:40]}`.")
@@ -196,8 +209,7 @@ class Reader:
             if not KEY_AHEAD.match(text, at) and not _HALF_KEY.match(text, at):
                 raise self._broken(frame, at, char)
             self._supply_comma(frame, at)
-        if 0 <= frame.end <= frame.comma:
-            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+        self._check_end(frame, at)
         if not doubled:
             return result, at + 1
         if text.startswith("}", at + 1):
@@ -237,7 +249,9 @@ class Reader:
             refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
             return place
         self._refuse_absence(at, "colon")
-        swapped = text[max(at - 9, 0) : at].rstrip()[-2:-1] in {":", "："} or _MISPLACED.match(text, at)
+        swapped = text[max(at - 9, 0) : at].rstrip()[-2:-1] in {":", "："} or _MISPLACED.match(
+            text, at
+        )
         if not self.careful and not swapped and _VALUE_AHEAD.match(text, at):
             self.notes.add("colon", at, "colon supplied after a key")
             return at
@@ -279,15 +293,22 @@ class Reader:
             )
             commas += 1
             self._supply_comma(frame, at)
-        if 0 <= frame.end <= frame.comma:
-            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+        self._check_end(frame, at)
         lone = doubts == commas == 1 and not frame.aligned()
         refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
             if len(result) == 1 and frame.comma < 0:
+                self.notes.add("parentheses", frame.start, "parentheses around a value left out")
                 return result[0], at + 1
             self.notes.add("tuple", frame.start, "tuple read as a list")
         return result, at + 1
+
+    def _check_end(self, frame: Frame, at: int) -> None:
+        if frame.end < 0:
+            only = only_comments(self.text, frame.start, at)
+            refuse_if(only, "elided", frame.start, "Only a comment stands between the brackets.")
+        elif frame.end <= frame.comma:
+            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
 
     def _supply_comma(self, frame: Frame, at: int) -> None:
         """Supply the comma that is missing between the last value and what begins at `at`.
@@ -299,7 +320,9 @@ class Reader:
         beside = text[end - 2 : end], text[at : at + 2]
         swapped = beside[0][-1:] in CLOSERS and beside[0][:1] in {",", "，"}
         swapped |= beside[1][:1] in CLOSERS and beside[1][1:] in {",", "，"}
-        moved = text[end - 1] == "." or beside[0][-1:] in {"]", "}"} and text[:end - 1].rstrip()[-1:] == ","
+        moved = text[end - 1] == "." or (
+            beside[0][-1:] in {"]", "}"} and text[: end - 1].rstrip()[-1:] == ","
+        )
         moved |= bool(_HOLLOW.search(text, max(frame.value_at, end - 200), end)) and (
             end == at or text[end - 2].isspace() or (frame.kind == "[" and "\n" not in text[end:at])
         )

@@ -8,7 +8,9 @@ from typing import Any
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scan import ELIDED, FOLLOW, Slot
 
-_TOKEN = re.compile(r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\])*+")
+_TOKEN = re.compile(
+    r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\\u200b-\u200f\u2060-\u2064\ufeff\xad])*+"
+)
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _LOOSE_NUMBER = re.compile(r"(?ai)[+-]?(?:(?:0|[1-9]\d*(?:_\d+)*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z")
 _RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from pydantic_core import from_json
 
-from graph_retry._output.repair.report import Notes, Unreadable
-
 Slot = Literal["key", "member", "element"]
 SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*+"
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
@@ -15,8 +13,6 @@ EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
 MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
-_STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
-_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
 # Where a document may end without its last bracket: at a fence or a closing tag.
 _END_MARK = r"```|~~~|</|<\|"
 _END = re.compile(_END_MARK)
@@ -30,7 +26,7 @@ ELIDED = re.compile(
     r"|\d+\s*(?:-|–|to)\s*\d+)\b"
 )
 
-_FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
+FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
 
 KEY = (
     rf"(?:{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
@@ -45,33 +41,7 @@ def char_at(text: str, position: int) -> str:
     char = text[position : position + 1]
     if char in {"`", "~", "<"} and _END.match(text, position):
         return ""
-    return _FULL_WIDTH.get(char, char)
-
-
-def skip(text: str, position: int, notes: Notes) -> int:
-    """Step over white space and comments; a comment that tells of missing data is refused."""
-    while True:
-        if match := _STRICT_SPACE.match(text, position):
-            position = match.end()
-        char = text[position : position + 1]
-        if char.isalnum() or char in {'"', "{", "}", "[", "]", ",", ":", ""}:
-            return position
-        if (match := ANY_SPACE.match(text, position)) and match.end() > position:
-            notes.add("white_space", position, "white space JSON does not know")
-        elif char in {"/", "#", "<"} and (match := _COMMENT.match(text, position)):
-            if ELIDED.search(match[0]):
-                raise Unreadable("elided", position, "A comment says that data was left out.")
-            attached = text[position - 1] in "\"'" and '"' in match[0]
-            if attached:
-                raise Unreadable("syntax", position, "A quote is missing, or one is too many.")
-            notes.add("comment", position, f"comment left out: {match[0][:60].strip()}")
-        elif text.startswith(("/*", "<!--"), position):
-            raise Unreadable("truncated", position, "A comment is never closed.")
-        else:
-            if char in _FULL_WIDTH:
-                notes.add("full_width", position, f"`{char}` for `{_FULL_WIDTH[char]}`")
-            return position
-        position = match.end()
+    return FULL_WIDTH.get(char, char)
 
 
 _VALUE = rf"{QUOTE}|[\[{{(\d-]|(?:true|false|null|none)\b"

@@ -1,9 +1,18 @@
 """Strings: where one ends when its quotes are not escaped, and what its escapes mean."""
 
 import re
+
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import resembles_literal
-from graph_retry._output.repair.scan import BARE_KEY, FOLLOW, FOLLOW_STRONG, KEY, KEY_AHEAD, QUOTE, Slot
+from graph_retry._output.repair.scan import (
+    BARE_KEY,
+    FOLLOW,
+    FOLLOW_STRONG,
+    KEY,
+    KEY_AHEAD,
+    QUOTE,
+    Slot,
+)
 
 CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
@@ -33,6 +42,8 @@ _BARE_VALUE = re.compile(
 _HEX = "[0-9a-fA-F]"
 _ESCAPE = re.compile(rf"(?s)\\(u{_HEX}{{4}}|U00(?:0{_HEX}|10){_HEX}{{4}}|x{_HEX}{{2}}|.)")
 _MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
+# Where a backslash stands before a letter it keeps, it does so before punctuation, too.
+_PATTERN = re.compile(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
 _DRIVE = re.compile(r"\s*[A-Za-z]:\\[^\\/\"]")
 
 
@@ -43,19 +54,26 @@ def decode(raw: str, start: int, notes: Notes) -> str:
     if "\\" not in raw:
         return raw
     kept, resolved = False, False
+    pattern_like = _PATTERN.search(raw)
 
     def replace(match: re.Match[str]) -> str:
         nonlocal kept, resolved
         escape, place = match[1], start + match.start()
         if len(escape) > 1:
+            if escape[0] != "u":
+                notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
             return chr(int(escape[1:], 16))
         if escape in _MEANING:
             resolved |= escape in "bfnrt\\"
             if escape in "'`_$":
                 notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
             return _MEANING[escape]
+        if escape == "\n":
+            notes.add("bad_escape", place, "a string that goes on in the next line")
+            return ""
         cut_off = escape == "u" and re.match(_HEX, raw[match.end() :][:1])
-        if cut_off or escape == "v" or not (escape.isascii() and escape.isalpha()):
+        pattern = pattern_like and escape.isascii() and not escape.isalnum()
+        if cut_off or escape == "v" or not (pattern or (escape.isascii() and escape.isalpha())):
             raise Unreadable("ambiguous", place, f"The escape `\\{escape}` has two readings.")
         kept = True
         notes.add("bad_escape", place, f"`\\{escape}` kept as written")
@@ -99,7 +117,7 @@ class StringReader:
             if end < first and follow.match(text, end + 1):
                 if close == "”" != opener != "“" and "“" in text[start:end]:
                     continue
-                if seen:
+                if close != CLOSERS[opener][0]:
                     self.notes.add("odd_quotes", end, f"string closed by `{close}`")
                 return self._finish(start, end), end + 1
             if not seen and end < first:
