@@ -38,6 +38,7 @@ _SCALAR_AFTER = re.compile(
 )
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
 _JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
+_FENCED = re.compile(r"(?ms)^ *(`{3,}|~{3,}) *([\w+#.-]*) *\n(.*?)^ *\1 *$")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _CODE = re.compile(
     r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
@@ -55,6 +56,7 @@ def decide(text: str, *, complete: bool | None) -> Document:
     Raises:
         Unreadable: there is none, or more than one, or it is not all there.
     """
+    text = _without_other_fences(text)
     begin, found = find_documents(text, complete=complete)
     groups = [found[:1]]
     for left, right in pairwise(found):
@@ -77,6 +79,18 @@ def decide(text: str, *, complete: bool | None) -> Document:
     if len(answers) > 1:
         repairs.append(repair("repeated", answers[1].start, "the same answer given again"))
     return replace(answer, repairs=repairs)
+
+
+def _without_other_fences(text: str) -> str:
+    """Blank code in other languages where one fence, and only one, is tagged as JSON."""
+    fences = list(_FENCED.finditer(text))
+    tags = [fence[2].lower() for fence in fences]
+    if len(fences) > 1 and sum(tag in {"json", "json5", "jsonc"} for tag in tags) == 1:
+        for fence, tag in zip(fences, tags, strict=True):
+            if tag and tag not in {"json", "json5", "jsonc", "javascript", "js"}:
+                low, high = fence.span(3)
+                text = text[:low] + " " * (high - low) + text[high:]
+    return text
 
 
 def _in_passing(text: str, group: list[Document], begin: int) -> bool:

@@ -40,9 +40,11 @@ _SPREAD = re.compile(r"\[\s+\]|\{\s+\}")
 _BARE_VALUE = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
-_TWICE = re.compile(r"(.+) \1|\S .*|.* \S")
 _EITHER = "A comma is missing here, or something else is wrong."
 _ONE_NUMBER = "One number with a space in it, or two numbers."
+_MARKDOWN = re.compile(
+    r"(\*{1,3}|__?|~~|`(?=\"))(?P<inner>\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)\1(?=\s*[,:}\]\n]|\s*\Z)"
+)
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
@@ -89,12 +91,23 @@ class Reader:
             return value, end
         if char in CLOSERS:
             return self._string(start, slot)
+        if mark := _MARKDOWN.match(text, start):
+            return self._emphasized(mark, slot)
         if char in {"u", "U"} and text[start + 1 : start + 2] in {"'", '"'}:
             self.notes.add("python_prefix", start, "`u` before a string left out")
             return self._string(start + 1, slot)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
         self._refuse_absence(start, "value")
         return read_scalar(text, start, slot, self.notes, self.careful)
+
+    def _emphasized(self, mark: re.Match[str], slot: Slot) -> tuple[Any, int]:
+        """Read a value between two equal marks of Markdown."""
+        low, high = mark.span("inner")
+        self.notes.add("markdown", mark.start(), f"`{mark[1]}` around a value left out")
+        part = Reader(self.text[low:high], careful=True)
+        value, end = part._value(0, slot, MAX_DEPTH)
+        refuse_if(end < high - low, "syntax", low, "Marks around more than one value.")
+        return value, mark.end()
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself."""
@@ -224,7 +237,9 @@ class Reader:
         text, char = self.text, char_at(self.text, at)
         if char in CLOSERS:
             return self._strings.read(at, "key")
-        if (match := _BARE_KEY.match(text, at)) and not _TWICE.fullmatch(match[0]):
+        if (mark := _MARKDOWN.match(text, at)) and text[mark.start("inner")] == '"':
+            return self._emphasized(mark, "key")
+        if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
         self._refuse_absence(at, "key")
@@ -240,7 +255,8 @@ class Reader:
         text, at = self.text, self._skip(at)
         if match := _COLON.match(text, at):
             # One of the colons may be the text of the empty string.
-            swapped = match[0] == "::" and text.startswith(('""', "''"), match.end())
+            beside = text[at - 1].isalnum() or text.startswith(('""', "''"), match.end())
+            swapped = match[0] == "::" and beside
             refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")
