@@ -156,9 +156,9 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
         beside = beside or (before[-1:].isalnum() and not before.lower().endswith("json"))
         beside = beside or _JUNK.fullmatch(before.rpartition("\n")[2]) or _JUNK.match(after)
         line = before.rpartition("\n")[2]
-        label = (line.rstrip().endswith(":") or "{" in line) and "extra_closer" in {
-            r["kind"] for r in answer.repairs
-        }
+        label = (
+            (line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)) or "{" in line
+        ) and "extra_closer" in {r["kind"] for r in answer.repairs}
         refuse_if(beside or label, "syntax", start, "More stands beside the answer than prose.")
         line = before.rpartition("\n")[2].strip(EDGES)
         alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}

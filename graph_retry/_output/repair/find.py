@@ -22,9 +22,9 @@ _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
 _ENTITY = re.compile(r"(?is)&(?:quot|apos|amp|lt|gt|nbsp|#\d{1,6}|#x[\da-f]{1,5});|.")
 _START = re.compile(
-    rf"(?i)[{{｛]\{{?{SPACE}(?:{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
+    rf"(?i)[{{｛]\{{?{SPACE}(?:(?:u|[*_]{{1,3}})?{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
     rf"|{_ENTITIES.pattern}"
-    rf"|[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
+    rf"|[\[［]{SPACE}(?:(?:u|[*_]{{1,3}})?[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
 )
 # The same without a quote in sight: only where a value may be expected.
 _BARE_START = re.compile(

@@ -7,7 +7,7 @@ from typing import Any
 from graph_retry._output.repair.frame import CLOSE, column, shifted
 from graph_retry._output.repair.read import Reader
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
-from graph_retry._output.repair.scan import SPACE, STRICT, same
+from graph_retry._output.repair.scan import SPACE, same, strict_part
 from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
@@ -39,7 +39,7 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
         Unreadable: it breaks, and no single edit explains why, or more than one does.
     """
     try:
-        value, end = STRICT.raw_decode(text, start)
+        value, end = strict_part(text, start)
         return _without_extra_braces(text, Document(value, start, end, [], text[start:end]))
     except RecursionError:
         raise Unreadable("too_deep", start, "Nested too deeply.") from None

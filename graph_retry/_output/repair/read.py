@@ -11,10 +11,10 @@ from graph_retry._output.repair.scan import (
     ELLIPSIS,
     KEY_AHEAD,
     MAX_DEPTH,
-    STRICT,
     Slot,
     char_at,
     same,
+    strict_part,
 )
 from graph_retry._output.repair.strings import CLOSERS, StringReader
 
@@ -45,6 +45,7 @@ _ONE_NUMBER = "One number with a space in it, or two numbers."
 _MARKDOWN = re.compile(
     r"(\*{1,3}|__?|~~|`(?=\"))(?P<inner>\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)\1(?=\s*[,:}\]\n]|\s*\Z)"
 )
+_PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
@@ -93,7 +94,7 @@ class Reader:
             return self._string(start, slot)
         if mark := _MARKDOWN.match(text, start):
             return self._emphasized(mark, slot)
-        if char in {"u", "U"} and text[start + 1 : start + 2] in {"'", '"'}:
+        if _PREFIX.match(text, start):
             self.notes.add("python_prefix", start, "`u` before a string left out")
             return self._string(start + 1, slot)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
@@ -112,10 +113,10 @@ class Reader:
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself."""
         try:
-            return STRICT.raw_decode(self.text, start)
+            return strict_part(self.text, start)
         except (ValueError, RecursionError) as error:
             # Even the smallest failure costs.
-            self._patience -= getattr(error, "pos", len(self.text)) - start + 300
+            self._patience -= getattr(error, "pos", len(self.text) - start) + 300
         return None
 
     def _refuse_absence(self, at: int, what: str) -> None:
@@ -235,8 +236,8 @@ class Reader:
 
     def _key(self, frame: Frame, at: int) -> tuple[str, int]:
         text, char = self.text, char_at(self.text, at)
-        if char in CLOSERS:
-            return self._strings.read(at, "key")
+        if char in CLOSERS or _PREFIX.match(text, at):
+            return self._strings.read(at + (char not in CLOSERS), "key")
         if (mark := _MARKDOWN.match(text, at)) and text[mark.start("inner")] == '"':
             return self._emphasized(mark, "key")
         if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:

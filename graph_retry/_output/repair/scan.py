@@ -29,7 +29,7 @@ ELIDED = re.compile(
 FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
 
 KEY = (
-    rf"(?:{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
+    rf"(?:[uU]?{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
     rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
 )
 BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*:")
@@ -96,3 +96,27 @@ class _Strict(json.JSONDecoder):
 # Keys that disagree, `NaN`, which is no `int`, and what is too deep are left to the tolerant
 # reader: it refuses or reports them.
 STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int)
+
+
+def strict_part(text: str, start: int) -> tuple[Any, int]:
+    """Read the strict JSON value at `start`; return it and where it ends.
+
+    The standard library counts the lines before an error, so it is given growing pieces: with
+    the whole text, many documents that fail would take time quadratic in its length.
+
+    Raises:
+        ValueError: there is none; `pos` tells how far it was read.
+    """
+    size = 1000
+    while True:
+        piece = text[start : start + size]
+        try:
+            value, end = STRICT.raw_decode(piece)
+        except json.JSONDecodeError as error:
+            cut = error.pos > len(piece) - 12 or error.msg.startswith("Unterminated")
+            if not cut or start + size >= len(text):
+                raise
+        else:
+            if end < len(piece) or start + size >= len(text):
+                return value, start + end
+        size *= 8
