@@ -18,7 +18,8 @@ _ANSWER_LABEL = re.compile(
 _LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||\Z)")
 # What a piece of something else has before it.
 _CONTINUES = re.compile(
-    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z|[\"'”]\s*[:：]\s*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
+    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
+    r"|[\"'”]\s*[:：]\s*\Z|[\]}][ \t]*[:：][ \t]*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
     r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
 )
 _MEMBER = re.compile(r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)")
@@ -26,19 +27,23 @@ _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*
 _LEFTOVER = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
 _LEFT_OUT = re.compile(
     r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
-    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|identical|later)\w*"
-    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?|results?"
-    r"|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)|to be continued|continued in|(?:me to|shall i) continue"
+    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|later)\w*"
+    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
+    r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
+    r"|to be continued|continued in|(?:me to|shall i) continue"
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
 )
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
-_SCALAR_BEFORE = re.compile(rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?://|#)[^\n]*\n\s*)?\Z")
+_SCALAR_BEFORE = re.compile(
+    rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
+)
 _SCALAR_AFTER = re.compile(
     rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
 )
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
 _JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
-_FENCED = re.compile(r"(?ms)^ *(`{3,}|~{3,}) *([\w+#.-]*) *\n(.*?)^ *\1 *$")
+_FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
+_JSON_TAGS = {"json", "json5", "jsonc"}
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _CODE = re.compile(
     r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
@@ -83,14 +88,18 @@ def decide(text: str, *, complete: bool | None) -> Document:
 
 def _without_other_fences(text: str) -> str:
     """Blank code in other languages where one fence, and only one, is tagged as JSON."""
-    fences = list(_FENCED.finditer(text))
-    tags = [fence[2].lower() for fence in fences]
-    if len(fences) > 1 and sum(tag in {"json", "json5", "jsonc"} for tag in tags) == 1:
-        for fence, tag in zip(fences, tags, strict=True):
-            if tag and tag not in {"json", "json5", "jsonc", "javascript", "js"}:
-                low, high = fence.span(3)
-                text = text[:low] + " " * (high - low) + text[high:]
-    return text
+    lines = list(_FENCE_LINE.finditer(text))
+    opening, closing = lines[::2], lines[1::2]
+    tags = [line[2].lower() for line in opening]
+    paired = len(opening) == len(closing) > 1 and not any(line[2] for line in closing)
+    if not paired or sum(tag in _JSON_TAGS for tag in tags) != 1:
+        return text
+    parts, last = [], 0
+    for first, end, tag in zip(opening, closing, tags, strict=True):
+        if tag and tag not in _JSON_TAGS | {"javascript", "js"}:
+            parts += [text[last : first.end()], " " * (end.start() - first.end())]
+            last = end.start()
+    return "".join([*parts, text[last:]])
 
 
 def _in_passing(text: str, group: list[Document], begin: int) -> bool:
@@ -104,7 +113,7 @@ def _in_passing(text: str, group: list[Document], begin: int) -> bool:
     start, end = group[0].start, group[-1].end
     before = text[max(begin, start - 100) : start].rpartition("\n")[2]
     after = text[end : end + 100].partition("\n")[0]
-    if not _WORD_END.match(text, end):
+    if not _WORD_END.match(text, end) or text[start - 1 : start] in {'"', "'"}:
         return False
     return not (_LINE_END.match(after) and _ANSWER_LABEL.search(before))
 
@@ -152,14 +161,16 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
         else:
             piece = opened in {'"', "'"} or _CONTINUES.search(before.removesuffix("<![CDATA["))
             refuse_if(piece, "syntax", start, "This looks like a part of something else.")
-        beside = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
-        beside = beside or (before[-1:].isalnum() and not before.lower().endswith("json"))
-        beside = beside or _JUNK.fullmatch(before.rpartition("\n")[2]) or _JUNK.match(after)
         line = before.rpartition("\n")[2]
-        label = (
-            (line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)) or "{" in line
-        ) and "extra_closer" in {r["kind"] for r in answer.repairs}
-        refuse_if(beside or label, "syntax", start, "More stands beside the answer than prose.")
+        word = before[-1:].isalnum() and not before.lower().endswith("json")
+        attached = word or before[-1:] in {"-", "+"} or _JUNK.fullmatch(line) or _JUNK.match(after)
+        value = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
+        refuse_if(attached or value, "syntax", start, "More stands beside the answer than prose.")
+        extra = any(r["kind"] == "extra_closer" for r in answer.repairs)
+        opened = line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)
+        refuse_if(
+            extra and (opened or "{" in line), "syntax", start, "An opening brace may be lost."
+        )
         line = before.rpartition("\n")[2].strip(EDGES)
         alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}
         short = not alone and answer.end - start < 50

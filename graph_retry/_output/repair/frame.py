@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph_retry._output.repair.report import Edit
+from graph_retry._output.repair.report import Edit, Unreadable
+from graph_retry._output.repair.scan import ELLIPSIS
 
 _HOLLOW = re.compile(r"(?:\{\s*\}|\[\s*\])[}\])\s]*\Z")
 _SWAPPED = re.compile(r"[}\])][\"'][}\])]*\Z")
@@ -59,12 +60,28 @@ class Frame:
     def unopened(self) -> tuple[Edit, ...]:
         """Suggest that the last value of this object began a list, which other values follow."""
         end = self.end
-        return (Edit(self.value_at, 0, "["),) if end > 0 and self.text[end - 1] != "]" else ()
+        doubtful = end < 0 or self.text[end - 1] == "]" or self.text[self.value_at] == "."
+        return () if doubtful else (Edit(self.value_at, 0, "["),)
 
     def key_in_list(self) -> tuple[Edit, ...]:
         """Suggest what a colon after an element may mean: the element is a key."""
         early = (Edit(self.end - 1, 1, ""),) if self.text[self.end - 1] == "}" else ()
         return (*self.unclosed(), Edit(self.value_at, 0, "{"), Edit(self.start, 1, "{"), *early)
+
+    def broken(self, at: int, char: str) -> Unreadable:
+        """Say why this container cannot go on after its last value."""
+        close = CLOSE[self.kind]
+        if char == "":
+            message = f"The text ends before `{close}`."
+            return Unreadable("truncated", at, message, *self.unclosed())
+        if ELLIPSIS.match(self.text, at):
+            return Unreadable("elided", at, "Something was left out.")
+        edits: tuple[Edit, ...] = ()
+        if char in {"}", "]", ")"}:
+            edits = (*self.unclosed(), Edit(at, 1, close))
+        elif char == ":" and self.kind == "{":
+            edits = (Edit(self.value_at, 0, "{"),)
+        return Unreadable("syntax", at, f"`{char}` cannot stand after a value.", *edits)
 
     def aligned(self) -> bool:
         """Tell whether each member starts a line of its own, all indented alike and deeper."""

@@ -79,8 +79,8 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
         if STRAY.match(attempt, end) or attempt[end : end + 9].lstrip().startswith(","):
             continue
         # Here the bracket may stand in the place of the quote.
-        differs = edit.token in {'"', "'"} and text[low - 1] in "]}"
-        differs = differs or (found and not same(found.value, value))
+        in_place = edit.token in {'"', "'"} and text[low - 1] in "]}"
+        differs = in_place or (found and not same(found.value, value))
         refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
         shift = edit.length - len(edit.token)
         detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
@@ -105,8 +105,8 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     laid_out = column(text, end - 1) == max(column(text, start), 0)
     unclear = shifted(document.value) and not own_lines and not laid_out
     refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
-    judged = any(r["kind"] in _JUDGED for r in document.repairs)
-    judged = judged or _OPEN_STRING.search(text, max(start, end - 200), end)
+    judgements = any(r["kind"] in _JUDGED for r in document.repairs)
+    judged = judgements or _OPEN_STRING.search(text, max(start, end - 200), end)
     refuse_if(judged, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
     return replace(document, end=match.end(), repairs=[*document.repairs, extra])

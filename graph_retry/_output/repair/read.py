@@ -5,12 +5,27 @@ from typing import Any
 
 from graph_retry._output.repair.comments import only_comments, skip
 from graph_retry._output.repair.frame import CLOSE, Frame, shifted
+from graph_retry._output.repair.gaps import (
+    COLON,
+    VALUE_AHEAD,
+    colon_is_doubtful,
+    comma_is_doubtful,
+    goes_on,
+    is_grouped_number,
+    may_be_one,
+    refuse_absence,
+)
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import number, read_scalar
 from graph_retry._output.repair.scan import (
-    ELLIPSIS,
     KEY_AHEAD,
+    MARKDOWN,
     MAX_DEPTH,
+    STRICT,
+    STRICT_COMMA,
+    STRICT_KEY,
+    STRICT_PART,
+    STRICT_SCALAR,
     Slot,
     char_at,
     same,
@@ -18,35 +33,13 @@ from graph_retry._output.repair.scan import (
 )
 from graph_retry._output.repair.strings import CLOSERS, StringReader
 
-# The usual, in one step each.
-_STRICT_KEY = re.compile(
-    r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
-)
-_STRICT_SCALAR = re.compile(
-    r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
-    r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
-)
-_STRICT_PART = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
-_STRICT_COMMA = re.compile(r"[ \t\r\n]*+(,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
 _LITERAL = {"true": True, "false": False, "null": None}
 
 _BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
 _HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
-_COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
-_VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
-_MISPLACED = re.compile(r"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{\s*\}|[-+.])|\[\s+\]|\{\s+\}")
-_NUMBER_AHEAD = re.compile(r"[-+.]?\d")
-_SPREAD = re.compile(r"\[\s+\]|\{\s+\}")
-_BARE_VALUE = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
-_ONE_CHARACTER = re.compile(r"\w(?!\w)")
-_HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EITHER = "A comma is missing here, or something else is wrong."
 _ONE_NUMBER = "One number with a space in it, or two numbers."
-_MARKDOWN = re.compile(
-    r"(\*{1,3}|__?|~~|`(?=\"))(?P<inner>\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)\1(?=\s*[,:}\]\n]|\s*\Z)"
-)
 _PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
-_GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
 class Reader:
@@ -82,7 +75,7 @@ class Reader:
         text, char = self.text, char_at(self.text, start)
         if char in CLOSE:
             refuse_if(depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
-            quick = depth and self._patience > 0 and _STRICT_PART.match(text, start)
+            quick = depth and self._patience > 0 and STRICT_PART.match(text, start)
             if quick and (part := self._strict_part(start)):
                 return part
             frame = Frame(text, start, char)
@@ -92,23 +85,22 @@ class Reader:
             return value, end
         if char in CLOSERS:
             return self._string(start, slot)
-        if mark := _MARKDOWN.match(text, start):
-            return self._emphasized(mark, slot)
+        if mark := MARKDOWN.match(text, start):
+            return self._emphasized(mark)
         if _PREFIX.match(text, start):
             self.notes.add("python_prefix", start, "`u` before a string left out")
             return self._string(start + 1, slot)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
-        self._refuse_absence(start, "value")
+        refuse_absence(self.text, start, "value")
         return read_scalar(text, start, slot, self.notes, self.careful)
 
-    def _emphasized(self, mark: re.Match[str], slot: Slot) -> tuple[Any, int]:
-        """Read a value between two equal marks of Markdown."""
-        low, high = mark.span("inner")
+    def _emphasized(self, mark: re.Match[str]) -> tuple[Any, int]:
+        """Read what stands between two marks of Markdown."""
         self.notes.add("markdown", mark.start(), f"`{mark[1]}` around a value left out")
-        part = Reader(self.text[low:high], careful=True)
-        value, end = part._value(0, slot, MAX_DEPTH)
-        refuse_if(end < high - low, "syntax", low, "Marks around more than one value.")
-        return value, mark.end()
+        try:
+            return STRICT.decode(mark[2]), mark.end()
+        except ValueError:
+            raise Unreadable("syntax", mark.start(2), "This is no JSON value.") from None
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself."""
@@ -118,12 +110,6 @@ class Reader:
             # Even the smallest failure costs.
             self._patience -= getattr(error, "pos", len(self.text) - start) + 300
         return None
-
-    def _refuse_absence(self, at: int, what: str) -> None:
-        char = char_at(self.text, at)
-        refuse_if(char == "", "truncated", at, f"The text ends where a {what} should stand.")
-        placeholder = char == "<" or ELLIPSIS.match(self.text, at)
-        refuse_if(placeholder, "elided", at, "A placeholder stands in the place of data.")
 
     def _string(self, start: int, slot: Slot) -> tuple[str, int]:
         """Read a string, with what `+` adds to it."""
@@ -143,24 +129,10 @@ class Reader:
             value, after = value + part, self._skip(end)
         return value, end
 
-    def _goes_on(self, frame: Frame, at: int, slot: Slot) -> bool:
-        """Tell whether a string goes on in a next literal at `at`, as `pprint` writes long ones."""
-        text, end = self.text, frame.end
-        literal = not self.careful and text[at : at + 1] in {'"', "'"}
-        if not literal or frame.kind == "(":
-            return literal
-        cut_at_space = text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n"
-        is_key = slot == "member" and KEY_AHEAD.match(text, at)
-        if is_key or not cut_at_space or "\n" not in text[end:at]:
-            return False
-        either = slot == "element" and text[end - 1] == text[at] == '"'
-        refuse_if(either, "ambiguous", at, "One string in two parts, or a comma is missing.")
-        return True
-
     def _member(self, frame: Frame, at: int, slot: Slot, depth: int) -> tuple[Any, int]:
         """Read one value into `frame`, with the comma after it; return where to go on."""
         frame.value_at = at
-        if match := _STRICT_SCALAR.match(self.text, at):
+        if match := STRICT_SCALAR.match(self.text, at):
             frame.inner, frame.end = None, match.start(3)
             if match[4]:
                 frame.separate(match.start(4))
@@ -171,11 +143,11 @@ class Reader:
         self._closed.clear()
         value, frame.end = self._value(at, slot, depth)
         frame.inner = self._closed.get(frame.kind)
-        if match := _STRICT_COMMA.match(self.text, frame.end):
+        if match := STRICT_COMMA.match(self.text, frame.end):
             frame.separate(match.start(1))
             return value, match.end()
         at = self._skip(frame.end)
-        while isinstance(value, str) and self._goes_on(frame, at, slot):
+        while isinstance(value, str) and not self.careful and goes_on(frame, at):
             self.notes.add("concatenation", at, "adjacent strings joined")
             part, frame.end = self._string(at, slot)
             value, at = value + part, self._skip(frame.end)
@@ -183,7 +155,7 @@ class Reader:
             return value, at
         frame.separate(at)
         at = self._skip(at + 1)
-        self._refuse_absence(at, "value")
+        refuse_absence(self.text, at, "value")
         return value, at
 
     def _object(self, frame: Frame, depth: int) -> tuple[dict[str, Any], int]:
@@ -203,7 +175,7 @@ class Reader:
                 at = self._skip(at + 1)
                 continue
             frame.starts.append(at)
-            if match := _STRICT_KEY.match(text, at):
+            if match := STRICT_KEY.match(text, at):
                 key, place = match[1], match.end()
             else:
                 key, at = self._key(frame, at)
@@ -221,7 +193,7 @@ class Reader:
             if (char := char_at(text, at)) == "}":
                 break
             if not KEY_AHEAD.match(text, at) and not _HALF_KEY.match(text, at):
-                raise self._broken(frame, at, char)
+                raise frame.broken(at, char)
             self._supply_comma(frame, at)
         self._check_end(frame, at)
         if not doubled:
@@ -238,12 +210,12 @@ class Reader:
         text, char = self.text, char_at(self.text, at)
         if char in CLOSERS or _PREFIX.match(text, at):
             return self._strings.read(at + (char not in CLOSERS), "key")
-        if (mark := _MARKDOWN.match(text, at)) and text[mark.start("inner")] == '"':
-            return self._emphasized(mark, "key")
+        if (mark := MARKDOWN.match(text, at)) and mark[2][0] == '"':
+            return self._emphasized(mark)
         if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
-        self._refuse_absence(at, "key")
+        refuse_absence(self.text, at, "key")
         edits: tuple[Edit, ...] = frame.unopened()
         if match := _HALF_KEY.match(text, at):
             edits = (Edit(at, 0, match[0][-1]),)
@@ -254,10 +226,10 @@ class Reader:
 
     def _colon(self, frame: Frame, at: int) -> int:
         text, at = self.text, self._skip(at)
-        if match := _COLON.match(text, at):
+        if match := COLON.match(text, at):
             # One of the colons may be the text of the empty string.
             beside = text[at - 1].isalnum() or text.startswith(('""', "''"), match.end())
-            swapped = match[0] == "::" and beside
+            swapped = match[0] == "::" and (beside or text[match.end()].isdigit())
             refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")
@@ -265,11 +237,9 @@ class Reader:
             comment = "#" in text[match.end() : place].partition("\n")[0]
             refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
             return place
-        self._refuse_absence(at, "colon")
-        swapped = text[max(at - 9, 0) : at].rstrip()[-2:-1] in {":", "："} or _MISPLACED.match(
-            text, at
-        )
-        if not self.careful and not swapped and _VALUE_AHEAD.match(text, at):
+        refuse_absence(self.text, at, "colon")
+        doubtful = self.careful or colon_is_doubtful(text, at)
+        if not doubtful and VALUE_AHEAD.match(text, at):
             self.notes.add("colon", at, "colon supplied after a key")
             return at
         raise Unreadable("syntax", at, "A colon should follow the key.", *frame.unopened())
@@ -298,22 +268,21 @@ class Reader:
                 edits = () if unclear else frame.key_in_list()
                 raise Unreadable("syntax", at, "A key in a list.", *edits)
             gap = text[frame.end : at]
-            grouped = _GROUPED.match(text, frame.value_at) and "\n" not in gap
-            refuse_if(grouped, "ambiguous", at, _ONE_NUMBER)
+            refuse_if(is_grouped_number(frame, at), "ambiguous", at, _ONE_NUMBER)
             apart = gap or (text[frame.end - 1] in "]}" and char in {"[", "{"})
-            if not char or not apart or not _VALUE_AHEAD.match(text, at):
-                raise self._broken(frame, at, char)
+            if not char or not apart or not VALUE_AHEAD.match(text, at):
+                raise frame.broken(at, char)
             supplied = "\n" not in gap
-            sides = frame.value_at, at
-            doubts += all(_NUMBER_AHEAD.match(text, place) for place in sides) or any(
-                _ONE_CHARACTER.match(text, place) for place in sides
-            )
+            doubts += may_be_one(frame, at)
             commas += 1
             self._supply_comma(frame, at)
         self._check_end(frame, at)
         lone = doubts == commas == 1 and not frame.aligned()
         refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
+            refuse_if(
+                self.careful, "syntax", frame.start, "Parentheses where a bracket is missing."
+            )
             if len(result) == 1 and frame.comma < 0:
                 self.notes.add("parentheses", frame.start, "parentheses around a value left out")
                 return result[0], at + 1
@@ -328,38 +297,7 @@ class Reader:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
 
     def _supply_comma(self, frame: Frame, at: int) -> None:
-        """Supply the comma that is missing between the last value and what begins at `at`.
-
-        A comma swapped into the string beside it, a bracket moved, or a character too many
-        would explain the same text.
-        """
-        text, end = self.text, frame.end
-        beside = text[end - 2 : end], text[at : at + 2]
-        swapped = beside[0][-1:] in CLOSERS and beside[0][:1] in {",", "，"}
-        swapped |= beside[1][:1] in CLOSERS and beside[1][1:] in {",", "，"}
-        moved = text[end - 1] == "." or (
-            beside[0][-1:] in {"]", "}"} and text[: end - 1].rstrip()[-1:] == ","
-        )
-        moved |= bool(_HOLLOW.search(text, max(frame.value_at, end - 200), end)) and (
-            end == at or text[end - 2].isspace() or (frame.kind == "[" and "\n" not in text[end:at])
-        )
-        moved |= bool(_SPREAD.match(text, at))
-        bare = text[end - 1].isalnum() and _BARE_VALUE.match(text, frame.value_at)
-        refuse_if(self.careful or swapped or moved or bare, "ambiguous", at, _EITHER)
-        self.notes.add("missing_comma", end, "comma supplied")
-        frame.separate(end)
-
-    def _broken(self, frame: Frame, at: int, char: str) -> Unreadable:
-        """Say why a container cannot go on after a value."""
-        close = CLOSE[frame.kind]
-        if char == "":
-            message = f"The text ends before `{close}`."
-            return Unreadable("truncated", at, message, *frame.unclosed())
-        if ELLIPSIS.match(self.text, at):
-            return Unreadable("elided", at, "Something was left out.")
-        edits: tuple[Edit, ...] = ()
-        if char in {"}", "]", ")"}:
-            edits = (*frame.unclosed(), Edit(at, 1, close))
-        elif char == ":" and frame.kind == "{":
-            edits = (Edit(frame.value_at, 0, "{"),)
-        return Unreadable("syntax", at, f"`{char}` cannot stand after a value.", *edits)
+        doubtful = self.careful or comma_is_doubtful(frame, at)
+        refuse_if(doubtful, "ambiguous", at, _EITHER)
+        self.notes.add("missing_comma", frame.end, "comma supplied")
+        frame.separate(frame.end)

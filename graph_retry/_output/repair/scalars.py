@@ -26,7 +26,8 @@ _UNSAYING = re.compile(
 )
 # Words that are code: a value that is computed, or the name of one.
 _CODE = re.compile(
-    r"(?i:(?:true|false|null|none|nan)+\d*\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)|.*\bif\b.*\belse\b|(?:not|new|await) "
+    r"(?i:(?:true|false|null|none|nan)+\d*\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)"
+    r"|.*\bif\b.*\belse\b|(?:not|new|await) "
     r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
 )
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
@@ -70,7 +71,7 @@ def resembles_value(word: str) -> bool:
     """Tell whether `word` is one character away from a number or a literal."""
     if resembles_literal(word) or _NUMBER_LIKE.fullmatch(word):
         return True
-    return len(word) < 40 and any(not w or _LOOSE_NUMBER.match(w) for w in _shortened(word))
+    return len(word) < 40 and any(map(_NUMBER_LIKE.fullmatch, _shortened(word)))
 
 
 def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) -> tuple[Any, int]:
@@ -81,6 +82,9 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
     swapped = token[:1] == "." and re.match(r"\d,", text[start - 2 : start])
+    swapped = swapped or (
+        token[-1:] == "." and re.match(r",\d", text[start + len(token) : start + len(token) + 2])
+    )
     refuse_if(swapped, "ambiguous", start, "The comma may stand inside a number.")
     refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
     end = start + len(token)

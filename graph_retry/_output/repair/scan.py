@@ -28,6 +28,22 @@ ELIDED = re.compile(
 
 FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
 
+# The usual, in one step each.
+STRICT_KEY = re.compile(
+    r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+"
+    r"(?![/#\s:<\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
+)
+STRICT_SCALAR = re.compile(
+    r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
+    r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
+)
+STRICT_PART = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
+STRICT_COMMA = re.compile(r"[ \t\r\n]*+(,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
+# A value between two equal marks of Markdown.
+MARKDOWN = re.compile(
+    r"(\*{1,3}|__?|~~|`(?=\"))(\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)\1"
+    r"(?=\s*[,:}\]\n]|\s*\Z)"
+)
 KEY = (
     rf"(?:[uU]?{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
     rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"

@@ -34,9 +34,9 @@ _PAIRED = {
     for q in "\"'`“”‘’＂＇"
 }
 # What may stand without quotes, too: then a quote may be too much as well as missing.
-_MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY})|\s(?:#|//|/\*)")
+_MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
 _BARE_VALUE = re.compile(
-    r"(?i)\s|[\[{\"'`“”‘’]|[-+.]?\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
+    r"(?i)\s|[\[{\"'`“”‘’]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
 )
 
 _HEX = "[0-9a-fA-F]"
@@ -115,11 +115,7 @@ class StringReader:
             while end < first and self._apostrophe(end, close) and not follow.match(text, end + 1):
                 end = self._find(close, end + 1, first)
             if end < first and follow.match(text, end + 1):
-                if close == "”" != opener != "“" and "“" in text[start:end]:
-                    continue
-                if close != CLOSERS[opener][0]:
-                    self.notes.add("odd_quotes", end, f"string closed by `{close}`")
-                return self._finish(start, end), end + 1
+                return self._closed_by(close, start, end), end + 1
             if not seen and end < first:
                 first, seen = end, close
         if not seen:
@@ -142,6 +138,14 @@ class StringReader:
     def _apostrophe(self, place: int, close: str) -> bool:
         around = self.text[place - 1], self.text[place + 1 : place + 2]
         return close in "'’" and all(char.isalnum() for char in around)
+
+    def _closed_by(self, close: str, start: int, end: int) -> str:
+        opener = self.text[start]
+        other = close == "”" != opener != "“" and "“" in self.text[start:end]
+        refuse_if(other, "ambiguous", start, "A string may end in several places.")
+        if close != CLOSERS[opener][0]:
+            self.notes.add("odd_quotes", end, f"string closed by `{close}`")
+        return self._finish(start, end)
 
     def _finish(self, start: int, end: int) -> str:
         raw = self.text[start + 1 : end]
