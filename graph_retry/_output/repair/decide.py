@@ -94,7 +94,7 @@ def _without_other_fences(text: str) -> str:
     paired = len(opening) == len(closing) > 1 and not any(line[2] for line in closing)
     if not paired or sum(tag in _JSON_TAGS for tag in tags) != 1:
         return text
-    parts, last = [], 0
+    parts, last = list[str](), 0
     for first, end, tag in zip(opening, closing, tags, strict=True):
         if tag and tag not in _JSON_TAGS | {"javascript", "js"}:
             parts += [text[last : first.end()], " " * (end.start() - first.end())]
@@ -167,9 +167,9 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
         value = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
         refuse_if(attached or value, "syntax", start, "More stands beside the answer than prose.")
         extra = any(r["kind"] == "extra_closer" for r in answer.repairs)
-        opened = line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)
+        field = line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)
         refuse_if(
-            extra and (opened or "{" in line), "syntax", start, "An opening brace may be lost."
+            extra and (field or "{" in line), "syntax", start, "An opening brace may be lost."
         )
         line = before.rpartition("\n")[2].strip(EDGES)
         alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}

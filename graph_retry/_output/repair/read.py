@@ -45,8 +45,8 @@ _PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
 class Reader:
     """Reads one document of `text`.
 
-    `careful` is the mode in which a single edit is being tried: nothing that takes a judgement
-    of its own is accepted on top of it. `thorough` takes no short cuts, to tell all edits.
+    `careful` is used while one candidate edit is tested: any further guess is refused.
+    `thorough` takes no short cuts, so that every candidate edit is listed.
     """
 
     def __init__(self, text: str, *, careful: bool = False, thorough: bool = False) -> None:
@@ -59,12 +59,12 @@ class Reader:
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
-        value, end = self._value(self._skip(start), "element", 0)
-        moved = (
-            self.notes.count("missing_comma")
-            == 1
-            == self.notes.count("trailing_comma", "extra_comma")
-        )
+        start = self._skip(start)
+        container = char_at(self.text, start) in {"{", "["}
+        refuse_if(not container, "syntax", start, "No object or array begins here.")
+        value, end = self._value(start, "element", 0)
+        count = self.notes.count
+        moved = count("missing_comma") == 1 == count("trailing_comma", "extra_comma")
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         return value, end
 
@@ -280,9 +280,7 @@ class Reader:
         lone = doubts == commas == 1 and not frame.aligned()
         refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
-            refuse_if(
-                self.careful, "syntax", frame.start, "Parentheses where a bracket is missing."
-            )
+            refuse_if(self.careful, "syntax", frame.start, "A parenthesis for a bracket.")
             if len(result) == 1 and frame.comma < 0:
                 self.notes.add("parentheses", frame.start, "parentheses around a value left out")
                 return result[0], at + 1
