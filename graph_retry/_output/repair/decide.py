@@ -134,7 +134,7 @@ def _joined(text: str, group: list[Document], *, complete: bool | None) -> Docum
     before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
     in_prose = before.strip(" \t`~") and "\n" in text[first.end : group[1].start]
     lists = {isinstance(document.value, list) for document in group}
-    unclear = commas or any(not gap for gap in between) or not first.value
+    unclear = commas or any(not gap for gap in between) or not all(d.value for d in group)
     mixed = in_prose or len(lists) > 1 or (True in lists and unclear)
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
     repairs = [met for document in group for met in document.repairs]

@@ -16,12 +16,12 @@ from graph_retry._output.repair.gaps import (
     refuse_absence,
 )
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scalars import number, read_scalar
+from graph_retry._output.repair.scalars import number, read_emphasized, read_scalar
 from graph_retry._output.repair.scan import (
+    BARE_KEY,
     KEY_AHEAD,
     MARKDOWN,
     MAX_DEPTH,
-    STRICT,
     STRICT_COMMA,
     STRICT_KEY,
     STRICT_PART,
@@ -86,21 +86,13 @@ class Reader:
         if char in CLOSERS:
             return self._string(start, slot)
         if mark := MARKDOWN.match(text, start):
-            return self._emphasized(mark)
+            return read_emphasized(mark, self.notes)
         if _PREFIX.match(text, start):
             self.notes.add("python_prefix", start, "`u` before a string left out")
             return self._string(start + 1, slot)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
         refuse_absence(self.text, start, "value")
         return read_scalar(text, start, slot, self.notes, self.careful)
-
-    def _emphasized(self, mark: re.Match[str]) -> tuple[Any, int]:
-        """Read what stands between two marks of Markdown."""
-        self.notes.add("markdown", mark.start(), f"`{mark[1]}` around a value left out")
-        try:
-            return STRICT.decode(mark[2]), mark.end()
-        except ValueError:
-            raise Unreadable("syntax", mark.start(2), "This is no JSON value.") from None
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself."""
@@ -211,14 +203,15 @@ class Reader:
         if char in CLOSERS or _PREFIX.match(text, at):
             return self._strings.read(at + (char not in CLOSERS), "key")
         if (mark := MARKDOWN.match(text, at)) and mark[2][0] == '"':
-            return self._emphasized(mark)
+            return read_emphasized(mark, self.notes)
         if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
         refuse_absence(self.text, at, "key")
         edits: tuple[Edit, ...] = frame.unopened()
         if match := _HALF_KEY.match(text, at):
-            edits = (Edit(at, 0, match[0][-1]),)
+            lost = text.count(match[0][-1]) > 1 and not BARE_KEY.search(text)
+            edits = (Edit(at, 0, match[0][-1]),) if lost else ()
         elif char in {"{", "]"}:
             closed = frame.unclosed()
             edits = (*closed, Edit(at, 1, "")) if closed else ()
