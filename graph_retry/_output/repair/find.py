@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from graph_retry._output.repair.mend import Document, edited, read_document
-from graph_retry._output.repair.report import Edit, Unreadable, repair
+from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import ANY_SPACE, QUOTE, SPACE
 
 _TAGS = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
@@ -89,6 +89,8 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     escaped, entities = _ESCAPED.match(text, start), _ENTITIES.match(text, start)
     if not escaped and not entities:
         return read_document(text, start, complete=complete)
+    # Of an empty string, the quote and the backslash before it may have changed places.
+    refuse_if(text.startswith('[\\"\\"', start), "ambiguous", start, "Escaped, or a quote swapped.")
     size, document, pieces = 200, None, list[str]()
     while document is None:  # In steps: many short documents may follow one another.
         limit = min(start + size, len(text))

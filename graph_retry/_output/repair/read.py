@@ -165,6 +165,8 @@ class Reader:
                 refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
                 notes.add("extra_comma", at, "a comma too many left out")
                 at = self._skip(at + 1)
+                bare = frame.comma < 0 and text[at : at + 1].isalnum()
+                refuse_if(bare, "ambiguous", at, "The comma may stand for a letter of the key.")
                 continue
             frame.starts.append(at)
             if match := STRICT_KEY.match(text, at):
@@ -214,7 +216,10 @@ class Reader:
             edits = (Edit(at, 0, match[0][-1]),) if lost else ()
         elif char in {"{", "]"}:
             closed = frame.unclosed()
-            edits = (*closed, Edit(at, 1, "")) if closed else ()
+            quoted = text[at + 1 : at + 9].lstrip()[:1] in CLOSERS
+            edits = (
+                (*closed, *([Edit(at, 1, "")] if quoted or char == "]" else [])) if closed else ()
+            )
         raise Unreadable("syntax", at, "A key should stand here.", *edits)
 
     def _colon(self, frame: Frame, at: int) -> int:

@@ -26,7 +26,7 @@ _UNSAYING = re.compile(
 )
 # Words that are code: a value that is computed, or the name of one.
 _CODE = re.compile(
-    r"(?i:(?:true|false|null|none|nan)+\d*\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)"
+    r"(?i:(?:true|false|null|none|nan)+[\d.e+-]*\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)"
     r"|.*\bif\b.*\belse\b|(?:not|new|await) "
     r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
 )
