@@ -12,10 +12,11 @@ from typing import Any
 
 from bench.repair_documents import document, dump, spans
 from bench.repair_exact import EXACT
+from bench.repair_exact_marked import EXACT as _WITH_MARKED
 from bench.repair_exact_more import EXACT as _WITH_MORE
 from bench.repair_lost import LOSSY, NONE
 
-assert EXACT is _WITH_MORE
+assert EXACT is _WITH_MORE is _WITH_MARKED
 COMBINED = [
     "fence_json", "fence_in_prose", "prose_both", "prose_after", "think", "bom", "label",
     "xml_wrapper", "assignment", "special_tokens", "prose_before",

@@ -70,6 +70,10 @@ lossy("elided_dots")(inside("...", "…", "..., ", "... "))
 lossy("elided_slashes")(inside("// ...\n", "// rest omitted\n", "// and so on\n", "// 97 more\n"))
 lossy("elided_hash")(inside("# remaining items\n", "# etc.\n", "# (same for the others)\n"))
 lossy("elided_block")(inside("/* 97 more */", "/* ... */", "/* truncated */"))
+lossy("elided_unchanged")(inside(
+    "// existing users unchanged\n", "/* users 2..98 */", "# the other users\n", "/* unchanged */",
+    "\n// more users\n", '{"n": 2, /* same as before */}', "{ /* unchanged */ }",
+))  # fmt: skip
 lossy("elided_placeholder")(inside("<remaining items>", "<...>", "{...}", "[...]", "[truncated]"))
 lossy("elided_dots_complete", complete=True)(inside("...", "…"))
 

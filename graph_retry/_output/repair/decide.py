@@ -12,12 +12,14 @@ from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
 _SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
 _LIST_END = re.compile(rf"{SPACE}\]{SPACE}(?:```|~~~|\Z)")
 _ANSWER_LABEL = re.compile(
-    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*):)[\s`*_]*\Z"
+    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
+    r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
 )
-_LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||\Z)")
+_LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||//|#|\Z)")
 # What a piece of something else has before it.
 _CONTINUES = re.compile(
-    r"[\"\d\]}]\s*[,，]\s*\Z|[\"'”]\s*[:：]\s*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
+    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
+    r"|[\"'”]\s*[:：]\s*\Z|[\]}][ \t]*[:：][ \t]*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
     r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
 )
 _MEMBER = re.compile(r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)")
@@ -25,9 +27,23 @@ _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*
 _LEFTOVER = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
 _LEFT_OUT = re.compile(
     r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
-    r"|the rest|remaining|remainder|to be continued|continued in|(?:me to|shall i) continue"
+    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|later)\w*"
+    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
+    r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
+    r"|to be continued|continued in|(?:me to|shall i) continue"
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
 )
+_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+_SCALAR_BEFORE = re.compile(
+    rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
+)
+_SCALAR_AFTER = re.compile(
+    rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
+)
+_WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
+_JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
+_FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
+_JSON_TAGS = {"json", "json5", "jsonc"}
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _CODE = re.compile(
     r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
@@ -45,14 +61,15 @@ def decide(text: str, *, complete: bool | None) -> Document:
     Raises:
         Unreadable: there is none, or more than one, or it is not all there.
     """
+    text = _without_other_fences(text)
     begin, found = find_documents(text, complete=complete)
-    documents = [d for d in found if not _in_passing(text, d, begin)]
-    refuse_if(not documents, "no_json", begin, "There is no JSON document in the text.")
-    groups = [[documents[0]]]
-    for left, right in pairwise(documents):
+    groups = [found[:1]]
+    for left, right in pairwise(found):
         if not _SEPARATOR.match(text[left.end : right.start]):
             groups.append([])
         groups[-1].append(right)
+    groups = [group for group in groups if not _in_passing(text, group, begin)]
+    refuse_if(not groups, "no_json", begin, "There is no JSON document in the text.")
     answers = [_joined(text, group, complete=complete) for group in groups]
     answer = answers[0]
     others = [other.start for other in answers[1:] if not same(other.value, answer.value)]
@@ -69,13 +86,35 @@ def decide(text: str, *, complete: bool | None) -> Document:
     return replace(answer, repairs=repairs)
 
 
-def _in_passing(text: str, document: Document, begin: int) -> bool:
+def _without_other_fences(text: str) -> str:
+    """Blank code in other languages where one fence, and only one, is tagged as JSON."""
+    lines = list(_FENCE_LINE.finditer(text))
+    opening, closing = lines[::2], lines[1::2]
+    tags = [line[2].lower() for line in opening]
+    paired = len(opening) == len(closing) > 1 and not any(line[2] for line in closing)
+    if not paired or sum(tag in _JSON_TAGS for tag in tags) != 1:
+        return text
+    parts, last = list[str](), 0
+    for first, end, tag in zip(opening, closing, tags, strict=True):
+        if tag and tag not in _JSON_TAGS | {"javascript", "js"}:
+            parts += [text[last : first.end()], " " * (end.start() - first.end())]
+            last = end.start()
+    return "".join([*parts, text[last:]])
+
+
+def _in_passing(text: str, group: list[Document], begin: int) -> bool:
     """Tell whether brackets like `[1]` or `{}` only occur in a sentence: a citation, not data."""
-    value = document.value
-    if value and (type(value) is dict or any(type(item) not in {int, float} for item in value)):
+    for document in group:
+        value = document.value
+        if value and (type(value) is dict or any(type(item) not in {int, float} for item in value)):
+            return False
+    if not group:
+        return True
+    start, end = group[0].start, group[-1].end
+    before = text[max(begin, start - 100) : start].rpartition("\n")[2]
+    after = text[end : end + 100].partition("\n")[0]
+    if not _WORD_END.match(text, end) or text[start - 1 : start] in {'"', "'"}:
         return False
-    before = text[max(begin, document.start - 100) : document.start].rpartition("\n")[2]
-    after = text[document.end : document.end + 100].partition("\n")[0]
     return not (_LINE_END.match(after) and _ANSWER_LABEL.search(before))
 
 
@@ -84,18 +123,25 @@ def _joined(text: str, group: list[Document], *, complete: bool | None) -> Docum
     first, last = group[0], group[-1]
     if len(group) == 1:
         return first
-    if len({canonical(document.value) for document in group}) == 1:
+    between = [text[left.end : right.start] for left, right in pairwise(group)]
+    commas = any(gap.strip(EDGES) for gap in between)
+    if len({canonical(document.value) for document in group}) == 1 and not commas:
+        apart = all(gap.count("\n") > 1 for gap in between)
+        refuse_if(not apart, "ambiguous", last.start, "One value twice, or two equal ones.")
         again = repair("repeated", last.start, "the same answer given again")
         return replace(first, end=last.end, repairs=[*first.repairs, again])
     refuse_if(complete is False, "truncated", last.end, "More of the sequence may be missing.")
     before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
     in_prose = before.strip(" \t`~") and "\n" in text[first.end : group[1].start]
-    mixed = in_prose or len({isinstance(document.value, list) for document in group}) > 1
+    lists = {isinstance(document.value, list) for document in group}
+    unclear = commas or any(not gap for gap in between) or not all(d.value for d in group)
+    mixed = in_prose or len(lists) > 1 or (True in lists and unclear)
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
     repairs = [met for document in group for met in document.repairs]
     repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))
     end = last.end
-    if match := _LIST_END.match(text, end):
+    if (match := _LIST_END.match(text, end)) and True not in lists and commas:
+        refuse_if(before.rstrip()[-1:] == ",", "syntax", first.start, "A list begins before this.")
         end += match[0].index("]") + 1
         repairs.append(repair("supplied", first.start, "`[` supplied", "assumed"))
     return Document([d.value for d in group], first.start, end, repairs)
@@ -115,6 +161,16 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
         else:
             piece = opened in {'"', "'"} or _CONTINUES.search(before.removesuffix("<![CDATA["))
             refuse_if(piece, "syntax", start, "This looks like a part of something else.")
+        line = before.rpartition("\n")[2]
+        word = before[-1:].isalnum() and not before.lower().endswith("json")
+        attached = word or before[-1:] in {"-", "+"} or _JUNK.fullmatch(line) or _JUNK.match(after)
+        value = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
+        refuse_if(attached or value, "syntax", start, "More stands beside the answer than prose.")
+        extra = any(r["kind"] == "extra_closer" for r in answer.repairs)
+        field = line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)
+        refuse_if(
+            extra and (field or "{" in line), "syntax", start, "An opening brace may be lost."
+        )
         line = before.rpartition("\n")[2].strip(EDGES)
         alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}
         short = not alone and answer.end - start < 50

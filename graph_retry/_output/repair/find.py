@@ -1,11 +1,12 @@
 """Where in a text documents begin: past reasoning, fences and prose, never inside one another."""
 
+import html
 import json
 import re
 from dataclasses import replace
 
 from graph_retry._output.repair.mend import Document, edited, read_document
-from graph_retry._output.repair.report import Edit, Unreadable, repair
+from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import ANY_SPACE, QUOTE, SPACE
 
 _TAGS = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
@@ -18,14 +19,17 @@ _ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
 # How a document starts. A bracket that goes on otherwise belongs to prose.
 _COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
 _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
+_ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
+_ENTITY = re.compile(r"(?is)&(?:quot|apos|amp|lt|gt|nbsp|#\d{1,6}|#x[\da-f]{1,5});|.")
 _START = re.compile(
-    rf"(?i)[{{｛]\{{?{SPACE}(?:{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
-    rf"|[\[［]{SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
+    rf"(?i)[{{｛]\{{?{SPACE}(?:(?:u|[*_]{{1,3}})?{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
+    rf"|{_ENTITIES.pattern}"
+    rf"|[\[［]{SPACE}(?:(?:u|[*_]{{1,3}})?[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
 )
 # The same without a quote in sight: only where a value may be expected.
 _BARE_START = re.compile(
     rf"(?i)[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
-    rf"|\[{SPACE}[^\W\d][\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
+    rf"|\[{SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
 )
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
 _BODY = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
@@ -82,19 +86,35 @@ def _begins(text: str, start: int, begin: int) -> bool:
 
 def _document(text: str, start: int, complete: bool | None) -> Document:
     """Read the document at `start`, behind one level of escaping or more."""
-    if not _ESCAPED.match(text, start):
+    escaped, entities = _ESCAPED.match(text, start), _ENTITIES.match(text, start)
+    if not escaped and not entities:
         return read_document(text, start, complete=complete)
-    body = _BODY.match(text, start)
-    pieces = _PIECE.findall(text, start, body.end() if body else len(text))
-    inner = "".join(json.loads(f'"{p}"') if p[0] == "\\" and p[1:] else p for p in pieces)
-    document = _document(inner, 0, complete)
+    # Of an empty string, the quote and the backslash before it may have changed places.
+    refuse_if(text.startswith('[\\"\\"', start), "ambiguous", start, "Escaped, or a quote swapped.")
+    size, document, pieces = 200, None, list[str]()
+    while document is None:  # In steps: many short documents may follow one another.
+        limit = min(start + size, len(text))
+        if escaped:
+            body = _BODY.match(text, start, limit)
+            pieces = _PIECE.findall(text, start, body.end() if body else limit)
+            plain = [json.loads(f'"{p}"') if p[0] == "\\" and p[1:] else p for p in pieces]
+        else:
+            pieces = _ENTITY.findall(text, start, limit)
+            plain = [html.unescape(piece) if piece[1:] else piece for piece in pieces]
+        try:
+            document = _document("".join(plain), 0, complete)
+        except Unreadable:
+            if limit == len(text):
+                raise
+            size *= 4
     end = start + sum(map(len, pieces[: document.end]))
     if text[start - 1 : start] == text[end : end + 1] == '"':
         start, end = start - 1, end + 1
     for moved in document.repairs:
         moved["position"] = start
-    escaped = repair("escaped", start, "escaped like the inside of a string")
-    return replace(document, start=start, end=end, repairs=[escaped, *document.repairs])
+    detail = "escaped like the inside of a string" if escaped else "written with HTML entities"
+    decoded = repair("escaped" if escaped else "html_entities", start, detail)
+    return replace(document, start=start, end=end, repairs=[decoded, *document.repairs], json="")
 
 
 def _headless(text: str, position: int, complete: bool | None) -> list[Document]:

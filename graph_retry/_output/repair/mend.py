@@ -4,14 +4,20 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graph_retry._output.repair.frame import column
+from graph_retry._output.repair.frame import CLOSE, column, shifted
 from graph_retry._output.repair.read import Reader
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
-from graph_retry._output.repair.scan import SPACE, STRICT, same
+from graph_retry._output.repair.scan import SPACE, same, strict_part
 from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
-STRAY = re.compile(rf"{SPACE}(?:[,，]{SPACE}[\"'{{\[\d\]}}]|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’]")
+STRAY = re.compile(
+    rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]"
+)
+# A string at the end that a brace closes, if the last quote changed places with it.
+_OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")
+_JUDGED = {"missing_comma", "extra_comma", "colon", "inner_quotes", "unquoted_value"}
+_SWAPPED = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 
@@ -33,7 +39,7 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
         Unreadable: it breaks, and no single edit explains why, or more than one does.
     """
     try:
-        value, end = STRICT.raw_decode(text, start)
+        value, end = strict_part(text, start)
         return _without_extra_braces(text, Document(value, start, end, [], text[start:end]))
     except RecursionError:
         raise Unreadable("too_deep", start, "Nested too deeply.") from None
@@ -61,6 +67,9 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
     found: Document | None = None
     for edit in dict.fromkeys(error.edits):
         low, high = edit.position, edit.position + edit.length
+        # A bracket and the quote beside it may have changed places.
+        if edit.token in CLOSE and text[high : high + 2] in _SWAPPED:
+            continue
         attempt = text[:low] + edit.token + text[high:]
         reader = Reader(attempt, careful=True)
         try:
@@ -69,7 +78,9 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
             continue
         if STRAY.match(attempt, end) or attempt[end : end + 9].lstrip().startswith(","):
             continue
-        differs = found and not same(found.value, value)
+        # Here the bracket may stand in the place of the quote.
+        in_place = edit.token in {'"', "'"} and text[low - 1] in "]}"
+        differs = in_place or (found and not same(found.value, value))
         refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
         shift = edit.length - len(edit.token)
         detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
@@ -92,17 +103,10 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     # On lines of their own, or where the layout shows it, they were added at the end.
     own_lines = "\n" in match[0] and "\n" not in text[start:end]
     laid_out = column(text, end - 1) == max(column(text, start), 0)
-    unclear = _shifted(document.value) and not own_lines and not laid_out
+    unclear = shifted(document.value) and not own_lines and not laid_out
     refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
+    judgements = any(r["kind"] in _JUDGED for r in document.repairs)
+    judged = judgements or _OPEN_STRING.search(text, max(start, end - 200), end)
+    refuse_if(judged, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
     return replace(document, end=match.end(), repairs=[*document.repairs, extra])
-
-
-def _shifted(value: Any) -> bool:
-    """Tell whether some closing brace inside `value` could be left out instead of the last one."""
-    while isinstance(value, dict) and value:
-        members: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType]
-        if any(member and isinstance(member, dict) for member in members[:-1]):
-            return True
-        value = members[-1]
-    return False

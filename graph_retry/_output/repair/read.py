@@ -3,42 +3,50 @@
 import re
 from typing import Any
 
-from graph_retry._output.repair.frame import CLOSE, Frame
+from graph_retry._output.repair.comments import only_comments, skip
+from graph_retry._output.repair.frame import CLOSE, Frame, shifted
+from graph_retry._output.repair.gaps import (
+    COLON,
+    VALUE_AHEAD,
+    colon_is_doubtful,
+    comma_is_doubtful,
+    goes_on,
+    is_grouped_number,
+    may_be_one,
+    refuse_absence,
+)
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scalars import number, read_scalar
+from graph_retry._output.repair.scalars import number, read_emphasized, read_scalar
 from graph_retry._output.repair.scan import (
-    ELLIPSIS,
+    BARE_KEY,
     KEY_AHEAD,
+    MARKDOWN,
     MAX_DEPTH,
-    STRICT,
+    STRICT_COMMA,
+    STRICT_KEY,
+    STRICT_PART,
+    STRICT_SCALAR,
+    Slot,
     char_at,
     same,
-    skip,
+    strict_part,
 )
-from graph_retry._output.repair.strings import CLOSERS, Slot, StringReader
+from graph_retry._output.repair.strings import CLOSERS, StringReader
 
-# The usual, in one step each.
-_STRICT_KEY = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+(?![/#\s:<\\])")
-_STRICT_SCALAR = re.compile(
-    r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
-    r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
-)
-_STRICT_PART = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
-_STRICT_COMMA = re.compile(r"[ \t\r\n]*+(,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
 _LITERAL = {"true": True, "false": False, "null": None}
 
 _BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
 _HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
-_COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
-_VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
-_GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
+_EITHER = "A comma is missing here, or something else is wrong."
+_ONE_NUMBER = "One number with a space in it, or two numbers."
+_PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
 
 
 class Reader:
     """Reads one document of `text`.
 
-    `careful` is the mode in which a single edit is being tried: nothing that takes a judgement
-    of its own is accepted on top of it. `thorough` takes no short cuts, to tell all edits.
+    `careful` is used while one candidate edit is tested: any further guess is refused.
+    `thorough` takes no short cuts, so that every candidate edit is listed.
     """
 
     def __init__(self, text: str, *, careful: bool = False, thorough: bool = False) -> None:
@@ -51,7 +59,14 @@ class Reader:
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
-        return self._value(start, "element", 0)
+        start = self._skip(start)
+        container = char_at(self.text, start) in {"{", "["}
+        refuse_if(not container, "syntax", start, "No object or array begins here.")
+        value, end = self._value(start, "element", 0)
+        count = self.notes.count
+        moved = count("missing_comma") == 1 == count("trailing_comma", "extra_comma")
+        refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
+        return value, end
 
     def _skip(self, position: int) -> int:
         return skip(self.text, position, self.notes)
@@ -60,7 +75,7 @@ class Reader:
         text, char = self.text, char_at(self.text, start)
         if char in CLOSE:
             refuse_if(depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
-            quick = depth and self._patience > 0 and _STRICT_PART.match(text, start)
+            quick = depth and self._patience > 0 and STRICT_PART.match(text, start)
             if quick and (part := self._strict_part(start)):
                 return part
             frame = Frame(text, start, char)
@@ -70,24 +85,23 @@ class Reader:
             return value, end
         if char in CLOSERS:
             return self._string(start, slot)
+        if mark := MARKDOWN.match(text, start):
+            return read_emphasized(mark, self.notes)
+        if _PREFIX.match(text, start):
+            self.notes.add("python_prefix", start, "`u` before a string left out")
+            return self._string(start + 1, slot)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
-        self._refuse_absence(start, "value")
+        refuse_absence(self.text, start, "value")
         return read_scalar(text, start, slot, self.notes, self.careful)
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself."""
         try:
-            return STRICT.raw_decode(self.text, start)
+            return strict_part(self.text, start)
         except (ValueError, RecursionError) as error:
             # Even the smallest failure costs.
-            self._patience -= getattr(error, "pos", len(self.text)) - start + 300
+            self._patience -= getattr(error, "pos", len(self.text) - start) + 300
         return None
-
-    def _refuse_absence(self, at: int, what: str) -> None:
-        char = char_at(self.text, at)
-        refuse_if(char == "", "truncated", at, f"The text ends where a {what} should stand.")
-        placeholder = char == "<" or ELLIPSIS.match(self.text, at)
-        refuse_if(placeholder, "elided", at, "A placeholder stands in the place of data.")
 
     def _string(self, start: int, slot: Slot) -> tuple[str, int]:
         """Read a string, with what `+` adds to it."""
@@ -97,29 +111,20 @@ class Reader:
             more = self._skip(after + 1)
             single = self.text[more : more + 1]
             refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
+            # In a list the `+` may stand in the place of a comma.
+            cut = (
+                slot == "member" or value[-1:].isspace() or self.text[more + 1 : more + 2].isspace()
+            )
+            refuse_if(not cut, "ambiguous", after, _EITHER)
             self.notes.add("concatenation", after, "strings joined by `+`")
             part, end = self._strings.read(more, slot)
             value, after = value + part, self._skip(end)
         return value, end
 
-    def _goes_on(self, frame: Frame, at: int, slot: Slot) -> bool:
-        """Tell whether a string goes on in a next literal at `at`, as `pprint` writes long ones."""
-        text, end = self.text, frame.end
-        literal = not self.careful and text[at : at + 1] in {'"', "'"}
-        if not literal or frame.kind == "(":
-            return literal
-        cut_at_space = text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n"
-        is_key = slot == "member" and KEY_AHEAD.match(text, at)
-        if is_key or not cut_at_space or "\n" not in text[end:at]:
-            return False
-        either = slot == "element" and text[end - 1] == text[at] == '"'
-        refuse_if(either, "ambiguous", at, "One string in two parts, or a comma is missing.")
-        return True
-
     def _member(self, frame: Frame, at: int, slot: Slot, depth: int) -> tuple[Any, int]:
         """Read one value into `frame`, with the comma after it; return where to go on."""
         frame.value_at = at
-        if match := _STRICT_SCALAR.match(self.text, at):
+        if match := STRICT_SCALAR.match(self.text, at):
             frame.inner, frame.end = None, match.start(3)
             if match[4]:
                 frame.separate(match.start(4))
@@ -130,11 +135,11 @@ class Reader:
         self._closed.clear()
         value, frame.end = self._value(at, slot, depth)
         frame.inner = self._closed.get(frame.kind)
-        if match := _STRICT_COMMA.match(self.text, frame.end):
+        if match := STRICT_COMMA.match(self.text, frame.end):
             frame.separate(match.start(1))
             return value, match.end()
         at = self._skip(frame.end)
-        while isinstance(value, str) and self._goes_on(frame, at, slot):
+        while isinstance(value, str) and not self.careful and goes_on(frame, at):
             self.notes.add("concatenation", at, "adjacent strings joined")
             part, frame.end = self._string(at, slot)
             value, at = value + part, self._skip(frame.end)
@@ -142,7 +147,7 @@ class Reader:
             return value, at
         frame.separate(at)
         at = self._skip(at + 1)
-        self._refuse_absence(at, "value")
+        refuse_absence(self.text, at, "value")
         return value, at
 
     def _object(self, frame: Frame, depth: int) -> tuple[dict[str, Any], int]:
@@ -155,17 +160,23 @@ class Reader:
         refuse_if(stray, "syntax", frame.start, "A key should stand here.", *edits)
         at = self._skip(frame.start + 1 + doubled)
         while (char := char_at(text, at)) != "}":
-            if char == "," and not self.careful:
+            if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
+                # The second comma may be the text of an empty string before it.
+                refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
                 notes.add("extra_comma", at, "a comma too many left out")
                 at = self._skip(at + 1)
+                bare = frame.comma < 0 and text[at : at + 1].isalnum()
+                refuse_if(bare, "ambiguous", at, "The comma may stand for a letter of the key.")
                 continue
             frame.starts.append(at)
-            if match := _STRICT_KEY.match(text, at):
+            if match := STRICT_KEY.match(text, at):
                 key, place = match[1], match.end()
             else:
                 key, at = self._key(frame, at)
                 place = self._colon(frame, at)
             value, at = self._member(frame, place, "member", depth)
+            name = isinstance(value, str) and text[frame.value_at : frame.end] == key
+            refuse_if(name, "syntax", frame.value_at, f"`{key[:40]}` looks like a variable.")
             if key in result:
                 differs = not same(result[key], value)
                 refuse_if(differs, "ambiguous", place, f"Two values for the key `{key[:40]}`.")
@@ -176,47 +187,57 @@ class Reader:
             if (char := char_at(text, at)) == "}":
                 break
             if not KEY_AHEAD.match(text, at) and not _HALF_KEY.match(text, at):
-                raise self._broken(frame, at, char)
-            self.notes.add("missing_comma", frame.end, "comma supplied")
-            frame.separate(frame.end)
-        if 0 <= frame.end <= frame.comma:
-            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+                raise frame.broken(at, char)
+            self._supply_comma(frame, at)
+        self._check_end(frame, at)
         if not doubled:
             return result, at + 1
         if text.startswith("}", at + 1):
             notes.add("doubled_braces", frame.start, "braces written twice")
             return result, at + 2
-        refuse_if(self.careful, "syntax", at, "Brackets do not pair up.")
+        bare = text[frame.starts[0]].isalnum() if frame.starts else True
+        refuse_if(self.careful or bare, "syntax", at, "Brackets do not pair up.")
         notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
         return result, at + 1
 
     def _key(self, frame: Frame, at: int) -> tuple[str, int]:
         text, char = self.text, char_at(self.text, at)
-        if char in CLOSERS:
-            return self._strings.read(at, "key")
-        if match := _BARE_KEY.match(text, at):
+        if char in CLOSERS or _PREFIX.match(text, at):
+            return self._strings.read(at + (char not in CLOSERS), "key")
+        if (mark := MARKDOWN.match(text, at)) and mark[2][0] == '"':
+            return read_emphasized(mark, self.notes)
+        if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
-        self._refuse_absence(at, "key")
+        refuse_absence(self.text, at, "key")
         edits: tuple[Edit, ...] = frame.unopened()
         if match := _HALF_KEY.match(text, at):
-            edits = (Edit(at, 0, match[0][-1]),)
+            lost = text.count(match[0][-1]) > 1 and not BARE_KEY.search(text)
+            edits = (Edit(at, 0, match[0][-1]),) if lost else ()
         elif char in {"{", "]"}:
             closed = frame.unclosed()
-            edits = (*closed, Edit(at, 1, "")) if closed else ()
+            quoted = text[at + 1 : at + 9].lstrip()[:1] in CLOSERS
+            edits = (
+                (*closed, *([Edit(at, 1, "")] if quoted or char == "]" else [])) if closed else ()
+            )
         raise Unreadable("syntax", at, "A key should stand here.", *edits)
 
     def _colon(self, frame: Frame, at: int) -> int:
         text, at = self.text, self._skip(at)
-        if match := _COLON.match(text, at):
+        if match := COLON.match(text, at):
+            # One of the colons may be the text of the empty string.
+            beside = text[at - 1].isalnum() or text.startswith(('""', "''"), match.end())
+            swapped = match[0] == "::" and (beside or text[match.end()].isdigit())
+            refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")
             place = self._skip(match.end())
             comment = "#" in text[match.end() : place].partition("\n")[0]
             refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
             return place
-        self._refuse_absence(at, "colon")
-        if not self.careful and _VALUE_AHEAD.match(text, at):
+        refuse_absence(self.text, at, "colon")
+        doubtful = self.careful or colon_is_doubtful(text, at)
+        if not doubtful and VALUE_AHEAD.match(text, at):
             self.notes.add("colon", at, "colon supplied after a key")
             return at
         raise Unreadable("syntax", at, "A colon should follow the key.", *frame.unopened())
@@ -224,7 +245,7 @@ class Reader:
     def _array(self, frame: Frame, depth: int) -> tuple[Any, int]:
         text, close = self.text, CLOSE[frame.kind]
         result: list[Any] = []
-        supplied = False
+        supplied, commas, doubts = False, 0, 0
         at = self._skip(frame.start + 1)
         while char_at(text, at) != close:
             frame.starts.append(at)
@@ -240,35 +261,39 @@ class Reader:
                 break
             if isinstance(value, str) and char in {":", "="}:
                 frame.inner, frame.end = before
-                raise Unreadable("syntax", at, "A key in a list.", *frame.key_in_list())
+                # A bracket inside the key may have stood before it.
+                unclear = value[:1] in {"{", "["} or (len(result) > 1 and shifted(result[-2]))
+                edits = () if unclear else frame.key_in_list()
+                raise Unreadable("syntax", at, "A key in a list.", *edits)
             gap = text[frame.end : at]
-            grouped = _GROUPED.match(text, frame.value_at) and "\n" not in gap
-            refuse_if(grouped, "ambiguous", at, "One number with a space in it, or two numbers.")
+            refuse_if(is_grouped_number(frame, at), "ambiguous", at, _ONE_NUMBER)
             apart = gap or (text[frame.end - 1] in "]}" and char in {"[", "{"})
-            if not char or not apart or not _VALUE_AHEAD.match(text, at):
-                raise self._broken(frame, at, char)
+            if not char or not apart or not VALUE_AHEAD.match(text, at):
+                raise frame.broken(at, char)
             supplied = "\n" not in gap
-            self.notes.add("missing_comma", frame.end, "comma supplied")
-            frame.separate(frame.end)
-        if 0 <= frame.end <= frame.comma:
-            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+            doubts += may_be_one(frame, at)
+            commas += 1
+            self._supply_comma(frame, at)
+        self._check_end(frame, at)
+        lone = doubts == commas == 1 and not frame.aligned()
+        refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
+            refuse_if(self.careful, "syntax", frame.start, "A parenthesis for a bracket.")
             if len(result) == 1 and frame.comma < 0:
+                self.notes.add("parentheses", frame.start, "parentheses around a value left out")
                 return result[0], at + 1
             self.notes.add("tuple", frame.start, "tuple read as a list")
         return result, at + 1
 
-    def _broken(self, frame: Frame, at: int, char: str) -> Unreadable:
-        """Say why a container cannot go on after a value."""
-        close = CLOSE[frame.kind]
-        if char == "":
-            message = f"The text ends before `{close}`."
-            return Unreadable("truncated", at, message, *frame.unclosed())
-        if ELLIPSIS.match(self.text, at):
-            return Unreadable("elided", at, "Something was left out.")
-        edits: tuple[Edit, ...] = ()
-        if char in {"}", "]", ")"}:
-            edits = (*frame.unclosed(), Edit(at, 1, close))
-        elif char == ":" and frame.kind == "{":
-            edits = (Edit(frame.value_at, 0, "{"),)
-        return Unreadable("syntax", at, f"`{char}` cannot stand after a value.", *edits)
+    def _check_end(self, frame: Frame, at: int) -> None:
+        if frame.end < 0:
+            only = only_comments(self.text, frame.start, at)
+            refuse_if(only, "elided", frame.start, "Only a comment stands between the brackets.")
+        elif frame.end <= frame.comma:
+            self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
+
+    def _supply_comma(self, frame: Frame, at: int) -> None:
+        doubtful = self.careful or comma_is_doubtful(frame, at)
+        refuse_if(doubtful, "ambiguous", at, _EITHER)
+        self.notes.add("missing_comma", frame.end, "comma supplied")
+        frame.separate(frame.end)

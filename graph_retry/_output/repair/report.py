@@ -79,6 +79,10 @@ class Notes:
         first, count = self._met.get(kind, (repair(kind, position, detail, grade), 0))
         self._met[kind] = (first, count + 1)
 
+    def count(self, *kinds: str) -> int:
+        """Return how many repairs of these kinds there were."""
+        return sum(self._met[kind][1] for kind in kinds if kind in self._met)
+
     def records(self) -> list[Repair]:
         """List the repairs."""
         told = [(met, f" (and {n - 1} more)" if n > 1 else "") for met, n in self._met.values()]

@@ -6,10 +6,11 @@ import unicodedata
 from typing import Any
 
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ELIDED, FOLLOW
-from graph_retry._output.repair.strings import Slot
+from graph_retry._output.repair.scan import ELIDED, FOLLOW, STRICT, Slot
 
-_TOKEN = re.compile(r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\])*+")
+_TOKEN = re.compile(
+    r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\\u200b-\u200f\u2060-\u2064\ufeff\xad])*+"
+)
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _LOOSE_NUMBER = re.compile(r"(?ai)[+-]?(?:(?:0|[1-9]\d*(?:_\d+)*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z")
 _RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)
@@ -23,16 +24,27 @@ _UNSAYING = re.compile(
     r"(?i)(?:undefined|yes|no|on|off|[yntf]|na|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?"
     r"|object|array|any|void|missing|empty|xxx)(?!\S)"
 )
-_NO_WORD = re.compile(r"(?i)(?:true|false|null|none|nil|nan|infinity)+(?![^\W\d_])|[brf]{1,2}'")
+# Words that are code: a value that is computed, or the name of one.
+_CODE = re.compile(
+    r"(?i:(?:true|false|null|none|nan)+[\d.e+-]*\Z|.*\b(?:true|false|null|none|nil|nan|infinity)\b)"
+    r"|.*\bif\b.*\belse\b|(?:not|new|await) "
+    r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
+)
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
 _WORD = re.compile(
-    r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w.-]+\w"
+    r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
+_SPLIT = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
+_NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
+_COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
+_NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 
 
 def number(token: str, position: int, notes: Notes) -> int | float | None:
     """Read `token` as a number in any spelling that has one meaning; `None` if it is none."""
-    plain = token if token.isascii() else unicodedata.normalize("NFKC", token).replace("−", "-")
+    plain = token
+    if not token.isascii() and _NUMERALS.fullmatch(token):
+        plain = unicodedata.normalize("NFKC", token).replace("−", "-")
     if plain != token or not _JSON_NUMBER.match(plain):
         if not _LOOSE_NUMBER.match(plain) and not _RADIX.match(plain):
             return None
@@ -43,6 +55,25 @@ def number(token: str, position: int, notes: Notes) -> int | float | None:
     return float(plain) if re.search(r"[.eE]", plain) else int(plain)
 
 
+def _shortened(word: str) -> set[str]:
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+
+
+_SHORT_LITERALS = frozenset[str]().union(*map(_shortened, ("true", "false", "null", "none")))
+
+
+def resembles_literal(word: str) -> bool:
+    """Tell whether `word` is one character away from `true`, `false` or `null`."""
+    return len(word) < 8 and not _SHORT_LITERALS.isdisjoint(_shortened(word.lower()))
+
+
+def resembles_value(word: str) -> bool:
+    """Tell whether `word` is one character away from a number or a literal."""
+    if resembles_literal(word) or _NUMBER_LIKE.fullmatch(word):
+        return True
+    return len(word) < 40 and any(map(_NUMBER_LIKE.fullmatch, _shortened(word)))
+
+
 def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) -> tuple[Any, int]:
     """Read what stands unquoted at `start`; return the value and where it ends."""
     if slot == "member" and not careful and (match := _THOUSANDS.match(text, start)):
@@ -50,6 +81,11 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
         return number(match[0].replace(",", ""), start, notes), match.end()
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
+    swapped = token[:1] == "." and re.match(r"\d,", text[start - 2 : start])
+    swapped = swapped or (
+        token[-1:] == "." and re.match(r",\d", text[start + len(token) : start + len(token) + 2])
+    )
+    refuse_if(swapped, "ambiguous", start, "The comma may stand inside a number.")
     refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
     end = start + len(token)
     after, words = text[end : end + 1], token.split()
@@ -66,12 +102,25 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
         value = number(word, start, notes)
         if value is not None:
             return value, start + len(word)
-    if after in {'"', "”"} and FOLLOW[slot].match(text, end + 1):
+    quoted = after in {'"', "”"} and token[0].isalnum() and not resembles_value(token)
+    if quoted and FOLLOW[slot].match(text, end + 1):
         raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
     if ELIDED.search(token.replace("_", " ")):
         raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
-    unsaying = _UNSAYING.match(token) or _NO_WORD.match(token) or after in {"(", "<", "\\", "="}
-    if careful or unsaying or not _WORD.fullmatch(token):
+    unsaying = _UNSAYING.match(token) or _CODE.match(token) or after in {"(", "<", "\\", "="}
+    split = _SPLIT.match(text, start)
+    ends = token, words[0], words[-1], "".join(split.groups()) if split else token
+    unclear = any(map(resembles_value, ends)) or _COMMENT_AFTER.match(text, end)
+    if careful or unsaying or unclear or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
     notes.add("unquoted_value", start, "value without quotes")
     return token, end
+
+
+def read_emphasized(mark: re.Match[str], notes: Notes) -> tuple[Any, int]:
+    """Read what stands between two marks of Markdown; return it and where they end."""
+    notes.add("markdown", mark.start(), f"`{mark[1]}` around a value left out")
+    try:
+        return STRICT.decode(mark[2]), mark.end()
+    except ValueError:
+        raise Unreadable("syntax", mark.start(2), "This is no JSON value.") from None

@@ -2,20 +2,17 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
-from graph_retry._output.repair.report import Notes, Unreadable
-
-SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt])*+"
+Slot = Literal["key", "member", "element"]
+SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*+"
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
 MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
-_STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
-_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
 # Where a document may end without its last bracket: at a fence or a closing tag.
 _END_MARK = r"```|~~~|</|<\|"
 _END = re.compile(_END_MARK)
@@ -29,12 +26,29 @@ ELIDED = re.compile(
     r"|\d+\s*(?:-|–|to)\s*\d+)\b"
 )
 
-_FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
+FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
 
+# The usual, in one step each.
+STRICT_KEY = re.compile(
+    r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+"
+    r"(?![/#\s:<\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
+)
+STRICT_SCALAR = re.compile(
+    r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
+    r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
+)
+STRICT_PART = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
+STRICT_COMMA = re.compile(r"[ \t\r\n]*+(,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
+# A value between two equal marks of Markdown.
+MARKDOWN = re.compile(
+    r"(\*{1,3}|__?|~~|`(?=\"))(\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)\1"
+    r"(?=\s*[,:}\]\n]|\s*\Z)"
+)
 KEY = (
-    rf"(?:{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
+    rf"(?:[uU]?{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
     rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
 )
+BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*:")
 KEY_AHEAD = re.compile(KEY)
 
 
@@ -43,30 +57,7 @@ def char_at(text: str, position: int) -> str:
     char = text[position : position + 1]
     if char in {"`", "~", "<"} and _END.match(text, position):
         return ""
-    return _FULL_WIDTH.get(char, char)
-
-
-def skip(text: str, position: int, notes: Notes) -> int:
-    """Step over white space and comments; a comment that tells of missing data is refused."""
-    while True:
-        if match := _STRICT_SPACE.match(text, position):
-            position = match.end()
-        char = text[position : position + 1]
-        if char.isalnum() or char in {'"', "{", "}", "[", "]", ",", ":", ""}:
-            return position
-        if (match := ANY_SPACE.match(text, position)) and match.end() > position:
-            notes.add("white_space", position, "white space JSON does not know")
-        elif char in {"/", "#", "<"} and (match := _COMMENT.match(text, position)):
-            if ELIDED.search(match[0]):
-                raise Unreadable("elided", position, "A comment says that data was left out.")
-            notes.add("comment", position, f"comment left out: {match[0][:60].strip()}")
-        elif text.startswith(("/*", "<!--"), position):
-            raise Unreadable("truncated", position, "A comment is never closed.")
-        else:
-            if char in _FULL_WIDTH:
-                notes.add("full_width", position, f"`{char}` for `{_FULL_WIDTH[char]}`")
-            return position
-        position = match.end()
+    return FULL_WIDTH.get(char, char)
 
 
 _VALUE = rf"{QUOTE}|[\[{{(\d-]|(?:true|false|null|none)\b"
@@ -121,3 +112,27 @@ class _Strict(json.JSONDecoder):
 # Keys that disagree, `NaN`, which is no `int`, and what is too deep are left to the tolerant
 # reader: it refuses or reports them.
 STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int)
+
+
+def strict_part(text: str, start: int) -> tuple[Any, int]:
+    """Read the strict JSON value at `start`; return it and where it ends.
+
+    The standard library counts the lines before an error, so it is given growing pieces: with
+    the whole text, many documents that fail would take time quadratic in its length.
+
+    Raises:
+        ValueError: there is none; `pos` tells how far it was read.
+    """
+    size = 1000
+    while True:
+        piece = text[start : start + size]
+        try:
+            value, end = STRICT.raw_decode(piece)
+        except json.JSONDecodeError as error:
+            cut = error.pos > len(piece) - 12 or error.msg.startswith("Unterminated")
+            if not cut or start + size >= len(text):
+                raise
+        else:
+            if end < len(piece) or start + size >= len(text):
+                return value, start + end
+        size *= 8

@@ -1,12 +1,19 @@
 """Strings: where one ends when its quotes are not escaped, and what its escapes mean."""
 
 import re
-from typing import Literal
 
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import FOLLOW, FOLLOW_STRONG, KEY_AHEAD, QUOTE
+from graph_retry._output.repair.scalars import resembles_literal
+from graph_retry._output.repair.scan import (
+    BARE_KEY,
+    FOLLOW,
+    FOLLOW_STRONG,
+    KEY,
+    KEY_AHEAD,
+    QUOTE,
+    Slot,
+)
 
-Slot = Literal["key", "member", "element"]
 CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
     "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
@@ -16,11 +23,27 @@ _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
 _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
 _STRUCTURE = re.compile(rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]")
 _LIST_LIKE = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
-_OPEN_KEY = re.compile(r"[^\W\d][\w $.\-]*?(?=\s*[:：])")
+_OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
+# Quotes inside a string as writers use them: in pairs around words, or an apostrophe in a word.
+_PAIRED = {
+    q: re.compile(
+        rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
+        + (rf"|(?<=\w){q}(?=\w)" if q in "'’" else "")
+        + ")*+"
+    )
+    for q in "\"'`“”‘’＂＇"
+}
+# What may stand without quotes, too: then a quote may be too much as well as missing.
+_MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
+_BARE_VALUE = re.compile(
+    r"(?i)\s|[\[{\"'`“”‘’]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
+)
 
 _HEX = "[0-9a-fA-F]"
 _ESCAPE = re.compile(rf"(?s)\\(u{_HEX}{{4}}|U00(?:0{_HEX}|10){_HEX}{{4}}|x{_HEX}{{2}}|.)")
 _MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
+# Where a backslash stands before a letter it keeps, it does so before punctuation, too.
+_PATTERN = re.compile(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
 _DRIVE = re.compile(r"\s*[A-Za-z]:\\[^\\/\"]")
 
 
@@ -31,19 +54,26 @@ def decode(raw: str, start: int, notes: Notes) -> str:
     if "\\" not in raw:
         return raw
     kept, resolved = False, False
+    pattern_like = _PATTERN.search(raw)
 
     def replace(match: re.Match[str]) -> str:
         nonlocal kept, resolved
         escape, place = match[1], start + match.start()
         if len(escape) > 1:
+            if escape[0] != "u":
+                notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
             return chr(int(escape[1:], 16))
         if escape in _MEANING:
             resolved |= escape in "bfnrt\\"
             if escape in "'`_$":
                 notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
             return _MEANING[escape]
+        if escape == "\n":
+            notes.add("bad_escape", place, "a string that goes on in the next line")
+            return ""
         cut_off = escape == "u" and re.match(_HEX, raw[match.end() :][:1])
-        if cut_off or escape == "v" or not (escape.isascii() and escape.isalpha()):
+        pattern = pattern_like and escape.isascii() and not escape.isalnum()
+        if cut_off or escape == "v" or not (pattern or (escape.isascii() and escape.isalpha())):
             raise Unreadable("ambiguous", place, f"The escape `\\{escape}` has two readings.")
         kept = True
         notes.add("bad_escape", place, f"`\\{escape}` kept as written")
@@ -61,7 +91,6 @@ class StringReader:
 
     def __init__(self, text: str, notes: Notes, *, careful: bool) -> None:
         self.text, self.notes, self.careful = text, notes, careful
-        self._unpaired = 0
         self._absent: set[str] = set()
 
     def read(self, start: int, slot: Slot) -> tuple[str, int]:
@@ -86,9 +115,7 @@ class StringReader:
             while end < first and self._apostrophe(end, close) and not follow.match(text, end + 1):
                 end = self._find(close, end + 1, first)
             if end < first and follow.match(text, end + 1):
-                if seen:
-                    self.notes.add("odd_quotes", end, f"string closed by `{close}`")
-                return self._finish(start, end), end + 1
+                return self._closed_by(close, start, end), end + 1
             if not seen and end < first:
                 first, seen = end, close
         if not seen:
@@ -112,6 +139,14 @@ class StringReader:
         around = self.text[place - 1], self.text[place + 1 : place + 2]
         return close in "'’" and all(char.isalnum() for char in around)
 
+    def _closed_by(self, close: str, start: int, end: int) -> str:
+        opener = self.text[start]
+        other = close == "”" != opener != "“" and "“" in self.text[start:end]
+        refuse_if(other, "ambiguous", start, "A string may end in several places.")
+        if close != CLOSERS[opener][0]:
+            self.notes.add("odd_quotes", end, f"string closed by `{close}`")
+        return self._finish(start, end)
+
     def _finish(self, start: int, end: int) -> str:
         raw = self.text[start + 1 : end]
         refuse_if("${" in raw and self.text[start] == "`", "elided", start, "An unfilled template.")
@@ -127,15 +162,12 @@ class StringReader:
             end = self._find(close, end + 1, len(text))
         edits = () if self.careful else self._missing_quote(start, first, slot)
         refuse_if(end >= len(text), "syntax", start, "A string is not closed in its place.", *edits)
-        raw, twice = text[start + 1 : end], close + close
-        last = text[end + 1 : end + 100].lstrip()[:1] in {"]", "］"}
-        self._unpaired += inner % 2
+        raw = text[start + 1 : end]
         doubts = (
-            self.careful or edits or self._unpaired > 1,
+            self.careful or edits or not _PAIRED[close].fullmatch(raw),
             _STRUCTURE.search(raw) or (slot == "key" and re.search(r"[,:{}\[\]]", raw)),
-            twice in raw[1:-1].strip(close) or raw.startswith(twice) or raw.endswith(twice),
             raw.startswith(close) and raw.endswith(close),
-            slot == "element" and inner and (_LIST_LIKE.search(raw) or (inner % 2 and not last)),
+            slot == "element" and inner and _LIST_LIKE.search(raw),
         )
         refuse_if(any(doubts), "ambiguous", start, "A string may end in several places.", *edits)
         self.notes.add("inner_quotes", first, "unescaped quotes inside a string")
@@ -146,19 +178,29 @@ class StringReader:
 
         That is before a colon, or before the next key or the end and the brackets ahead of them.
         """
+        text, quote = self.text, self.text[start]
+        if text.count(quote) < 2:
+            return ()
         if slot == "key":
-            match = _OPEN_KEY.match(self.text, start + 1, first)
-            return (Edit(match.end(), 0, self.text[start]),) if match else ()
-        text, low, high, quote = self.text, start + 1, first, self.text[start]
+            # Among keys without quotes, the quote may stand in the place of a letter.
+            match = not BARE_KEY.search(text) and _OPEN_KEY.match(text, start + 1, first)
+            return (Edit(match.end(), 0, quote),) if match else ()
+        low, high = start + 1, first
         if first < len(text):
             high = low + len(text[low:first].rstrip()) - 1
             if not KEY_AHEAD.match(text, first) or text[high] not in {",", "，"}:
                 return ()
         inside, newline, _ = text[low:high].partition("\n")
+        tail = low + len(inside.rstrip(" \t\r," if newline else "}] \t\r"))
+        # Another character in the place of the quote would explain as much as a quote left out.
+        content = text[low:tail]
+        blurred = not content[-1:].isalnum() or inside[-1:].isspace() or quote in content
+        blurred = blurred or resembles_literal(content) or text[tail : tail + 1] in {" ", "\t"}
+        if blurred or _BARE_VALUE.match(content) or _MEMBER_INSIDE.search(content):
+            return ()
         if newline:
-            return (Edit(low + len(inside.rstrip(" \t\r,")), 0, quote),)
-        tail = low + len(inside.rstrip("}] \t\r"))
-        if text[tail - 1] in "\"'\\" or ("," in inside and "]" in text[tail:high]):
+            return (Edit(tail, 0, quote),)
+        if "," in inside and "]" in text[tail:high]:
             return ()
         brackets = [place for place in range(tail, high) if text[place] in "}]"][:6]
         return tuple(Edit(place, 0, quote) for place in [*brackets, high])

@@ -23,6 +23,9 @@ REFUSED = {
         f'{F}json\n{{"a": 1,\n{F}',
     ],
     "elided": [
+        '[{"id": 1},\n // existing users unchanged\n {"id": 9}]',
+        '[{"id": 1}, /* users 2..98 */ {"id": 99}]',
+        '{"config": { /* unchanged */ }}',
         "[1, 2, ...]",
         '{"a": 1, …}',
         '{"a": ...}',
@@ -42,6 +45,17 @@ REFUSED = {
         "{a: `x ${y}`}",
     ],
     "ambiguous": [
+        '{"a": "5" wide", "b": 1}',
+        '{"name": "Ann, age: "5", city: "Rome"}',
+        '["S""M","L"]',
+        '{""color": "x"}',
+        '{"k"" "v"}',
+        '{"a": "b" "c"}',
+        '{"color": "bridge""}',
+        '["New York," null]',
+        "{'a': 'x' 'y'}",
+        '{"a": 1} [2]',
+        '{"a": 1}{"a": 1}',
         '{"a": 1, "a": 2}',
         '{"a": 1} and then {"a": 2}',
         f'{F}\n{{"a": 1}}\n{F}\nor\n{F}\n{{"a": 2}}\n{F}',
@@ -77,6 +91,17 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
+        '{"note": fixes issue #42,\n "b": 1}',
+        '{"ratio": 50 // 7,\n "b": 1}',
+        '{"a": 1, // note    "b": 2,\n "c": 3}',
+        '{"area": 10²}',
+        "{'a': not True}",
+        "{'a': tru}",
+        "{'a': x if y else z}",
+        "{'a': user_name}",
+        "{'name': name}",
+        '[]\n"x"',
+        "[1, ]null",
         "{'a': datetime.date(2024, 1, 1)}",
         "{'a': {1, 2}}",
         "{'a': b'x'}",
@@ -107,6 +132,12 @@ def test_doubt_is_a_refusal(kind, text):
     assert 0 <= parsed.failure["position"] <= len(text)
     assert parsed.failure["message"].endswith(".")
     assert len(parsed.failure["excerpt"]) <= 80
+
+
+def test_a_list_of_numbers_in_a_sentence_is_an_answer_where_it_is_called_one():
+    """Numbers in brackets are citations unless the sentence says what they are."""
+    assert parse_output("My answer is [1, 2, 3].").value == [1, 2, 3]
+    assert not parse_output("As [1, 2, 3] show, it is.").ok
 
 
 def test_an_ellipsis_inside_a_string_is_data():

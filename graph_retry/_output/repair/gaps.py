@@ -1,0 +1,82 @@
+"""Missing commas and colons: whether another change would explain the same text as well.
+
+A separator is supplied only where it is the one thing missing. Beside a string that starts or ends
+with that separator, the two may have changed places; beside an empty container, a bracket may have
+moved; beside a single character, that character may be too much.
+"""
+
+import re
+
+from graph_retry._output.repair.frame import Frame
+from graph_retry._output.repair.report import refuse_if
+from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
+
+COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
+VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
+_SPREAD = r"\[\s+\]|\{\s+\}"
+_LEFT_DOUBT = re.compile(rf"(?:[,，][\"'”]|\.|,\s*[\]}}]|{_SPREAD})\Z")
+_RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
+_HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
+_HOLLOW_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
+_WORD = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
+_COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z")
+_COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
+_NUMBER = re.compile(r"[-+.]?\d")
+_ONE_CHARACTER = re.compile(r"\w(?!\w)")
+_GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
+
+
+def comma_is_doubtful(frame: Frame, at: int) -> bool:
+    """Tell whether something else than a comma may be missing between the last value and `at`."""
+    text, end = frame.text, frame.end
+    left = text[max(frame.value_at, end - 100) : end]
+    hollow = _HOLLOW.search(left) or (frame.kind == "[" and _HOLLOW_AHEAD.match(text, at))
+    if hollow and (end == at or frame.kind == "["):
+        return True
+    # A word without quotes, or a key without them among others that have them.
+    word = _WORD.match(text, frame.value_at) or (
+        frame.kind == "{" and text[at].isalnum() and text[frame.starts[0]] in "\"'"
+    )
+    return bool(word or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, at))
+
+
+def colon_is_doubtful(text: str, at: int) -> bool:
+    """Tell whether something else than a colon may be missing before the value at `at`."""
+    return bool(_COLON_LEFT.search(text[max(at - 9, 0) : at]) or _COLON_RIGHT.match(text, at))
+
+
+def may_be_one(frame: Frame, at: int) -> bool:
+    """Tell whether the last value and the one at `at` may be one number, or one of them extra."""
+    text, left = frame.text, frame.value_at
+    numbers = _NUMBER.match(text, left) and _NUMBER.match(text, at)
+    return bool(numbers or _ONE_CHARACTER.match(text, left) or _ONE_CHARACTER.match(text, at))
+
+
+def is_grouped_number(frame: Frame, at: int) -> bool:
+    """Tell whether one number in groups of three digits may go on at `at`."""
+    return (
+        bool(_GROUPED.match(frame.text, frame.value_at)) and "\n" not in frame.text[frame.end : at]
+    )
+
+
+def goes_on(frame: Frame, at: int) -> bool:
+    """Tell whether a string goes on in a next literal at `at`, as `pprint` writes long ones."""
+    text, end = frame.text, frame.end
+    literal = text[at : at + 1] in {'"', "'"}
+    if not literal or frame.kind == "(":
+        return literal
+    cut_at_space = text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n"
+    is_key = frame.kind == "{" and KEY_AHEAD.match(text, at)
+    if is_key or not cut_at_space or "\n" not in text[end:at]:
+        return False
+    either = frame.kind == "[" and text[end - 1] == text[at] == '"'
+    refuse_if(either, "ambiguous", at, "One string in two parts, or a comma is missing.")
+    return True
+
+
+def refuse_absence(text: str, at: int, what: str) -> None:
+    """Refuse the end of the text, or a placeholder, where a key, colon or value should stand."""
+    char = char_at(text, at)
+    refuse_if(char == "", "truncated", at, f"The text ends where a {what} should stand.")
+    placeholder = char == "<" or ELLIPSIS.match(text, at)
+    refuse_if(placeholder, "elided", at, "A placeholder stands in the place of data.")
