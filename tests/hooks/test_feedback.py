@@ -255,4 +255,4 @@ def test_it_adds_to_what_a_hook_changed_and_is_shown_before_it_is_used(form, mod
     (review,) = reviews(mode, graph, thread())
     assert review.suggested_params["seed"] == 2
     assert FEEDBACK.begin in review.suggested_params["prompt"]
-    assert "hook:on_retry and feedback" in review.value["note"]
+    assert "the hook on_retry and feedback suggests other params" in review.value["note"]
