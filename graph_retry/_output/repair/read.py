@@ -22,6 +22,7 @@ from graph_retry._output.repair.scan import (
     KEY_AHEAD,
     MARKDOWN,
     MAX_DEPTH,
+    QUOTED_KEY,
     STRICT_COMMA,
     STRICT_KEY,
     STRICT_PART,
@@ -212,7 +213,8 @@ class Reader:
         refuse_absence(self.text, at, "key")
         edits: tuple[Edit, ...] = frame.unopened()
         if match := _HALF_KEY.match(text, at):
-            lost = text.count(match[0][-1]) > 1 and not BARE_KEY.search(text)
+            lost = QUOTED_KEY.search(text, match.end() + 1) and not BARE_KEY.search(text)
+            lost = lost or QUOTED_KEY.search(text, 0, at)
             edits = (Edit(at, 0, match[0][-1]),) if lost else ()
         elif char in {"{", "]"}:
             closed = frame.unclosed()
