@@ -113,7 +113,7 @@ class Reader:
             single = self.text[more : more + 1]
             refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
             # In a list the `+` may stand in the place of a comma.
-            cut = slot == "member" or "\n" in self.text[end:more]
+            cut = slot == "member" or (after > end and "\n" in self.text[end:more])
             refuse_if(not cut, "ambiguous", after, _EITHER)
             self.notes.add("concatenation", after, "strings joined by `+`")
             part, end = self._strings.read(more, slot)
@@ -165,8 +165,12 @@ class Reader:
                 refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
                 notes.add("extra_comma", at, "a comma too many left out")
                 at = self._skip(at + 1)
-                bare = frame.comma < 0 and text[at : at + 1].isalnum()
-                refuse_if(bare, "ambiguous", at, "The comma may stand for a letter of the key.")
+                refuse_if(
+                    text[at : at + 1].isalnum(),
+                    "ambiguous",
+                    at,
+                    "The comma may stand for a letter of the key.",
+                )
                 continue
             frame.starts.append(at)
             if match := STRICT_KEY.match(text, at):
@@ -227,7 +231,9 @@ class Reader:
         if match := COLON.match(text, at):
             # One of the colons may be the text of the empty string.
             beside = text[at - 1].isalnum() or text.startswith(('""', "''"), match.end())
-            swapped = match[0] == "::" and (beside or text[match.end()].isdigit())
+            swapped = match[0] == "::" and (
+                beside or text[match.end() : match.end() + 1] in {*"0123456789."}
+            )
             refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")
