@@ -217,7 +217,7 @@ def _unmarked(old: str, new: str) -> str:
         and old[at + 1 :] == new[at + 1 :]
     ):
         return "a digit overwritten by a second comma"
-    if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]"} | {*string.whitespace}:
+    if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]#/"} | {*string.whitespace}:
         return ""
     if new[at : at + 2] == pair[::-1] and pair[:1].isspace() != pair[1:].isspace():
         return "white space swapped into a string"

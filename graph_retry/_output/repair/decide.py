@@ -134,8 +134,12 @@ def _joined(text: str, group: list[Document], *, complete: bool | None) -> Docum
     before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
     in_prose = before.strip(" \t`~") and "\n" in text[first.end : group[1].start]
     lists = {isinstance(document.value, list) for document in group}
-    unclear = commas or any(not gap for gap in between) or not all(d.value for d in group)
-    mixed = in_prose or len(lists) > 1 or (True in lists and unclear)
+    # A bracket of an empty one, or of a list, may have stood elsewhere; a text among documents
+    # may be a string that holds one.
+    unclear = not commas and not all(document.value for document in group)
+    unclear = unclear or (True in lists and (commas or not all(between)))
+    escaped = {any(r["kind"] == "escaped" for r in document.repairs) for document in group}
+    mixed = in_prose or len(lists) > 1 or unclear or len(escaped) > 1
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
     repairs = [met for document in group for met in document.repairs]
     repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))

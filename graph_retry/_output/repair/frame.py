@@ -60,7 +60,7 @@ class Frame:
     def unopened(self) -> tuple[Edit, ...]:
         """Suggest that the last value of this object began a list, which other values follow."""
         end = self.end
-        doubtful = end < 0 or self.text[end - 1] == "]" or self.text[self.value_at] == "."
+        doubtful = end < 0 or self.text[end - 1] == "]" or self.text[self.value_at] in "-+."
         return () if doubtful else (Edit(self.value_at, 0, "["),)
 
     def key_in_list(self) -> tuple[Edit, ...]:

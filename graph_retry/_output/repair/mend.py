@@ -12,7 +12,7 @@ from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
 STRAY = re.compile(
-    rf"{SPACE}(?:[,，]{SPACE}(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]"
+    rf"{SPACE}(?:[,，]{SPACE}(?:/\*[^*]*\*/{SPACE}|(?://|#)[^\n]*\n{SPACE})?(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")

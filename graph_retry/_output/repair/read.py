@@ -22,6 +22,7 @@ from graph_retry._output.repair.scan import (
     KEY_AHEAD,
     MARKDOWN,
     MAX_DEPTH,
+    QUOTED_KEY,
     STRICT_COMMA,
     STRICT_KEY,
     STRICT_PART,
@@ -112,9 +113,7 @@ class Reader:
             single = self.text[more : more + 1]
             refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
             # In a list the `+` may stand in the place of a comma.
-            cut = (
-                slot == "member" or value[-1:].isspace() or self.text[more + 1 : more + 2].isspace()
-            )
+            cut = slot == "member" or (after > end and "\n" in self.text[end:more])
             refuse_if(not cut, "ambiguous", after, _EITHER)
             self.notes.add("concatenation", after, "strings joined by `+`")
             part, end = self._strings.read(more, slot)
@@ -155,9 +154,10 @@ class Reader:
         result: dict[str, Any] = {}
         doubled = text.startswith("{", frame.start + 1)
         self._doubled = doubled if self._doubled is None else self._doubled
-        edits = Edit(frame.start, 1, ""), Edit(frame.start, 1, "[")
-        stray = doubled and not self._doubled
-        refuse_if(stray, "syntax", frame.start, "A key should stand here.", *edits)
+        if doubled and not self._doubled:
+            bare = text[frame.start + 2 : frame.start + 3].isalnum()
+            edits = () if bare else (Edit(frame.start, 1, ""), Edit(frame.start, 1, "["))
+            raise Unreadable("syntax", frame.start, "A key should stand here.", *edits)
         at = self._skip(frame.start + 1 + doubled)
         while (char := char_at(text, at)) != "}":
             if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
@@ -165,8 +165,12 @@ class Reader:
                 refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
                 notes.add("extra_comma", at, "a comma too many left out")
                 at = self._skip(at + 1)
-                bare = frame.comma < 0 and text[at : at + 1].isalnum()
-                refuse_if(bare, "ambiguous", at, "The comma may stand for a letter of the key.")
+                refuse_if(
+                    text[at : at + 1].isalnum(),
+                    "ambiguous",
+                    at,
+                    "The comma may stand for a letter of the key.",
+                )
                 continue
             frame.starts.append(at)
             if match := STRICT_KEY.match(text, at):
@@ -212,14 +216,14 @@ class Reader:
         refuse_absence(self.text, at, "key")
         edits: tuple[Edit, ...] = frame.unopened()
         if match := _HALF_KEY.match(text, at):
-            lost = text.count(match[0][-1]) > 1 and not BARE_KEY.search(text)
+            # Among keys without quotes, the quote may stand in the place of a letter.
+            lost = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
             edits = (Edit(at, 0, match[0][-1]),) if lost else ()
         elif char in {"{", "]"}:
+            # So may the bracket.
+            bare = text[at + 1 : at + 9].lstrip()[:1].isalnum()
             closed = frame.unclosed()
-            quoted = text[at + 1 : at + 9].lstrip()[:1] in CLOSERS
-            edits = (
-                (*closed, *([Edit(at, 1, "")] if quoted or char == "]" else [])) if closed else ()
-            )
+            edits = (*closed, Edit(at, 1, "")) if closed and not bare else ()
         raise Unreadable("syntax", at, "A key should stand here.", *edits)
 
     def _colon(self, frame: Frame, at: int) -> int:
@@ -227,7 +231,9 @@ class Reader:
         if match := COLON.match(text, at):
             # One of the colons may be the text of the empty string.
             beside = text[at - 1].isalnum() or text.startswith(('""', "''"), match.end())
-            swapped = match[0] == "::" and (beside or text[match.end()].isdigit())
+            swapped = match[0] == "::" and (
+                beside or text[match.end() : match.end() + 1] in {*"0123456789."}
+            )
             refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")

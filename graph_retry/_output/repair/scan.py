@@ -49,6 +49,7 @@ KEY = (
     rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
 )
 BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*:")
+QUOTED_KEY = re.compile(r"[\"'][^\"'\n]*[\"']\s*:")
 KEY_AHEAD = re.compile(KEY)
 
 

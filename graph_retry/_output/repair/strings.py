@@ -11,6 +11,7 @@ from graph_retry._output.repair.scan import (
     KEY,
     KEY_AHEAD,
     QUOTE,
+    QUOTED_KEY,
     Slot,
 )
 
@@ -183,7 +184,8 @@ class StringReader:
             return ()
         if slot == "key":
             # Among keys without quotes, the quote may stand in the place of a letter.
-            match = not BARE_KEY.search(text) and _OPEN_KEY.match(text, start + 1, first)
+            quoted = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
+            match = _OPEN_KEY.match(text, start + 1, first) if quoted else None
             return (Edit(match.end(), 0, quote),) if match else ()
         low, high = start + 1, first
         if first < len(text):
