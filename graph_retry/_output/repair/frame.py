@@ -43,9 +43,10 @@ class Frame:
         if end < 0 or self.kind == "(" or (hollow and (one_line or hollow[0][1:2].isspace())):
             return ()
         # On one line, a string that ends in a bracket may have changed places with it, and the
-        # last digit of a number may stand where it stood.
+        # last digit of a number in the middle of the text may stand where it stood.
         bracket = _SWAPPED.search(text[max(end - 100, 0) : end])
-        if one_line and (bracket or text[end - 2 : end].isdigit() or text[end - 1] == "."):
+        digit = text[end - 2 : end].isdigit() and text[end:].strip()
+        if one_line and (bracket or digit or text[end - 1] == "."):
             return ()
         edits = [Edit(end, 0, close)]
         frame: Frame | None = self
