@@ -15,7 +15,7 @@ _ANSWER_LABEL = re.compile(
     r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
     r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
 )
-_LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||//|#|\Z)")
+_LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||//|/\*|#|\Z)")
 # What a piece of something else has before it.
 _CONTINUES = re.compile(
     r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"

@@ -19,6 +19,7 @@ _ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
 # How a document starts. A bracket that goes on otherwise belongs to prose.
 _COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
 _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
+_EMPTY_ESCAPED = re.compile(r"\[\s*\\\"\\\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
 _ENTITY = re.compile(r"(?is)&(?:quot|apos|amp|lt|gt|nbsp|#\d{1,6}|#x[\da-f]{1,5});|.")
 _START = re.compile(
@@ -90,7 +91,7 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     if not escaped and not entities:
         return read_document(text, start, complete=complete)
     # Of an empty string, the quote and the backslash before it may have changed places.
-    refuse_if(text.startswith('[\\"\\"', start), "ambiguous", start, "Escaped, or a quote swapped.")
+    refuse_if(_EMPTY_ESCAPED.match(text, start), "ambiguous", start, "Escaped, or a quote swapped.")
     size, document, pieces = 200, None, list[str]()
     while document is None:  # In steps: many short documents may follow one another.
         limit = min(start + size, len(text))

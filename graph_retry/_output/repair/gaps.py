@@ -19,7 +19,7 @@ _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
 _HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _HOLLOW_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
-_COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z")
+_COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
@@ -43,6 +43,20 @@ def comma_is_doubtful(frame: Frame, at: int) -> bool:
 def colon_is_doubtful(text: str, at: int) -> bool:
     """Tell whether something else than a colon may be missing before the value at `at`."""
     return bool(_COLON_LEFT.search(text[max(at - 9, 0) : at]) or _COLON_RIGHT.match(text, at))
+
+
+def second_comma_is_doubtful(text: str, end: int, at: int) -> bool:
+    """Tell whether one of two commas after `end` may be the text of an empty string before it.
+
+    It may also stand in the place of the first letter of a key without quotes at `at`.
+    """
+    return text[end - 2 : end] in {'""', "''"} or text[at : at + 1].isalnum()
+
+
+def second_colon_is_doubtful(text: str, at: int, end: int) -> bool:
+    """Tell whether one of the two colons from `at` to `end` may be a part of what is beside it."""
+    number = text[end : end + 1] in {*"0123456789."}
+    return number or text[at - 1].isalnum() or text.startswith(('""', "''"), end)
 
 
 def may_be_one(frame: Frame, at: int) -> bool:

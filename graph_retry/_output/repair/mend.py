@@ -16,7 +16,14 @@ STRAY = re.compile(
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")
-_JUDGED = {"missing_comma", "extra_comma", "colon", "inner_quotes", "unquoted_value"}
+_JUDGED = {
+    "missing_comma",
+    "extra_comma",
+    "colon",
+    "inner_quotes",
+    "unquoted_value",
+    "number_format",
+}
 _SWAPPED = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 

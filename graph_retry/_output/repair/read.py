@@ -14,6 +14,8 @@ from graph_retry._output.repair.gaps import (
     is_grouped_number,
     may_be_one,
     refuse_absence,
+    second_colon_is_doubtful,
+    second_comma_is_doubtful,
 )
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import number, read_emphasized, read_scalar
@@ -161,16 +163,11 @@ class Reader:
         at = self._skip(frame.start + 1 + doubled)
         while (char := char_at(text, at)) != "}":
             if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
-                # The second comma may be the text of an empty string before it.
-                refuse_if(text[frame.end - 2 : frame.end] in {'""', "''"}, "ambiguous", at, _EITHER)
+                after = self._skip(at + 1)
+                doubtful = second_comma_is_doubtful(text, frame.end, after)
+                refuse_if(doubtful, "ambiguous", at, "The comma may belong to what is beside it.")
                 notes.add("extra_comma", at, "a comma too many left out")
-                at = self._skip(at + 1)
-                refuse_if(
-                    text[at : at + 1].isalnum(),
-                    "ambiguous",
-                    at,
-                    "The comma may stand for a letter of the key.",
-                )
+                at = after
                 continue
             frame.starts.append(at)
             if match := STRICT_KEY.match(text, at):
@@ -229,12 +226,8 @@ class Reader:
     def _colon(self, frame: Frame, at: int) -> int:
         text, at = self.text, self._skip(at)
         if match := COLON.match(text, at):
-            # One of the colons may be the text of the empty string.
-            beside = text[at - 1].isalnum() or text.startswith(('""', "''"), match.end())
-            swapped = match[0] == "::" and (
-                beside or text[match.end() : match.end() + 1] in {*"0123456789."}
-            )
-            refuse_if(swapped, "ambiguous", at, "One of two colons may belong to a string.")
+            swapped = match[0] == "::" and second_colon_is_doubtful(text, at, match.end())
+            refuse_if(swapped, "ambiguous", at, "The colon may belong to what is beside it.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")
             place = self._skip(match.end())

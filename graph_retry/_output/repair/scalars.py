@@ -36,6 +36,7 @@ _WORD = re.compile(
 )
 _SPLIT = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
 _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
+_COMMA_AFTER = re.compile(r",\s*[\d\]}]")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 
@@ -82,9 +83,7 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
     swapped = token[:1] == "." and re.match(r"\d,", text[start - 2 : start])
-    swapped = swapped or (
-        token[-1:] == "." and re.match(r",\d", text[start + len(token) : start + len(token) + 2])
-    )
+    swapped = swapped or (token[-1:] == "." and _COMMA_AFTER.match(text, start + len(token)))
     refuse_if(swapped, "ambiguous", start, "The comma may stand inside a number.")
     refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
     end = start + len(token)
