@@ -1,5 +1,6 @@
 """The options are listed for users, for type checkers and for validation: all say the same."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -15,8 +16,9 @@ README = (Path(__file__).parent.parent.parent / "README.md").read_text()
 
 def documented():
     """Return what the docstring of `RetryOptions` says of each option."""
-    text = RetryOptions.__doc__ or ""
-    entries = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", text, re.MULTILINE | re.DOTALL)
+    # Python 3.13 takes the indentation out of docstrings, older ones keep it.
+    text = inspect.cleandoc(RetryOptions.__doc__ or "")
+    entries = re.findall(r"^(\w+): (.*?)(?=^\w+: |\Z)", text, re.MULTILINE | re.DOTALL)
     return {name: " ".join(told.split()) for name, told in entries}
 
 
