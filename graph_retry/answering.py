@@ -122,8 +122,11 @@ def resume(
         >>> resume(graph, config, edit(prompt="3"))["output"]
         3
     """
-    options: Any = {"durability": durability, "wait": wait, "context": context}
-    return run_sync(resuming(graph, config, decision, answers, **options))
+    return run_sync(
+        resuming(
+            graph, config, decision, answers, durability=durability, wait=wait, context=context
+        )
+    )
 
 
 async def aresume(
@@ -155,5 +158,8 @@ async def aresume(
         [1]
         3
     """
-    options: Any = {"durability": durability, "wait": wait, "context": context}
-    return await run_async(resuming(graph, config, decision, answers, **options))
+    return await run_async(
+        resuming(
+            graph, config, decision, answers, durability=durability, wait=wait, context=context
+        )
+    )

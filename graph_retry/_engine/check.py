@@ -20,7 +20,7 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 if TYPE_CHECKING:
-    from graph_retry._output.repair import ParsedOutput
+    from graph_retry._output.repair.report import ParsedOutput
 
 _SHORT = 4_000
 """Characters of an output whose value stands in the ledger beside its text."""
@@ -142,7 +142,7 @@ def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, A
 
 
 def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
-    from graph_retry._output.repair import parse_output  # noqa: PLC0415 - a third of the import time
+    from graph_retry._output.repair.parse import parse_output  # noqa: PLC0415 - a third of the import time
 
     level, function = settings.repair
     parsed = parse_output(text, level, complete=complete)

@@ -8,18 +8,3 @@ The rooms, in the order a text passes them: `parse` (the entry), `find` (where d
 A repair is accepted only where no other single change explains the text as well: a quote, comma or
 bracket that is left out, doubled, swapped with its neighbour or overwritten by another mark.
 """
-
-from graph_retry._output.repair.parse import (
-    extract_code_fence,
-    extract_json_block,
-    parse_output,
-    remove_trailing_commas,
-    repair_output,
-)
-from graph_retry._output.repair.report import ParsedOutput, Refusal, RefusalKind
-from graph_retry.records import RepairLevel
-
-__all__ = [
-    "ParsedOutput", "Refusal", "RefusalKind", "RepairLevel", "extract_code_fence",
-    "extract_json_block", "parse_output", "remove_trailing_commas", "repair_output",
-]  # fmt: skip

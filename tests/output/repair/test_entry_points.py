@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from graph_retry._output.repair import (
+from graph_retry.output import (
     extract_code_fence,
     extract_json_block,
     parse_output,
@@ -127,6 +127,6 @@ def test_misuse_is_an_error():
 
 def test_reading_does_not_load_the_guesser():
     """Only the aggressive level pays for `json_repair`."""
-    code = "import sys, graph_retry._output.repair as r; r.parse_output('{a: 1}')"
+    code = "import sys, graph_retry.output as r; r.parse_output('{a: 1}')"
     code += "; sys.exit('json_repair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
