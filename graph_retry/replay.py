@@ -9,9 +9,9 @@ from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry._attempts import params_at, readable
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.call import announced
 from graph_retry._engine.check import read_raw, validate_attempt
 from graph_retry._engine.hooks import propose
+from graph_retry._engine.outcome import announced
 from graph_retry._engine.plan import Plan, make_plan
 from graph_retry._engine.revise import hooks_may_help
 from graph_retry._engine.task import in_place

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import time
-import traceback
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,13 +11,10 @@ from itertools import count
 from typing import Any, cast
 from uuid import uuid4
 
-from langchain_core.exceptions import OutputParserException
-from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite, RetryPolicy
-from typing_extensions import TypedDict
 
 from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
@@ -27,6 +22,7 @@ from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.finish import emit, finished
 from graph_retry._engine.fork import continued
 from graph_retry._engine.hooks import check_params
+from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver, seen_from
 from graph_retry._engine.running import LoopRun
@@ -40,27 +36,15 @@ from graph_retry._engine.state import (
     loop_of,
 )
 from graph_retry._engine.step import StepInput, read_input
-from graph_retry._engine.stored import store, unsavable
 from graph_retry._engine.task import as_task
 from graph_retry._engine.tracing import model_call_span
 from graph_retry._json import digest
-from graph_retry._output.build import wrap_error
-from graph_retry._output.completion import read_result
-from graph_retry._output.failures import failure_of, finish_kind
 from graph_retry._output.provider_errors import retry_after
 from graph_retry._params.codec import Encoded
-from graph_retry._redact import redacted, redacted_fields, without_keys
+from graph_retry._redact import redacted_fields
 from graph_retry._signatures import AttemptContext, name_of
 from graph_retry.options import Settings
-from graph_retry.records import Attempt, Failure, FailureKind
-
-_LOG = logging.getLogger("graph_retry")
-
-
-class _Outcome(TypedDict):
-    record: dict[str, Any]
-    output: Any
-    output_types: dict[str, str]
+from graph_retry.records import Attempt, Failure
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
@@ -165,7 +149,7 @@ def _transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
 
 async def _attempt(
     run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
-) -> _Outcome:
+) -> Outcome:
     """Call the model with a copy of the params; return its result or its failure as data."""
     this_try, settings = next(tries), plan.settings
     copy = plan.codec.decode(params.view, params.types)
@@ -179,9 +163,9 @@ async def _attempt(
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
-            outcome, error = _read_error(plan, record, raised), raised
+            outcome, error = outcome_of_error(plan, record, raised), raised
         else:
-            outcome = _read(plan, result)
+            outcome = outcome_of_result(plan, result)
         ended(outcome["record"])
     transient = settings.transient
     may_try_again = transient is not None and this_try < transient.max_attempts
@@ -210,90 +194,3 @@ def _check_budget(settings: Settings, record: Attempt) -> None:
 def _context(settings: Settings, record: Attempt) -> AttemptContext:
     deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
     return AttemptContext(record["number"], record["idempotency_key"], deadline)
-
-
-def _read_error(plan: Plan[Any], record: Attempt, error: Exception) -> _Outcome:
-    """Put what a call raised into the terms of the ledger."""
-    settings = plan.settings
-    # A LangChain parser that could not read the model's text hands it over with its error.
-    text = error.llm_output if isinstance(error, OutputParserException) else None
-    if text is not None and plan.validator is not None:
-        return _read(plan, text)
-    if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
-        trace = without_keys("".join(traceback.format_exception(error)))
-        trace = redacted(trace, settings.redact)
-        _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
-    failure = _failure_of(error, settings)
-    # Only an error about the output has issues; a transport error is told by its message.
-    issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
-    raw = None if text is None else {"text": text}
-    return _Outcome(
-        record={"failure": failure, "issues": issues, "raw": raw}, output=None, output_types={}
-    )
-
-
-def _failure_of(error: Exception, settings: Settings) -> Failure:
-    if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
-        error = TimeoutError(f"no result within {settings.timeout:g} s")
-    return failure_of(error, settings.classify(error))
-
-
-def _read(plan: Plan[Any], result: Any) -> _Outcome:
-    """Put a call's result into the terms of the ledger."""
-    reading = read_result(result, plan.validator)
-    record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
-    outcome = _Outcome(record=record, output=None, output_types={})
-    came = type(result).__name__
-    if plan.validator is None:
-        _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
-    else:
-        record["failure"] = announced(
-            reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
-        )
-    value = None if reading.text is not None else store(reading.value)
-    if reading.text is not None:
-        record["raw"] = {"text": reading.text}
-    elif value is not None:
-        record["raw"] = {"value": value.view["value"]}
-    else:
-        record["raw"] = {"type": came}
-        if plan.validator is not None:
-            message = f"the call returned a `{came}`, which has no JSON form to validate"
-            record["failure"] = _failure("invalid_schema", "TypeError", message)
-    return outcome
-
-
-def _keep(result: Any, outcome: _Outcome, made_by: str) -> None:
-    """Make a result the output as it is, unless no checkpointer could save it."""
-    stored = store(result)
-    kept = result if stored is None else stored.view["value"]
-    unsure = stored is None or isinstance(kept, str | BaseMessage)
-    why = unsavable(kept) if unsure else None
-    if why is not None and current_saver() is not None:
-        # Left to the checkpointer, it would be raised from there, and the call made again.
-        message = (
-            f"`{made_by}` returned a `{type(result).__name__}` that cannot be saved ({why}): "
-            "return text, a LangChain message, a `Completion`, JSON or another value that "
-            "LangGraph's serializer stores; with `output=` only the text or JSON is kept"
-        )
-        outcome["record"]["failure"] = _failure("permanent", "TypeError", message)
-    else:
-        outcome["output"] = kept
-        outcome["output_types"] = {} if stored is None else stored.types
-
-
-def announced(
-    finish_reason: str | None, refusal: str | None, *, wants_text: bool
-) -> Failure | None:
-    """Return the failure the provider itself announced; cut-off JSON is left to the reader."""
-    if refusal:
-        return _failure("refusal", "Refusal", refusal)
-    kind = finish_kind(finish_reason)
-    if kind == "refusal" or (kind in ("truncated", "context_overflow") and wants_text):
-        stopped = f"the model stopped with `{finish_reason}`"
-        return _failure(kind, kind.capitalize(), stopped)
-    return None
-
-
-def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
-    return {"kind": kind, "type": type_, "message": message}
