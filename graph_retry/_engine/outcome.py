@@ -1,0 +1,119 @@
+"""What a model call came to, in the terms of the ledger: its result, or what it raised."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from typing import Any
+
+from langchain_core.exceptions import OutputParserException
+from langchain_core.messages import BaseMessage
+from typing_extensions import TypedDict
+
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import current_saver
+from graph_retry._engine.stored import store, unsavable
+from graph_retry._output.build import wrap_error
+from graph_retry._output.completion import read_result
+from graph_retry._output.failures import failure_of, finish_kind
+from graph_retry._redact import redacted, without_keys
+from graph_retry._signatures import name_of
+from graph_retry.options import Settings
+from graph_retry.records import Attempt, Failure, FailureKind
+
+_LOG = logging.getLogger("graph_retry")
+
+
+class Outcome(TypedDict):
+    """What one request adds to the attempt's record, and the output where nothing is validated."""
+
+    record: dict[str, Any]
+    output: Any
+    output_types: dict[str, str]
+
+
+def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outcome:
+    """Put what a call raised into the terms of the ledger."""
+    settings = plan.settings
+    # A LangChain parser that could not read the model's text hands it over with its error.
+    text = error.llm_output if isinstance(error, OutputParserException) else None
+    if text is not None and plan.validator is not None:
+        return outcome_of_result(plan, text)
+    if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
+        trace = without_keys("".join(traceback.format_exception(error)))
+        trace = redacted(trace, settings.redact)
+        _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
+    failure = _failure_of(error, settings)
+    # Only an error about the output has issues; a transport error is told by its message.
+    issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
+    raw = None if text is None else {"text": text}
+    return Outcome(
+        record={"failure": failure, "issues": issues, "raw": raw}, output=None, output_types={}
+    )
+
+
+def _failure_of(error: Exception, settings: Settings) -> Failure:
+    if isinstance(error, TimeoutError) and not str(error) and settings.timeout is not None:
+        error = TimeoutError(f"no result within {settings.timeout:g} s")
+    return failure_of(error, settings.classify(error))
+
+
+def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
+    """Put a call's result into the terms of the ledger."""
+    reading = read_result(result, plan.validator)
+    record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
+    outcome = Outcome(record=record, output=None, output_types={})
+    came = type(result).__name__
+    if plan.validator is None:
+        _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
+    else:
+        record["failure"] = announced(
+            reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
+        )
+    value = None if reading.text is not None else store(reading.value)
+    if reading.text is not None:
+        record["raw"] = {"text": reading.text}
+    elif value is not None:
+        record["raw"] = {"value": value.view["value"]}
+    else:
+        record["raw"] = {"type": came}
+        if plan.validator is not None:
+            message = f"the call returned a `{came}`, which has no JSON form to validate"
+            record["failure"] = _failure("invalid_schema", "TypeError", message)
+    return outcome
+
+
+def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
+    """Make a result the output as it is, unless no checkpointer could save it."""
+    stored = store(result)
+    kept = result if stored is None else stored.view["value"]
+    unsure = stored is None or isinstance(kept, str | BaseMessage)
+    why = unsavable(kept) if unsure else None
+    if why is not None and current_saver() is not None:
+        # Left to the checkpointer, it would be raised from there, and the call made again.
+        message = (
+            f"`{made_by}` returned a `{type(result).__name__}` that cannot be saved ({why}): "
+            "return text, a LangChain message, a `Completion`, JSON or another value that "
+            "LangGraph's serializer stores; with `output=` only the text or JSON is kept"
+        )
+        outcome["record"]["failure"] = _failure("permanent", "TypeError", message)
+    else:
+        outcome["output"] = kept
+        outcome["output_types"] = {} if stored is None else stored.types
+
+
+def announced(
+    finish_reason: str | None, refusal: str | None, *, wants_text: bool
+) -> Failure | None:
+    """Return the failure the provider itself announced; cut-off JSON is left to the reader."""
+    if refusal:
+        return _failure("refusal", "Refusal", refusal)
+    kind = finish_kind(finish_reason)
+    if kind == "refusal" or (kind in ("truncated", "context_overflow") and wants_text):
+        stopped = f"the model stopped with `{finish_reason}`"
+        return _failure(kind, kind.capitalize(), stopped)
+    return None
+
+
+def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
+    return {"kind": kind, "type": type_, "message": message}
