@@ -98,6 +98,7 @@ def test_without_a_terminal_it_runs_to_the_end(tmp_path):
     assert calls(tmp_path) == (3, 3)
 
 
+@pytest.mark.long
 def test_a_finished_thread_is_followed_by_a_new_one(tmp_path):
     """The second run starts from the beginning and leaves the first thread alone."""
     run(tmp_path)
@@ -124,6 +125,7 @@ def test_killed_during_a_call_it_repeats_that_call_only(tmp_path, attempt):
     assert calls(tmp_path) == (4, 3)
 
 
+@pytest.mark.long
 def test_killed_at_the_pause_it_repeats_nothing(tmp_path):
     """Every question survives the process that asked it."""
     terminal = Demo(tmp_path)
@@ -202,8 +204,8 @@ def test_a_real_model_is_asked_through_langchain(tmp_path):
     ("command", "told"),
     [
         ([sys.executable, "-c", REAL_MODEL.format(broken=True)], "OPENAI_API_KEY"),
-        ([*DEMO, "--model", "nobody:any"], "langchain-nobody"),
-        ([*DEMO, "--model", "any"], "provider:name"),
+        pytest.param([*DEMO, "--model", "nobody:any"], "langchain-nobody", marks=pytest.mark.long),
+        pytest.param([*DEMO, "--model", "any"], "provider:name", marks=pytest.mark.long),
     ],
 )
 def test_a_model_that_cannot_be_had_is_refused_before_anything_starts(tmp_path, command, told):

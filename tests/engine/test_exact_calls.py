@@ -9,8 +9,10 @@ from langgraph.types import Command
 
 from graph_retry import edit, gather_calls
 from tests.loops import Model, answer, fan_out, gathered, one_call, reviews, thread
+from tests.parts import draws
 
 WIDTH = 5
+WIDE = draws(8, 20)
 
 
 MANY = [pytest.param(edits, marks=pytest.mark.long) for edits in range(3, 21)]
@@ -57,11 +59,12 @@ def test_plain_commands_cost_the_same(form, mode, checkpointer):
     assert state["output"] == {"n": 3}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("together", [True, False])
-def test_send_of_twenty_answered_in_any_order(form, mode, together):
-    """Twenty branches, answered at random one by one or all together, call once per attempt."""
+def test_a_wide_send_is_answered_in_any_order(form, mode, together):
+    """Branches, answered at random one by one or all together, call once per attempt."""
     model = Model(goal=2)
-    graph = fan_out(form, mode, model, InMemorySaver(), width=20, calls=1)
+    graph = fan_out(form, mode, model, InMemorySaver(), width=WIDE, calls=1)
     dice = random.Random(20)
 
     state = mode.invoke(graph, {"results": []}, thread())
@@ -70,14 +73,15 @@ def test_send_of_twenty_answered_in_any_order(form, mode, together):
         answers = {review.review_id: edit(n=review.params["n"] + 1) for review in chosen}
         state = answer(mode, graph, thread(), answers=answers)
 
-    assert len(model.calls) == 20 * 3
-    assert state["results"] == [{"n": 2}] * 20
+    assert len(model.calls) == WIDE * 3
+    assert state["results"] == [{"n": 2}] * WIDE
 
 
-def test_two_calls_in_each_of_twenty_branches_do_not_hang(mode):
-    """The function form holds no worker while it waits: 120 calls on two cores."""
+@pytest.mark.drawn
+def test_two_calls_in_each_of_many_branches_do_not_hang(mode):
+    """The function form holds no worker while it waits: more calls than there are workers."""
     model = Model(goal=2)
-    graph = fan_out("function", mode, model, InMemorySaver(), width=20, calls=2)
+    graph = fan_out("function", mode, model, InMemorySaver(), width=WIDE, calls=2)
 
     mode.invoke(graph, {"results": []}, thread())
     while open_ := reviews(mode, graph, thread()):
@@ -85,8 +89,8 @@ def test_two_calls_in_each_of_twenty_branches_do_not_hang(mode):
         answers = {review.review_id: edit(n=review.params["n"] + 1) for review in third}
         state = answer(mode, graph, thread(), answers=answers)
 
-    assert len(model.calls) == 20 * 2 * 3
-    assert len(state["results"]) == 20
+    assert len(model.calls) == WIDE * 2 * 3
+    assert len(state["results"]) == WIDE
 
 
 @pytest.mark.parametrize("mode", ["async"], indirect=True)
