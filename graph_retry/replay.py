@@ -110,18 +110,18 @@ async def _replay(
     settings = settle("replay", "node", cast("RetryOptions", options))
     plan = make_plan(_no_model, codec, on_retry, output, settings)
     replayed: list[Replayed] = []
-    for place, record in enumerate(ledger):
+    for index, record in enumerate(ledger):
         gone = record["kept_in"] is not None  # nothing is left to judge
         now, accepted = record, None
         if not gone:
-            now, accepted = await _judged_again(ledger[:place], record, plan)
-        following = ledger[place + 1] if place + 1 < len(ledger) else None
+            now, accepted = await _judged_again(ledger[:index], record, plan)
+        following = ledger[index + 1] if index + 1 < len(ledger) else None
         proposal = None
         asked = not gone and (plan.hooks or plan.settings.feedback)
         if asked and now["status"] == "failed" and hooks_may_help(now, plan.settings):
             then = cast("Attempt", {**now, "decision": None})
             params = cast("Encoded", params_at(ledger, record["number"]))
-            proposal = await propose(plan, params, [*ledger[:place], then], in_place)
+            proposal = await propose(plan, params, [*ledger[:index], then], in_place)
         result = Replayed(
             number=record["number"],
             attempt=now,
@@ -162,8 +162,8 @@ async def _judged_again(
     raw, validator = record["raw"], plan.validator
     failure = _failure_of_call(record, plan)
     if failure is not None:
-        kept = {"status": "failed", "failure": failure}
-        return cast("Attempt", {**record, **kept}), None
+        failed = {"status": "failed", "failure": failure}
+        return cast("Attempt", {**record, **failed}), None
     now = cast("Attempt", {**record, "parsed": None, "issues": []})
     if validator is None:
         none: Any = {"status": "succeeded", "failure": None, "repairs": [], "repaired": None}

@@ -214,10 +214,10 @@ def _chosen(made: Made, calls: _Calls, task: str, turn: Turn) -> tuple[str, str]
     if choice.doubt is not None:
         fields = changed_fields(saved[choice.doubt].params, made.params.view)
         raise ReplayMismatch(_doubt(name, fields))
-    if choice.place is not None:
-        calls.taken[choice.place] = identity
+    if choice.number is not None:
+        calls.taken[choice.number] = identity
         turn.end(saved=True)
-        namespace, call = calls.saved[choice.place]
+        namespace, call = calls.saved[choice.number]
         return call.identity, namespace
     namespace = made.namespace(task, calls.numbered + calls.begun)
     calls.begun += 1

@@ -1,8 +1,9 @@
 """What a call is known by: its first params, or its `key`; pure rules, no LangGraph.
 
 Calls of one name are told apart by content. Where no saved call was made with the same params, one
-of them may still be the same call, made from params that change from run to run. `drift` tells how
-far two params are apart in that respect, and `choose` decides.
+of them may still be the same call, made from params that change from run to run, such as a prompt
+with the time of day in it. `drift` tells how far two params differ in that respect, and `choose`
+decides.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing_extensions import TypeIs
 from graph_retry._json import digest, is_array, is_object
 
 CLOCK, IDS = 1, 2
-"""How far params drifted: only times; also dates, ids and order. 0 is not at all."""
+"""Levels of drift: only times differ; also dates, ids and order. At level 0 nothing differs."""
 
 _CLOCK = re.compile(
     r"""
@@ -46,7 +47,7 @@ _SECONDS = (1e9, 2e9)
 
 
 _MANY = 10
-"""Calls of one name that wait and are not made again, from which on that is no accident."""
+"""So many calls of one name that wait and are never made again are no accident."""
 
 
 class Saved(NamedTuple):
@@ -61,12 +62,12 @@ class Saved(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a call does: continue the saved call `place`, begin anew (None), or neither, in `doubt`.
+    """What a call does: continue the saved call `number`, begin anew (None), or neither, in `doubt`.
 
-    `doubt` is the place of a saved call that it may or may not be.
+    `doubt` is the number of a saved call that it may or may not be.
     """
 
-    place: int | None = None
+    number: int | None = None
     doubt: int | None = None
 
 
@@ -96,26 +97,26 @@ def choose(
     Example:
         >>> saved = [Saved("a", {"at": "10:31"})]
         >>> choose("b", {"at": "10:32"}, saved, {}, alone=True)
-        Choice(place=0, doubt=None)
+        Choice(number=0, doubt=None)
         >>> choose("b", {"at": "Rome"}, saved, {}, alone=True)
-        Choice(place=None, doubt=None)
+        Choice(number=None, doubt=None)
     """
-    for place, call in enumerate(saved):
-        if call.identity == identity and place not in taken:
-            return Choice(place)
-    for place, by in taken.items():
+    for index, call in enumerate(saved):
+        if call.identity == identity and index not in taken:
+            return Choice(index)
+    for index, taken_by in taken.items():
         # Another call was taken for this one, which only now turns up.
-        if saved[place].identity == identity != by:
-            return Choice(doubt=place)
+        if saved[index].identity == identity != taken_by:
+            return Choice(doubt=index)
     drifts = {
-        place: drift(call.params, params) for place, call in enumerate(saved) if place not in taken
+        index: drift(call.params, params) for index, call in enumerate(saved) if index not in taken
     }
-    near = [place for place, far in drifts.items() if far is not None]
+    near = [index for index, level in drifts.items() if level is not None]
     if not near:
         # The params of a call that is asked about again and again change in some other way.
-        waiting = [place for place in drifts if saved[place].waits]
+        waiting = [index for index in drifts if saved[index].waits]
         return Choice(doubt=waiting[-1]) if alone and len(waiting) >= _MANY else Choice()
-    same_but_for_time = [place for place in near if drifts[place] == CLOCK]
+    same_but_for_time = [index for index in near if drifts[index] == CLOCK]
     if len(same_but_for_time) == 1:
         return Choice(same_but_for_time[0])
     return Choice(near[0]) if alone and len(saved) == 1 else Choice(doubt=near[0])
@@ -145,13 +146,13 @@ def drift(before: Any, after: Any) -> Literal[0, 1, 2] | None:
         >>> drift({"city": "Rome"}, {"city": "Oslo"}) is None
         True
     """
-    far = 0
+    highest = 0
     for left, right in _leaves("", before, after):
         level = next((at for at in range(3) if _masked(left, at) == _masked(right, at)), None)
         if level is None:
             return None
-        far = max(far, level)
-    return cast("Literal[0, 1, 2]", far)
+        highest = max(highest, level)
+    return cast("Literal[0, 1, 2]", highest)
 
 
 def _leaves(name: str, before: Any, after: Any) -> list[tuple[Any, Any]]:

@@ -63,11 +63,11 @@ async def bring_back(graph: Any, config: RunnableConfig, root: str, context: Any
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
     """Read the checkpoint a call was made from."""
     thread_id = config.get("configurable", {}).get("thread_id")
-    place = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": ledger.root}
+    origin = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": ledger.root}
     old: StateSnapshot | None = None
     if ledger.root:
         with suppress(RemoteException, ValueError):
-            old = await get_state(graph, {"configurable": place})
+            old = await get_state(graph, {"configurable": origin})
     if old is None or not old.next:
         raise ValueError(
             f"the call `{ledger.title}` is over and the checkpoint it was made from is gone: give "
