@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any, cast
 
@@ -48,6 +49,28 @@ def _is_scratchpad(value: Any) -> bool:
 def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configurable under which a graph keeps the namespace it is given."""
     return _with_scratchpad(configurable, subgraph_counter=lambda: 0)
+
+
+def with_quiet_values(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configurable under which a graph streams no `values` to the graphs around it.
+
+    Chat clients take the `values` of whatever graph they come from for the whole state, and this
+    one's have no `messages`. Updates, tokens, tasks and custom events pass.
+    """
+    return {
+        key: _without_values(value) if _is_stream(value) else value
+        for key, value in configurable.items()
+    }
+
+
+def _is_stream(value: Any) -> bool:
+    return callable(value) and isinstance(getattr(value, "modes", None), set)
+
+
+def _without_values(stream: Any) -> Any:
+    quiet = copy(stream)
+    quiet.modes = stream.modes - {"values"}
+    return quiet
 
 
 def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
@@ -120,10 +143,13 @@ def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableC
     """
     if caller is None:
         return inner
-    outer = _runtime_in(caller.get("configurable", {}))
+    around = caller.get("configurable", {})
+    outer = _runtime_in(around)
     configurable = {
         key: value.override(stream_writer=_writer(caller, outer))
         if outer is not None and _is_runtime(value)
+        else around.get(key, value)
+        if _is_stream(value)
         else value
         for key, value in inner.get("configurable", {}).items()
     }

@@ -117,6 +117,30 @@ def test_tokens_come_from_the_node_that_made_the_call_after_an_answer_too(form, 
     assert reviews(mode, graph, thread()) == []
 
 
+def test_no_values_are_streamed_but_those_of_the_users_own_graphs(form, mode):
+    """Protects chat pages, which take any `values` for the whole state: ours have no messages."""
+
+    def call(params):
+        agent = StateGraph(State).add_node("think", lambda state: {"output": 1})
+        agent.add_edge(START, "think").compile().invoke({"params": {"inner": True}})
+        if params["n"] == 0:
+            raise ValueError("not yet")
+        return "done"
+
+    graph = graph_of(form, mode, mode.colour(call))
+    modes = {"stream_mode": ["values", "updates"], "subgraphs": True}
+    resumed = Command(resume={"type": "edit", "params": {"n": 1}})
+
+    for given in ({"params": {"n": 0}}, resumed):
+        parts = list(mode.call(graph, "stream", given, thread(), **modes))
+        values = [(bool(place), state) for place, kind, state in parts if kind == "values"]
+        inner = [state["params"] for is_inner, state in values if is_inner]
+        assert inner == [{"inner": True}, {"inner": True}]
+        assert all("retry_loop" not in state for _, state in values)
+        steps = [step for place, kind, update in parts for step in update if kind == "updates"]
+        assert {"call", "think", "revise" if given is not resumed else "review"} <= {*steps}
+
+
 class Listener(BaseCallbackHandler):
     """Notes the tags and metadata of each start of a chat model."""
 
