@@ -20,7 +20,12 @@ from graph_retry._engine.calls import Made, Slot, find_slot
 from graph_retry._engine.fork import task_path
 from graph_retry._engine.identity import identity_of
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import saver_in, scratchpad_in, with_quiet_values, without_counting
+from graph_retry._engine.run_config import (
+    saver_in,
+    scratchpad_in,
+    with_quiet_values,
+    without_counting,
+)
 from graph_retry._engine.state import loop_of
 from graph_retry._params.codec import Encoded
 

@@ -10,7 +10,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
 
-from graph_retry._awaiting import sync_or_async
+from graph_retry._awaiting import call, is_sync, sync_or_async
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
@@ -26,8 +26,37 @@ def is_remote(graph: object) -> bool:
 async def get_state(
     graph: Any, config: RunnableConfig, *, subgraphs: bool = False
 ) -> StateSnapshot:
-    """Return the state of a thread, as `graph.get_state` does."""
-    return await sync_or_async(graph.get_state, graph.aget_state, config, subgraphs=subgraphs)
+    """Return the state of a thread, as `graph.get_state` does.
+
+    Of a thread on a server that has nothing saved, as after a first run that was rolled back,
+    it is empty.
+    """
+    try:
+        return await sync_or_async(graph.get_state, graph.aget_state, config, subgraphs=subgraphs)
+    except TypeError:
+        # `RemoteGraph` cannot read a graph without a checkpoint, be it the outermost or a subgraph.
+        if is_local(graph):
+            raise
+        if subgraphs:
+            return await get_state(graph, config)
+        if not await _is_empty(graph, config):
+            raise
+        return StateSnapshot({}, (), config, None, None, None, (), ())
+
+
+async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
+    place = config.get("configurable", {})
+    state = await call(client_of(graph).threads.get_state, place["thread_id"])
+    return state["checkpoint"] is None
+
+
+def client_of(graph: Any) -> Any:
+    """Return the client of a graph on a server that is for runs of this kind, sync or async."""
+    kind = "sync_client" if is_sync() else "client"
+    client = getattr(graph, kind)
+    if client is None:
+        raise ValueError(f"`graph` has no `{kind}`: make the RemoteGraph with its `url`.")
+    return client
 
 
 async def update_state(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -16,10 +16,20 @@ from graph_retry._threads.config import on_thread
 from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.reviews import Waiting, find_reviews, intervention
 
-_PAGE = 100
-"""Threads asked for at a time."""
+_PAGES = {"busy": 100, "interrupted": 100, "error": 100, "idle": 1_000}
+"""Threads asked for at a time, by their status.
 
-_FIELDS = ("thread_id", "metadata", "interrupts")  # and not what the thread's graph keeps
+A thread becomes idle although it waits where somebody cancels a run that has not begun. Of idle
+threads nothing is read but their questions, which finished ones do not have.
+"""
+
+_FRESH_S = 1.0
+"""Seconds a run takes at most to end once its last question is asked.
+
+A thread that was run on later than that may show answered questions: a run was cancelled.
+"""
+
+_FIELDS = ("thread_id", "metadata", "status", "updated_at", "interrupts")  # and not the state
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
@@ -27,26 +37,47 @@ WaitingT = TypeVar("WaitingT", bound=Waiting)
 async def list_remote_reviews(
     client: Any, base: RunnableConfig, kind: type[WaitingT]
 ) -> list[WaitingT]:
-    """List the reviews of all threads that wait, or failed beside a review that still waits."""
-    waiting: dict[str, WaitingT] = {}
-    search = client.threads.search
-    for status in ("interrupted", "error"):
+    """List the reviews of all threads that wait, whatever status the server gives them."""
+    waiting: dict[tuple[str, str], WaitingT] = {}
+    for status, limit in _PAGES.items():
         offset = 0
         while True:
-            page: list[Any] = await call(
-                partial(search, status=status, select=_FIELDS, limit=_PAGE, offset=offset)
-            )
+            search = partial(client.threads.search, status=status, select=_FIELDS)
+            page: list[Any] = await call(partial(search, limit=limit, offset=offset))
             for thread in page:
-                graph, config = _place(client, base, thread)
-                if status == "error":  # only its state tells what it asks, and what is answered
-                    reviews = await _still_asked(graph, config, kind)
-                else:
-                    reviews = list(_asked(thread, graph, config, kind))
-                waiting |= {review.interrupt_id: review for review in reviews}
-            offset += _PAGE
-            if len(page) < _PAGE:
+                reviews = await _reviews_of(client, base, thread, kind)
+                waiting |= {(thread["thread_id"], each.interrupt_id): each for each in reviews}
+            offset += limit
+            if len(page) < limit:
                 break
     return list(waiting.values())
+
+
+async def _reviews_of(
+    client: Any, base: RunnableConfig, thread: Any, kind: type[WaitingT]
+) -> list[WaitingT]:
+    """List the reviews of a thread, by its state where its questions alone do not tell."""
+    status, metadata = thread["status"], thread.get("metadata") or {}
+    questions = list(chain.from_iterable((thread.get("interrupts") or {}).values()))
+    asked = [value for question in questions if (value := intervention(question["value"]))]
+    if "graph_id" not in metadata or (status in ("interrupted", "idle") and not asked):
+        return []
+    graph, config = _place(client, base, thread)
+    if status != "interrupted" or not _is_fresh(thread, asked):
+        return await _still_asked(graph, config, kind)
+    where: dict[str, Any] = {"graph": graph, "config": config}
+    return [
+        kind(interrupt_id=question["id"], **where, **parts_of(value, [], thread["thread_id"]))
+        for question in questions
+        if (value := intervention(question["value"]))
+    ]
+
+
+def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
+    """Tell whether the run that asked the last question was the last one to end."""
+    last = max(value.get("asked_at") or "" for value in asked)
+    ended = datetime.fromisoformat(str(thread["updated_at"]))
+    return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)
 
 
 def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph, RunnableConfig]:
@@ -67,13 +98,3 @@ async def _still_asked(
         if http_status(error) != 404:
             raise
         return []  # the server knows the graph no more, so nobody can answer
-
-
-def _asked(
-    thread: Any, graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
-) -> Iterator[WaitingT]:
-    for question in chain.from_iterable(thread["interrupts"].values()):
-        value = intervention(question["value"])
-        if value is not None:
-            parts = parts_of(value, [], thread["thread_id"])
-            yield kind(interrupt_id=question["id"], graph=graph, config=config, **parts)

@@ -11,11 +11,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 from pydantic_core import to_jsonable_python
 
-from graph_retry._awaiting import call, is_sync
+from graph_retry._awaiting import call
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE
 from graph_retry._threads.config import besides_place
-from graph_retry._threads.graphs import invoke
+from graph_retry._threads.graphs import client_of, invoke
 from graph_retry.errors import StaleDecision
 
 _UNFINISHED = ("pending", "running")
@@ -49,12 +49,7 @@ class RemoteRuns:
 
     @property
     def _client(self) -> Any:
-        """The server's client for runs of this kind, sync or async."""
-        kind = "sync_client" if is_sync() else "client"
-        client = getattr(self._graph, kind)
-        if client is None:
-            raise ValueError(f"`graph` has no `{kind}`: make the RemoteGraph with its `url`.")
-        return client
+        return client_of(self._graph)
 
     async def look(self) -> None:
         """Remember the runs that have finished: none of them answers what is still open now."""

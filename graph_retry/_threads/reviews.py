@@ -155,11 +155,10 @@ async def _saved_call(
 async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> bool:
     """Tell whether a function-form call on a server went on after it asked.
 
-    Where a task failed, the server shows its questions for ever: the answered ones, too.
+    Where a task failed, or its run was cancelled, the server shows answered questions, too.
     """
     asked_at = question.value.get("checkpoint_id")
-    failed = any(task.error and question in task.interrupts for task in snapshot.tasks)
-    if not failed or asked_at is None:
+    if asked_at is None:
         return False
     namespace = question.value["checkpoint_ns"]
     place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}

@@ -14,7 +14,7 @@ from graph_retry.answering import PendingReview
 from graph_retry.cli.decide import Draft, UnreadableError, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
-from graph_retry.cli.show import show_review
+from graph_retry.cli.show import show_review, unfinished
 from graph_retry.cli.source import Source
 from graph_retry.errors import CallCancelled
 
@@ -73,6 +73,20 @@ class Answers:
             ]
         return code
 
+    def go_on(self) -> None:
+        """Run the thread on without an answer, and tell what it came to.
+
+        Raises:
+            Stop: If nothing of it is left to run.
+        """
+        if not self.source.is_unfinished(self.thread_id):
+            raise Stop(ExitCode.NOTHING, f"thread {self.thread_id!r} has no step left to run.")
+        self.source.go_on(self.thread_id)
+        if reviews := self._open():
+            self.screen.say(f"It waits for an answer: {_listed(reviews)}.")
+        elif not self.source.is_unfinished(self.thread_id):
+            self.screen.say("Finished.", "good")
+
     def _open(self, review_id: str | None = None) -> list[PendingReview]:
         reviews = self.source.reviews(self.thread_id)
         return [review for review in reviews if review_id in (None, review.review_id)]
@@ -130,7 +144,10 @@ class Answers:
         self.screen.say(json.dumps(result, indent=2, ensure_ascii=False, default=str))
 
     def _nothing(self) -> Stop:
-        return Stop(ExitCode.NOTHING, f"nothing waits on thread {self.thread_id!r}.")
+        why = f"nothing waits on thread {self.thread_id!r}."
+        if self.source.is_unfinished(self.thread_id):
+            why += f" {unfinished(self.thread_id)}"
+        return Stop(ExitCode.NOTHING, why)
 
 
 def _call(review: PendingReview) -> str:

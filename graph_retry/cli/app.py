@@ -18,7 +18,7 @@ from graph_retry.cli.answer import Answers
 from graph_retry.cli.decide import from_options
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
-from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review
+from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review, unfinished
 from graph_retry.cli.source import Source, open_source
 from graph_retry.errors import StaleDecision
 
@@ -90,7 +90,10 @@ def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) ->
         ledgers = source.ledgers(thread)
         for ledger in ledgers:
             show_ledger(screen, ledger)
-        if not (reviews or ledgers):
+        is_unfinished = not reviews and source.is_unfinished(thread)
+        if is_unfinished:
+            screen.say(unfinished(thread))
+        if not (reviews or ledgers or is_unfinished):
             raise Stop(ExitCode.NOTHING, f"no attempt of thread {thread!r} is known here.")
 
 
@@ -112,9 +115,7 @@ def answer(
     Without an answer among the options, whoever sits at the terminal is asked.
     """
     with _session(url, db, graph) as (source, screen):
-        if not source.can_answer:
-            what = "an answer runs the graph on: name it with `--graph module:variable`."
-            raise Stop(ExitCode.USAGE, what)
+        _require_graph(source)
         chosen = sum([approve, bool(changes), reject is not None, respond is not None])
         if chosen > 1 or not (chosen or screen.has_person):
             what = "give one answer: `--approve`, `--set`, `--reject` or `--respond`."
@@ -124,6 +125,20 @@ def answer(
         code = answers.give(review, decide) if chosen else answers.ask(review)
         if code:
             raise Stop(code)
+
+
+@app.command("continue")
+def go_on(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) -> None:
+    """Run a thread on that was cut off: a cancelled run, a crash."""
+    with _session(url, db, graph) as (source, screen):
+        _require_graph(source)
+        Answers(source, screen, thread, None).go_on()
+
+
+def _require_graph(source: Source) -> None:
+    if not source.can_answer:
+        what = "this runs the graph on: name it with `--graph module:variable`."
+        raise Stop(ExitCode.USAGE, what)
 
 
 @contextmanager

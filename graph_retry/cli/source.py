@@ -22,7 +22,8 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
-from graph_retry._threads.graphs import is_local
+from graph_retry._awaiting import run_async
+from graph_retry._threads.graphs import get_state, is_local
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of
@@ -60,6 +61,17 @@ class Source:
         """Answer a review, run its thread on, and return the graph's state."""
         graph, answers = self._graph(thread_id), {review_id: decision}
         return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
+
+    def go_on(self, thread_id: str) -> None:
+        """Run a thread on from where it stopped."""
+        self.runner.run(aresume(self._graph(thread_id), _config(thread_id)))
+
+    def is_unfinished(self, thread_id: str) -> bool:
+        """Tell whether a thread has steps left to run; a database alone does not know."""
+        if not self.can_answer:
+            return False
+        state = get_state(self._graph(thread_id), _config(thread_id))
+        return bool(self.runner.run(run_async(state)).next)
 
     def _graph(self, thread_id: str) -> Any:
         """Return what reads a thread: the graph, the server's graph, or the saver."""

@@ -19,6 +19,8 @@ from tests.server.remote import Remote
 GRAPHS = (
     "node",
     "function",
+    "patient_node",
+    "patient_function",
     "expiring",
     "extract",
     "fan",

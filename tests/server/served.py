@@ -1,5 +1,6 @@
 """Graphs for a real server; each model call appends a line to `calls.jsonl` beside this file."""
 
+import asyncio
 import json
 import time
 from dataclasses import dataclass
@@ -69,6 +70,22 @@ def count_model(params: P) -> str:
             return json.dumps({"n": f"{params.n} is too small, " + "very " * 500})
         raise ValueError(f"{params.n} is too small")
     return f'{{"n": {params.n}}}'
+
+
+async def patient_model(params: P) -> str:
+    """Do what `count_model` does, on the event loop: `gate-…` waits there."""
+    log_call(params.model_dump())
+    while params.note.startswith("gate-") and not (HERE / params.note).exists():
+        await asyncio.sleep(0.01)
+    if params.n < 2:
+        raise ValueError(f"{params.n} is too small")
+    return f'{{"n": {params.n}}}'
+
+
+async def patient_call(state: Any) -> dict[str, Any]:
+    """Call that model in the function form."""
+    params = P.model_validate(state["params"])
+    return {"output": (await aretry_llm_call(patient_model, params, output=Result)).model_dump()}
 
 
 @dataclass
@@ -200,6 +217,8 @@ def fan_out(state: Any) -> list[Send]:
 
 node = build(State, create_retry_node(count_model, P, output=Result, name="count"))
 function = build(State, function_form)
+patient_node = build(State, create_retry_node(patient_model, P, output=Result))
+patient_function = build(State, patient_call)
 expiring = build(
     State,
     create_retry_node(
