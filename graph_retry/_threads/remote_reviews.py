@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -13,6 +15,7 @@ from langgraph.pregel.remote import RemoteGraph
 from graph_retry._awaiting import call, is_async
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
+from graph_retry._threads.graphs import get_state
 from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.reviews import Waiting, find_reviews, intervention
 
@@ -65,11 +68,16 @@ async def _reviews_of(
     graph, config = _place(client, base, thread)
     if status != "interrupted" or not _is_fresh(thread, asked):
         return await _still_asked(graph, config, kind)
+    shown = [(question["id"], question["value"]) for question in questions]
+    if any("|" in value["checkpoint_ns"] for value in asked):
+        # Of several questions in one task the server may list the last one only.
+        with _if_served():
+            shown = [(each.id, each.value) for each in (await get_state(graph, config)).interrupts]
     where: dict[str, Any] = {"graph": graph, "config": config}
     return [
-        kind(interrupt_id=question["id"], **where, **parts_of(value, [], thread["thread_id"]))
-        for question in questions
-        if (value := intervention(question["value"]))
+        kind(interrupt_id=interrupt_id, **where, **parts_of(value, [], thread["thread_id"]))
+        for interrupt_id, value in shown
+        if intervention(value)
     ]
 
 
@@ -92,9 +100,16 @@ def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph,
 async def _still_asked(
     graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
 ) -> list[WaitingT]:
-    try:
+    with _if_served():
         return await find_reviews(graph, config, kind)
+    return []
+
+
+@contextmanager
+def _if_served() -> Generator[None, None, None]:
+    """Pass over a graph that the server knows no more, so that nobody can answer."""
+    try:
+        yield
     except Exception as error:
         if http_status(error) != 404:
             raise
-        return []  # the server knows the graph no more, so nobody can answer

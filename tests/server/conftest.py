@@ -23,6 +23,7 @@ GRAPHS = (
     "patient_function",
     "expiring",
     "extract",
+    "pair",
     "fan",
     "bare",
     "several",

@@ -22,6 +22,7 @@ from graph_retry import (
     aretry_llm_call,
     create_retry_node,
     edit,
+    gather_calls,
     respond,
     retry_llm_call,
 )
@@ -75,7 +76,7 @@ def count_model(params: P) -> str:
 async def patient_model(params: P) -> str:
     """Do what `count_model` does, on the event loop: `gate-…` waits there."""
     log_call(params.model_dump())
-    while params.note.startswith("gate-") and not (HERE / params.note).exists():
+    while params.note.startswith("gate-") and not (HERE / params.note).exists():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     if params.n < 2:
         raise ValueError(f"{params.n} is too small")
@@ -201,6 +202,13 @@ def report(state: Any) -> dict[str, Any]:
     return {"messages": [AIMessage(json.dumps([state["status"], state.get("output")]))]}
 
 
+async def pair_of_calls(state: Any) -> dict[str, Any]:
+    """Call the model twice at the same time, in a chat."""
+    names = ("first", "second")
+    calls = (aretry_llm_call(patient_model, P(n=0), output=Result, name=name) for name in names)
+    return {"messages": [AIMessage(str(await gather_calls(*calls)))]}
+
+
 def branch(state: Any) -> dict[str, Any]:
     """Call the model for one item; a branch whose output is 113 breaks, the first time."""
     params = P(n=state["item"])
@@ -245,6 +253,7 @@ extract = (
     .add_edge("extract", "report")
     .compile()
 )
+pair = build(ChatState, pair_of_calls)
 several = build(State, several_calls)
 several_async = build(State, several_async_calls)
 hiding = build(BareState, several_calls)
