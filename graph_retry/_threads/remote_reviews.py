@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -34,6 +33,7 @@ A thread that was run on later than that may show answered questions: a run was 
 
 _FIELDS = ("thread_id", "metadata", "status", "updated_at", "interrupts")  # and not the state
 
+T = TypeVar("T")
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
@@ -60,19 +60,22 @@ async def _reviews_of(
     client: Any, base: RunnableConfig, thread: Any, kind: type[WaitingT]
 ) -> list[WaitingT]:
     """List the reviews of a thread, by its state where its questions alone do not tell."""
-    status, metadata = thread["status"], thread.get("metadata") or {}
-    questions = list(chain.from_iterable((thread.get("interrupts") or {}).values()))
+    status: str = thread["status"]
+    by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
+    questions = list(chain.from_iterable(by_task.values()))
     asked = [value for question in questions if (value := intervention(question["value"]))]
-    if "graph_id" not in metadata or (status in ("interrupted", "idle") and not asked):
+    if "graph_id" not in (thread.get("metadata") or ()) or (
+        status in ("interrupted", "idle") and not asked
+    ):
         return []
     graph, config = _place(client, base, thread)
     if status != "interrupted" or not _is_fresh(thread, asked):
-        return await _still_asked(graph, config, kind)
-    shown = [(question["id"], question["value"]) for question in questions]
+        return await _if_served(find_reviews(graph, config, kind), [])
+    shown: list[tuple[str, Any]] = [(each["id"], each["value"]) for each in questions]
     if any("|" in value["checkpoint_ns"] for value in asked):
         # Of several questions in one task the server may list the last one only.
-        with _if_served():
-            shown = [(each.id, each.value) for each in (await get_state(graph, config)).interrupts]
+        state = await _if_served(get_state(graph, config), None)
+        shown = [(each.id, each.value) for each in state.interrupts] if state else shown
     where: dict[str, Any] = {"graph": graph, "config": config}
     return [
         kind(interrupt_id=interrupt_id, **where, **parts_of(value, [], thread["thread_id"]))
@@ -97,19 +100,11 @@ def _place(client: Any, base: RunnableConfig, thread: Any) -> tuple[RemoteGraph,
     return graph, on_thread(base, thread["thread_id"])
 
 
-async def _still_asked(
-    graph: RemoteGraph, config: RunnableConfig, kind: type[WaitingT]
-) -> list[WaitingT]:
-    with _if_served():
-        return await find_reviews(graph, config, kind)
-    return []
-
-
-@contextmanager
-def _if_served() -> Generator[None, None, None]:
-    """Pass over a graph that the server knows no more, so that nobody can answer."""
+async def _if_served(reading: Awaitable[T], otherwise: T) -> T:
+    """Read something of a thread, unless the server knows its graph no more: nobody can answer."""
     try:
-        yield
+        return await reading
     except Exception as error:
         if http_status(error) != 404:
             raise
+        return otherwise
