@@ -32,8 +32,8 @@ config: Any = {"configurable": {"thread_id": "1"}}
 
 graph.invoke({}, config)
 for review in pending_reviews(graph, config):
-    print(f"attempt {review.attempt} failed: {review.failure['type']}")
-    print(f"the model wrote: {review.value['raw_output']}")
+    print(f"attempt {review.attempt} failed: {review.error}")
+    print(f"the model wrote: {review.raw_output}")
 # expect: attempt 1 failed: InvalidJSON
 # expect: the model wrote: Ada, 36 years old
 

@@ -9,7 +9,7 @@ waits for a person with `pending_reviews` and answer it with `resume`. The rest 
 from typing import TYPE_CHECKING, Any
 
 from graph_retry._output.completion import Completion
-from graph_retry._review.decision import Decision, approve, edit, reject, respond
+from graph_retry._review.decision import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._signatures import AttemptContext
 from graph_retry.errors import (
     AttemptFailed,
@@ -49,10 +49,12 @@ __all__ = [
     "ReplayMismatch",
     "RetryOptions",
     "StaleDecision",
+    "accept",
     "apending_reviews",
     "approve",
     "aresume",
     "aretry_llm_call",
+    "comment",
     "create_retry_node",
     "edit",
     "gather_calls",

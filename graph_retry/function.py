@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from graph_retry._engine.finish import ended_error
+from graph_retry._engine.finish import WITH_OUTPUT, ended_error
 from graph_retry._engine.graph import function_graph, steps_allowed
 from graph_retry._engine.identity import identity_of
 from graph_retry._engine.pausing import watched_pause
@@ -226,8 +226,8 @@ class _Call:
     def result(self, state: dict[str, Any]) -> Any:
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._call.identity)
-        if state["status"] != "succeeded":
+        if state["status"] not in WITH_OUTPUT:
             raise ended_error(name, state["status"], state["attempts"])
-        if self.plan.validator is not None:
+        if self.plan.validator is not None and state["status"] == "succeeded":
             return self.plan.validator.rebuild(state["output"])
         return restore_value(state.get("output"), state[LOOP]["output_types"])

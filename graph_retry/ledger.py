@@ -13,7 +13,16 @@ from graph_retry.records import Attempt
 _STEP = re.compile(r"(.+):[0-9a-f-]{36}")
 """A part of a namespace that names a task of a graph: of its node, by its id."""
 
-Outcome = Literal["succeeded", "responded", "cancelled", "exhausted", "waiting", "open"]
+Outcome = Literal[
+    "succeeded", "responded", "overruled", "cancelled", "exhausted", "waiting", "open"
+]
+
+_ENDINGS: dict[str | None, Outcome] = {
+    "reject": "cancelled",
+    "respond": "responded",
+    "accept": "overruled",
+}
+"""Decisions that end a call, whatever its last attempt came to."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +75,18 @@ class Ledger:
             return "open"
         last = self.attempts[-1]
         decision = last["decision"] and last["decision"]["type"]
-        if decision == "reject":
-            return "cancelled"
-        if decision == "respond":
-            return "responded"
+        is_valid = last["status"] == "succeeded"
+        if decision in _ENDINGS:
+            return _ENDINGS[decision]
+        if is_valid and decision == "approve":
+            return "succeeded"
         if decision is not None or last["status"] == "running":
             return "open"
-        if last["status"] == "succeeded":
+        if self.waits:
+            return "waiting"
+        if is_valid:
             return "succeeded"
-        if self.waits is None:
-            return "open"
-        return "waiting" if self.waits else "exhausted"
+        return "open" if self.waits is None else "exhausted"
 
     def at(self, number: int) -> Attempt:
         """Return one attempt, by its 1-based number.

@@ -140,7 +140,9 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
 def _gave_output(last: Attempt) -> bool:
     """Tell by its last attempt whether a call ended with an output."""
     decided = last["decision"] and last["decision"]["type"]
-    return decided == "respond" or (last["status"] == "succeeded" and decided != "reject")
+    if last["status"] == "succeeded" and decided in (None, "approve"):
+        return True
+    return decided in ("respond", "accept")
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

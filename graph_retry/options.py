@@ -27,6 +27,8 @@ from graph_retry.records import Attempt, FailureKind, RepairLevel
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
+_ALLOWED = tuple(kind for kind in DECISION_TYPES if kind != "accept")
+
 
 class StateKeys(TypedDict, total=False):
     """Names of the node form's state keys, where they are not the default ones."""
@@ -52,7 +54,9 @@ class RetryOptions(TypedDict, total=False):
     max_attempts: Model calls at most, the first one included (default 10).
     auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
         ask at the first failure and show the hook's params as a suggestion).
-    review: Whether a person may be asked (default True). If False, the call ends `exhausted`.
+    review: Whether a person may be asked (default True). If False, the call ends `exhausted`. With
+        `always`, or where a function `attempt -> bool` of the record says so, a valid output is
+        reviewed, too: an approval takes it, and no call is made for that.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
         a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
     timeout: Seconds one request may take (default None). A sync call that overruns is left behind
@@ -83,7 +87,8 @@ class RetryOptions(TypedDict, total=False):
         form only).
     on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
         `end` with that status (default of the node form, and only there).
-    allowed_decisions: Decisions a reviewer may take (default all four).
+    allowed_decisions: Decisions a reviewer may take (default all but `accept`, which takes an
+        output that could be read but is not valid; the call then ends `overruled`).
     locked: Params fields no reviewer may edit (default none).
     keys: Other names for the state keys of `StateKeys` (node form only).
     """
@@ -92,7 +97,7 @@ class RetryOptions(TypedDict, total=False):
     strict: bool
     max_attempts: int
     auto_retries: int
-    review: bool
+    review: bool | Literal["always"] | Callable[[Attempt], Any]
     transient: RetryPolicy
     timeout: float
     classify: Callable[[Exception], FailureKind | None]
@@ -124,7 +129,7 @@ class Settings(BaseModel):
     strict: bool = False
     max_attempts: int = Field(default=10, ge=1)
     auto_retries: int = Field(default=0, ge=0)
-    review: bool = True
+    review: bool | Literal["always"] | Callable[[Attempt], Any] = True
     transient: InstanceOf[RetryPolicy] | None = None
     timeout: float | None = Field(default=None, gt=0)
     classify: Callable[[Exception], FailureKind | None] = lambda _: None
@@ -138,9 +143,16 @@ class Settings(BaseModel):
     lessons: InstanceOf[Lessons] | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
     on_cancel: Literal["raise", "end"]
-    allowed_decisions: tuple[DecisionType, ...] = Field(default=DECISION_TYPES, min_length=1)
+    allowed_decisions: tuple[DecisionType, ...] = Field(default=_ALLOWED, min_length=1)
     locked: tuple[str, ...] = ()
     keys: dict[str, str] = Field(default_factory=dict[str, str], validate_default=True)
+
+    @field_validator("review", mode="before")
+    @classmethod
+    def _known_review(cls, given: Any) -> Any:
+        if not (isinstance(given, bool) or callable(given) or given == "always"):
+            raise ValueError("give True, False, 'always' or a function of the attempt's record")
+        return given
 
     @field_validator("allowed_decisions", "locked", "reviewer", mode="before")
     @classmethod

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
@@ -15,8 +17,9 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.reviewers import ask_reviewers, notify
 from graph_retry._engine.run_config import current_saver, plain_answer_hidden
 from graph_retry._engine.shown import look_at_shown
-from graph_retry._engine.state import ANSWER, Loop, OpenReview, call_namespace
+from graph_retry._engine.state import ANSWER, REVIEWED, Loop, OpenReview, call_namespace
 from graph_retry._engine.step import StepInput
+from graph_retry._issues import json_problem
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
 from graph_retry._review.answer_schema import response_schema
@@ -25,7 +28,8 @@ from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry.errors import InterventionRequired
-from graph_retry.records import Attempt
+from graph_retry.hooks._feedback import Feedback, comment_field, with_comment
+from graph_retry.records import Attempt, Issue
 
 LEFT_OVER = (
     "This answer was left over from an earlier question: it was sent before anybody could see this "
@@ -63,7 +67,7 @@ async def take_answer(given: StepInput) -> Taken:
     recorded: Any = given.state.get(ANSWER)
     if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
         return _back(plan, loop, fork, recorded.get("refused"))
-    question = question_of(plan, loop, attempts, given.params)
+    question = question_of(plan, loop, attempts, given.params, given.state.get(REVIEWED))
     if recorded is not None:
         refused, came_at = recorded.get("refused"), recorded.get("at")
         return _of_person(question, loop, recorded["value"], refused, came_at)
@@ -141,11 +145,17 @@ async def _ask_person(
     return value, shown.is_ours and not given_before
 
 
-def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Question:
-    """Make the open question from state."""
+def question_of(
+    plan: Plan[Any],
+    loop: Loop,
+    attempts: list[Attempt],
+    params: Encoded,
+    output: dict[str, Any] | None = None,
+) -> Question:
+    """Make the open question from state; `output` is what may be taken."""
     record, review = attempts[-1], loop["review"]
-    if review is None or record["failure"] is None:
-        msg = f"`{plan.settings.name}` reached `review` without a failed attempt; state was edited."
+    if review is None or (record["failure"] is None and output is None):
+        msg = f"`{plan.settings.name}` reached `review` with nothing to ask; state was edited."
         raise ValueError(msg)
     earlier = params_at(attempts[:-1])
     suggested = review["suggested"] and _known_fields(plan, review["suggested"])
@@ -153,7 +163,8 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
     before, after = (
         (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
     )
-    raw = record["raw"] or {}
+    raw_output = _raw_text(record)
+    shown = Encoded(suggested, review["suggested_types"]) if suggested else params
     return Question(
         name=plan.settings.name,
         attempt=record["number"],
@@ -167,7 +178,8 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         issues=record["issues"],
         repairs=record["repairs"],
         lossless=record["lossless"],
-        raw_output=raw.get("text") if "text" in raw else _as_text(raw.get("value")),
+        output=output and {"value": _in_json(output["value"])},
+        raw_output=raw_output,
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(review),
         problem=review["problem"],
@@ -178,6 +190,7 @@ def question_of(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: En
         redact=plan.settings.redact,
         output_schema=plan.validator.schema if plan.validator else None,
         **({"check_output": plan.validator.acheck} if plan.validator else {}),
+        with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
 
@@ -195,7 +208,7 @@ def require_checkpointer(name: str, attempts: list[Attempt]) -> None:
     if current_saver() is not None:
         return
     failure = attempts[-1]["failure"]
-    why = f"{failure['type']}: {failure['message']}" if failure else "no reason recorded"
+    why = f"{failure['type']}: {failure['message']}" if failure else "a valid output"
     msg = (
         f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
         "checkpointer to pause on: compile the graph with one, e.g. "
@@ -206,12 +219,13 @@ def require_checkpointer(name: str, attempts: list[Attempt]) -> None:
 
 def possible(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
     """Return what can be decided at all: another attempt only while there is one left."""
-    budget = plan.settings.budget
-    if attempts[-1]["number"] >= plan.settings.max_attempts:
-        return ("respond", "reject")
-    if budget is not None and budget.rounds_used_up(attempts, loop["spent"]):
-        return ("respond", "reject")
-    return DECISION_TYPES
+    budget, last = plan.settings.budget, attempts[-1]
+    used_up = last["number"] >= plan.settings.max_attempts
+    used_up = used_up or (budget is not None and budget.rounds_used_up(attempts, loop["spent"]))
+    if not used_up:
+        return DECISION_TYPES
+    ending: tuple[DecisionType, ...] = ("respond", "reject", "accept")
+    return ending if last["failure"] else ("approve", *ending)
 
 
 def _allowed(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
@@ -232,5 +246,36 @@ def _note(review: OpenReview) -> str | None:
     return "; ".join(note for note in notes if note) or None
 
 
-def _as_text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _commenting(
+    plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
+) -> Callable[[str], Encoded] | None:
+    """Return what tells the model a person's words, if the params have a field for that."""
+    hook = plan.settings.feedback
+    field = hook.field if isinstance(hook, Feedback) else None
+    name = comment_field(shown.view, field, is_bare=plan.codec.is_bare)
+    if name is None or name in plan.settings.locked:
+        return None
+
+    def commented(message: str) -> Encoded:
+        params = plan.codec.decode(*shown)
+        told = with_comment(params, message, answer=answer, issues=issues, field=field)
+        return plan.codec.encode(told, owner="the params with a comment")
+
+    return commented
+
+
+def _in_json(output: Any) -> Any:
+    """Return an output as a client can show it."""
+    if isinstance(output, AIMessage) and output.tool_calls:
+        calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
+        return {"text": str(output.text), "tool_calls": calls}
+    if isinstance(output, BaseMessage):
+        return str(output.text)
+    return f"(a `{type(output).__name__}`)" if json_problem(output) else output
+
+
+def _raw_text(record: Attempt) -> str | None:
+    """Return what the model wrote, or a structured value it gave."""
+    raw = record["raw"] or {}
+    value = raw.get("value")
+    return raw["text"] if "text" in raw else None if value is None else str(value)

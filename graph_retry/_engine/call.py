@@ -19,9 +19,10 @@ from langgraph.types import Overwrite, RetryPolicy
 from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._engine.check import needs_repair, read_raw
-from graph_retry._engine.finish import emit, finished
+from graph_retry._engine.finish import emit
 from graph_retry._engine.fork import continued
 from graph_retry._engine.hooks import check_params
+from graph_retry._engine.opening import succeeded
 from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver, seen_from
@@ -29,6 +30,7 @@ from graph_retry._engine.running import LoopRun
 from graph_retry._engine.state import (
     ANSWER,
     LOOP,
+    REVIEWED,
     Loop,
     call_namespace,
     current_thread,
@@ -38,6 +40,7 @@ from graph_retry._engine.state import (
 from graph_retry._engine.step import StepInput, read_input
 from graph_retry._engine.task import as_task
 from graph_retry._engine.tracing import model_call_span
+from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
 from graph_retry._output.provider_errors import retry_after
 from graph_retry._params.codec import Encoded
@@ -79,17 +82,16 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     outcome = await as_task(f"{name}#{number}", attempt, policy)
     record.update(cast("Attempt", outcome["record"]))
     loop.update({"types": params.types, "output_types": outcome["output_types"]})
-    update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None}
+    update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None, REVIEWED: None}
     if state.get(keys["status"]) is not None:  # of an earlier call, or before a rewind
         update |= {keys["output"]: None, keys["status"]: None}
     if record["failure"] is not None:
         record["status"], loop["next"] = "failed", "revise"
         record.update(cast("Attempt", redacted_fields(record, plan.settings.redact)))
     elif plan.validator is None:
-        record["status"], loop["next"] = "succeeded", "end"
+        record["status"] = "succeeded"
         record.update(cast("Attempt", redacted_fields(record, plan.settings.redact)))
-        update |= {keys["output"]: outcome["output"], keys["status"]: "succeeded"}
-        update |= await finished(plan, record)
+        update |= await succeeded(plan, loop, record, outcome["output"])
     elif needs_repair(record, plan.validator, plan.settings):
         loop["next"] = "repair"
     else:
@@ -98,7 +100,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     added: Any = [record]
     if ledger_is_old or past is not None:
         added = Overwrite([*attempts, record])
-    return update | {LOOP: loop, keys["attempts"]: added}
+    return {LOOP: loop, **update, keys["attempts"]: added}
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
@@ -109,10 +111,9 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
         loop.update({"author": asked["author"], "reason": asked["reason"]})
         loop["types"] = asked["params_types"]
         return loop, attempts[:-1], False
-    decided = attempts[-1]["decision"] if attempts else None
-    ended = decided is not None and decided["type"] in ("reject", "respond")
-    ended = ended or (LOOP in given.state and loop["next"] == "end")
-    if attempts and (ended or attempts[-1]["status"] != "failed"):
+    waits = LOOP in given.state and loop["next"] == "review"
+    ended = LOOP in given.state and loop["next"] == "end"
+    if attempts and (ended or not (waits or goes_on(attempts[-1]))):
         return fresh_loop(), [], True
     if loop["next"] != "call":
         kept = ("identity", "given", "origin", "task_path", "types", "seen", "spent")

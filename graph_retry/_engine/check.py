@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from graph_retry._attempts import params_at, parsed_value
-from graph_retry._engine.finish import finished
-from graph_retry._engine.state import LOOP
+from graph_retry._engine.opening import succeeded
+from graph_retry._engine.state import LOOP, REVIEWED
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.tracing import validation_span
 from graph_retry._issues import json_problem
@@ -97,21 +97,19 @@ def _json_string(text: str) -> str | None:
 async def validate_step(given: StepInput) -> dict[str, Any]:
     """Validate the parsed value against the output type."""
     plan, record, loop = given.plan, given.attempts[-1], given.loop
-    keys = plan.settings.keys
+    attempts_key = plan.settings.keys["attempts"]
     with validation_span(plan.settings, record) as ended:
         update, checked = await validate_attempt(given.attempts, plan.validator)
         ended({**record, **update, "usage": None, "finish_reason": None})
     update |= redacted_fields({**record, **update}, plan.settings.redact)
     if checked is None or not checked.ok:
-        return _failed(loop, keys["attempts"], update)
+        update["status"] = "failed"
+        failed: dict[str, Any] = {LOOP: {**loop, "next": "revise"}, attempts_key: [update]}
+        may_be_taken = checked is not None and "accept" in plan.settings.allowed_decisions
+        return failed | ({REVIEWED: _read_value(record, plan.validator)} if may_be_taken else {})
     update["status"] = "succeeded"
-    learned = await finished(plan, cast("Attempt", {**record, **update}))
-    return learned | {
-        LOOP: {**loop, "next": "end"},
-        keys["attempts"]: [update],
-        keys["output"]: checked.jsonable,
-        keys["status"]: "succeeded",
-    }
+    whole = cast("Attempt", {**record, **update})
+    return {attempts_key: [update], **await succeeded(plan, loop, whole, checked.jsonable)}
 
 
 async def validate_attempt(
@@ -137,8 +135,11 @@ async def validate_attempt(
     return update, checked
 
 
-def _failed(loop: Any, attempts_key: str, update: dict[str, Any]) -> dict[str, Any]:
-    return {LOOP: {**loop, "next": "revise"}, attempts_key: [{**update, "status": "failed"}]}
+def _read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
+    """Return what an output was read as, for a person to take although it is not valid."""
+    value = parsed_value(record, as_text=validator is not None and validator.wants_text)
+    cut_off = finish_kind(record["finish_reason"]) is not None
+    return None if cut_off or json_problem(value) is not None else {"value": value}
 
 
 def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:

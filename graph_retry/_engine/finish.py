@@ -45,6 +45,10 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
     return {settings.keys["lessons"]: lessons_of(name, [record])}
 
 
+WITH_OUTPUT = ("succeeded", "overruled")
+"""What the status of a call is that ended with an output."""
+
+
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
     """Return what a call that ends without an output leaves in state.
 
@@ -56,7 +60,7 @@ def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
 def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryError:
     """Return the error of a call that ended `cancelled` or `exhausted`."""
     last, failure = attempts[-1], attempts[-1]["failure"]
-    why = f"{failure['type']}: {failure['message']}" if failure else "no failure recorded"
+    why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
     if status == "cancelled":
         reason = (last["decision"] or {}).get("message")
         said = f": {reason}" if reason else ""

@@ -11,7 +11,7 @@ from langgraph.graph import END, START, StateGraph
 from graph_retry._attempts import params_at
 from graph_retry._engine.call import call_step
 from graph_retry._engine.check import repair_step, validate_step
-from graph_retry._engine.finish import give_up_step
+from graph_retry._engine.finish import WITH_OUTPUT, give_up_step
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.recall import recall_step
 from graph_retry._engine.review import review_step
@@ -95,7 +95,7 @@ def _router(
             # Params edited in state at a review, as Studio does it, mean: go on with these.
             if asked is not None and state[keys["params"]] != asked.view:
                 return "call"
-        if following == "end" and raises and state.get(keys["status"]) != "succeeded":
+        if following == "end" and raises and state.get(keys["status"]) not in WITH_OUTPUT:
             return "give_up"
         return following
 

@@ -8,6 +8,7 @@ from langgraph.types import Overwrite
 
 from graph_retry._engine.state import LOOP, Loop, fresh_loop
 from graph_retry._engine.step import StepInput
+from graph_retry._engine.transitions import goes_on
 from graph_retry.hooks._lessons import merge_lessons
 
 
@@ -16,7 +17,7 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
     plan, state, attempts = given.plan, given.state, given.attempts
     keys, lessons = plan.settings.keys, plan.settings.lessons
     assert lessons is not None  # noqa: S101 - the graph has this step only with lessons
-    if attempts and attempts[-1]["status"] == "failed":
+    if attempts and goes_on(attempts[-1]):
         return {}
     window = merge_lessons(state.get(keys["lessons"]), [*lessons.known])
     before = plan.codec.load(state.get(keys["params"]), given.loop["types"])

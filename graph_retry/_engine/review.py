@@ -12,7 +12,7 @@ from graph_retry._engine.asking import Taken, possible, take_answer
 from graph_retry._engine.finish import emit, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview
+from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview
 from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
 from graph_retry._review.deadline import is_expired, now
@@ -41,7 +41,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     if isinstance(verdict, Refused):
         if taken.by_agent:
             return _escalate(plan, loop, taken, verdict.problem)
-        if attempts[-1]["failure"] is None:
+        if attempts[-1]["failure"] is None and given.state.get(REVIEWED) is None:
             raise ValueError(f"{REFUSED}{verdict.problem}")
         again = _ask_again(loop, attempts[-1], verdict.problem)
         emit("review_asked", settings.name, number, review_id=again["review_id"])
@@ -54,8 +54,9 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     ledger: Any = [{"number": number, "decision": note}]
     if fork is not None:
         ledger = Overwrite(fork.kept(note))
-    update = _apply(plan, taken.loop, verdict, note["author"], fork and fork.reason)
-    return {ANSWER: None, keys["attempts"]: ledger, **update}
+    output = given.state.get(REVIEWED)
+    update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
+    return {ANSWER: None, REVIEWED: None, keys["attempts"]: ledger, **update}
 
 
 async def _default(
@@ -108,7 +109,12 @@ def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:
 
 
 def _apply(
-    plan: Plan[Any], loop: Loop, verdict: Accepted, author: str, why: str | None
+    plan: Plan[Any],
+    loop: Loop,
+    verdict: Accepted,
+    reviewed: dict[str, Any] | None,
+    author: str,
+    why: str | None,
 ) -> dict[str, Any]:
     """Turn an accepted decision into the state that follows it."""
     keys, decision = plan.settings.keys, verdict.decision
@@ -121,9 +127,17 @@ def _apply(
             keys["output"]: decision.get("output"),
             keys["status"]: "succeeded",
         }
+    if verdict.params is None:  # to accept, or to approve of what is valid, calls nothing
+        return {
+            LOOP: {**closed, "next": "end"},
+            keys["output"]: reviewed and reviewed["value"],
+            keys["status"]: "overruled" if decision["type"] == "accept" else "succeeded",
+        }
     suggested_by = loop["review"] and loop["review"]["suggested_by"]
     approved = f"approved {suggested_by}" if suggested_by else "approved the same params"
-    default = why or (approved if decision["type"] == "approve" else "edited")
+    changed = bool(decision.get("params"))
+    edited = "edited" if changed else "called again with the same params"
+    default = why or (approved if decision["type"] == "approve" else edited)
     reason = decision.get("message") or default
     retry: Loop = {**closed, "next": "call", "types": verdict.types, "reason": reason}
     return {LOOP: retry, keys["params"]: verdict.params}

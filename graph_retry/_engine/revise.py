@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._engine.finish import emit, finished, without_output
+from graph_retry._engine.finish import finished, without_output
 from graph_retry._engine.hooks import Proposal, propose
 from graph_retry._engine.keeping import whole_here
-from graph_retry._engine.state import LOOP, Loop, OpenReview, fresh_review
+from graph_retry._engine.opening import open_review
+from graph_retry._engine.state import LOOP, Loop
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, no_progress
-from graph_retry._json import digest
 from graph_retry._output.failures import ROUTES
-from graph_retry._review.deadline import after, now
 from graph_retry.hooks._budget import SharedBudget
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
@@ -40,7 +39,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         stopped=stop is not None,
         automatic=loop["automatic"],
         auto_retries=settings.auto_retries,
-        review=settings.review or bool(settings.reviewer),
+        review=bool(settings.review or settings.reviewer),
     )
     if verdict == "retry" and proposal is not None:
         revised: Loop = {
@@ -53,8 +52,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         }
         return learned | {LOOP: revised, settings.keys["params"]: proposal.params.view}
     if verdict == "ask":
-        review = _open_review(settings, record, proposal, stop)
-        emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
+        review = open_review(settings, record, proposal, stop)
         return learned | {LOOP: {**loop, "next": "review", "review": review}}
     return learned | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
 
@@ -97,19 +95,3 @@ def _stop(
     if settings.auto_retries and loop["automatic"] >= settings.auto_retries:
         return f"{loop['automatic']} automatic retries did not help"
     return None
-
-
-def _open_review(
-    settings: Settings, record: Attempt, proposal: Proposal | None, note: str | None
-) -> OpenReview:
-    asked_at = now()
-    review: OpenReview = {
-        **fresh_review(digest(record["idempotency_key"], 1)),
-        "note": note,
-        "asked_at": asked_at,
-        "expires_at": after(asked_at, settings.expires_after),
-    }
-    if proposal is not None:
-        review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
-        review["suggested_types"] = proposal.params.types
-    return review

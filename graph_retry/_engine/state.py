@@ -13,6 +13,9 @@ from graph_retry.records import Attempt
 
 LOOP = "retry_loop"
 ANSWER = "retry_answer"
+REVIEWED = "retry_output"
+"""The state key of the output that a review is about, as `{"value": …}`: a valid one that waits for
+approval, or one that `accept` may take. No output of the graph, so that nobody takes it for one."""
 
 
 class OpenReview(TypedDict):
@@ -146,7 +149,7 @@ def schemas(
     if lessons:
         inputs[keys["lessons"]] = NotRequired[Annotated[list[Lesson], merge_lessons]]
         outputs[keys["lessons"]] = Annotated[list[Lesson], merge_lessons]
-    private: dict[str, Any] = {LOOP: Any, ANSWER: Any}
+    private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any}
     make = cast("Callable[..., type[Any]]", TypedDict)
     state = make("RetryState", {**inputs, **outputs, **private}, total=False)
     if params_type is None:

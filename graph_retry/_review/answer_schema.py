@@ -15,6 +15,8 @@ from graph_retry._review.question import Question
 MAX_SCHEMA = 100_000
 """Characters of a part's schema; a longer one is left out, so that the part may be anything."""
 
+_REASON = {"type": ["string", "null"]}
+
 
 def response_schema(question: Question) -> dict[str, Any]:
     """Return a schema of the canonical answers: one branch for each decision that is offered.
@@ -46,20 +48,21 @@ def response_schema(question: Question) -> dict[str, Any]:
 
 def _branch(question: Question, kind: DecisionType) -> dict[str, Any]:
     data = {"edit": ["params"], "respond": ["output"]}.get(kind, [])
+    message = {"type": "string", "minLength": 1} if kind == "comment" else _REASON
     return {
         "title": kind.capitalize(),
         "type": "object",
         "properties": {
             "type": {"const": kind},
             **{name: {"$ref": f"#/$defs/{name}"} for name in data},
-            "message": {"type": ["string", "null"]},
+            "message": message,
             "attempt": {"const": question.attempt},
             "review_id": {"const": question.review_id},
             "decision_id": {"type": "string"},
             "by": {"type": "string"},
             "channel": {"type": "string"},
         },
-        "required": ["type", *data],
+        "required": ["type", *data, *(["message"] if kind == "comment" else [])],
         "additionalProperties": False,
     }
 

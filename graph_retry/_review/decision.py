@@ -7,17 +7,27 @@ from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-DecisionType = Literal["approve", "edit", "reject", "respond"]
-DECISION_TYPES: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
+DecisionType = Literal["approve", "edit", "reject", "respond", "comment", "accept"]
+DECISION_TYPES: tuple[DecisionType, ...] = (
+    "approve",
+    "edit",
+    "reject",
+    "respond",
+    "comment",
+    "accept",
+)
+CALLING_AGAIN: tuple[DecisionType, ...] = ("approve", "edit", "comment")
+"""What leads to another call; of a valid output an approval is not among them."""
 
 
 class Decision(TypedDict):
     """What a person or an agent decided about one review.
 
-    `params` (edit) is partial: it is merged onto what was shown. `message` (reject) is the reason.
-    `output` (respond) is validated like the model's. `attempt` and `review_id` bind the decision
-    to one question; `decision_id` makes a repeated delivery recognisable; `by` names the author and
-    `channel` what it came through (default: told by the answer's shape).
+    `params` (edit) is partial: it is merged onto what was shown. `message` is the reason (of any
+    decision), of a comment what the model is told. `output` (respond) is validated like the
+    model's. `attempt` and `review_id` bind the decision to one question; `decision_id` makes a
+    repeated delivery recognisable; `by` names the author and `channel` what it came through
+    (default: told by the answer's shape).
     """
 
     type: DecisionType
@@ -33,6 +43,8 @@ class Decision(TypedDict):
 
 def approve() -> Decision:
     """Retry with the suggested params if there are any, else with the same ones.
+
+    Where a valid output is reviewed (the option `review`), take it: nothing is called.
 
     Example:
         >>> approve()
@@ -73,3 +85,25 @@ def respond(output: Any) -> Decision:
         {'type': 'respond', 'output': {'name': 'Ada'}}
     """
     return {"type": "respond", "output": output}
+
+
+def comment(message: str) -> Decision:
+    """Tell the model something, in the prompt or messages of the params, and call it again.
+
+    Example:
+        >>> comment("the total is on the second page")
+        {'type': 'comment', 'message': 'the total is on the second page'}
+    """
+    return {"type": "comment", "message": message}
+
+
+def accept(reason: str | None = None) -> Decision:
+    """Take an output that is not valid as it is; only where `allowed_decisions` has `accept`.
+
+    The call then ends `overruled`, with the JSON that was read.
+
+    Example:
+        >>> accept("a total of zero is right here")
+        {'type': 'accept', 'message': 'a total of zero is right here'}
+    """
+    return {"type": "accept", "message": reason}

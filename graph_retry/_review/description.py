@@ -1,8 +1,9 @@
 """The text of a question that clients show, in the order somebody woken up by it reads.
 
-What is wrong with the last answer, what failed, what the model wrote, what is suggested, what each
-answer does. Agent Inbox previews the first 65 characters in its list. All that comes from a model
-or a provider is quoted, so that none of it reads like a part of the question.
+What is wrong with the last answer, what failed or waits for approval, what the model wrote, what
+is suggested, what each answer does. Agent Inbox previews the first 65 characters in its list. All
+that comes from a model or a provider is quoted, so that none of it reads like a part of the
+question.
 """
 
 from __future__ import annotations
@@ -55,11 +56,16 @@ def _facts(question: Question) -> Iterator[str]:
         yield f"Your answer was not applied: {_inert(what)}"
         if details:
             yield _quote(details)
-    error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
-    yield f"{error} — {one_line(question.name, 100)}, attempt {question.attempt}."
+    which = f"{one_line(question.name, 100)}, attempt {question.attempt}"
+    if question.failure is None:
+        yield f"Valid, and waits for approval — {which}."
+        yield f"The output:\n{_quote(excerpt(shown_output(question), 1_500))}"
+    else:
+        error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
+        yield f"{error} — {which}."
     if question.issues:
         yield f"What is wrong with the output:\n{_quote(cut(format_issues(question.issues), 600))}"
-    if question.raw_output is not None:
+    if question.raw_output is not None and question.failure is not None:
         yield f"The model wrote:\n{_quote(excerpt(question.raw_output, 400))}"
     if question.note:
         yield one_line(question.note, 300)
@@ -68,6 +74,12 @@ def _facts(question: Question) -> Iterator[str]:
         yield f"{what}:\n{_quote(_changes(question.diff))}"
     if question.expires_at:
         yield f"Answer before {question.expires_at}."
+
+
+def shown_output(question: Question) -> str:
+    """Write the output that may be taken, text as it is and anything else as JSON."""
+    output: Any = question.output and question.output["value"]
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
 def _changes(diff: list[dict[str, Any]]) -> str:
@@ -88,14 +100,19 @@ def _how_to_answer(question: Question) -> str:
     fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
     output = f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
     same = "the params as they are" if question.suggested is None else "the suggested changes"
+    approve = "take this output" if question.failure is None else f"call again with {same}"
     ways = {
-        "approve": f'Approve: call again with {same}. `{{"type": "approve"}}`',
+        "approve": f'Approve: {approve}. `{{"type": "approve"}}`',
         "edit": "Edit: call again with what you change; the rest stays as shown. "
         f"`{_text({'type': 'edit', 'params': params})}`",
         "reject": "Reject: stop here, without another call. "
         '`{"type": "reject", "message": "why to stop"}`',
         "respond": "Respond: write the output yourself, without another call. "
         f'`{{"type": "respond", "output": {output}}}`',
+        "comment": "Comment: tell the model something, and call again. "
+        '`{"type": "comment", "message": "what to mind"}`',
+        "accept": "Accept: take the output although it is not valid. "
+        '`{"type": "accept", "message": "why it is right"}`',
     }
     lines = [
         "How to answer, by button or as JSON:",
@@ -108,8 +125,10 @@ def _how_to_answer(question: Question) -> str:
             lines.append(f"Locked, so leave as shown: {names}.")
     if "reject" in question.offered and "approve" in question.offered:
         lines.append("In a chat or inbox a rejection needs a reason: an empty box sends *approve*.")
-    if "respond" in question.offered:
-        lines.append("In Agent Inbox, paste the JSON of a response into the response box.")
+    box = "comments" if "comment" in question.offered else "rejects"
+    lines.append(
+        f"In Agent Inbox the response box {box}; the JSON of any answer can go there, too."
+    )
     return "\n".join(lines)
 
 

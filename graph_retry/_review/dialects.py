@@ -1,13 +1,14 @@
 """Read what an answer decides, whichever client wrote it.
 
-Another decision word goes into `_WORDS`. Another client goes into `_READERS`: the key under which
+Another decision word goes into `_WORDS`, and into the tables below it where the question decides
+what it means. Another client goes into `_READERS`: the key under which
 it puts what it has to say, and the function that reads that. What it wraps its answers into is
 taken off by `_unwrapped`, and `channel_of` names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -16,17 +17,21 @@ from pydantic_core import to_json
 
 from graph_retry._issues import cut, literal
 from graph_retry._json import is_array, is_object
-from graph_retry._review.decision import DecisionType
+from graph_retry._review.decision import DECISION_TYPES, DecisionType
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import UnusableAnswerError
 
 _WORDS: dict[str | None, DecisionType] = {
-    **dict.fromkeys(("approve", "accept", "retry", "yes"), "approve"),
+    **dict.fromkeys(("approve", "retry", "yes"), "approve"),
     "edit": "edit",
-    # Agent Inbox's response is the text box under the question: a reason to stop.
-    **dict.fromkeys(("reject", "cancel", "ignore", "no", "response"), "reject"),
+    **dict.fromkeys(("reject", "cancel", "ignore", "no"), "reject"),
     "respond": "respond",
+    # Agent Inbox's response is the text box under the question.
+    **dict.fromkeys(("comment", "response"), "comment"),
+    "accept": "accept",
 }
+_OF_VALID_OUTPUT: dict[str, DecisionType] = {"retry": "edit", "accept": "approve"}
+_WHERE_NOT_OFFERED: dict[str, DecisionType] = {"response": "reject"}
 _BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 _COMMON = ("type", "action", *_BINDING, "message", "reason")
 _CANCELLED = "__agui_cancelled__"  # AG-UI: somebody closed the question
@@ -36,7 +41,8 @@ _MAX_WRAPPERS = 8
 _MAX_MESSAGE = 10_000
 _HOW = (
     'Answer {"type": "approve"}, {"type": "edit", "params": {…}}, {"type": "reject", "message": '
-    '"…"} or {"type": "respond", "output": …}, or one word such as approve or reject.'
+    '"…"}, {"type": "respond", "output": …} or {"type": "comment", "message": "…"}, or one word '
+    "such as approve or reject."
 )
 
 
@@ -88,11 +94,15 @@ _READERS: dict[DecisionType, dict[str, Callable[[Any], _Content]]] = {
     "edit": _FIELDS,
     "reject": {"args": _agent_inbox},
     "respond": {"output": _Content},
+    "comment": {"args": _agent_inbox},
+    "accept": {},
 }
 
 
-def interpret(answer: Any) -> Answer:
-    """Say what an answer decides.
+def interpret(
+    answer: Any, *, of_valid: bool = False, offered: Sequence[DecisionType] = DECISION_TYPES
+) -> Answer:
+    """Say what an answer decides about an output that failed, or about one `of_valid` form.
 
     Raises:
         UnusableAnswerError: If it decides nothing, or a key does not belong to its decision.
@@ -111,7 +121,7 @@ def interpret(answer: Any) -> Answer:
         raise UnusableAnswerError(f"The answer does not say what to do: no `type`. {_HOW}")
     if word not in _WORDS:
         raise UnusableAnswerError(f"The answer's type {literal(word, 80)} is no decision. {_HOW}")
-    kind = "respond" if word == "response" and "output" in given else _WORDS[word]
+    kind = _meant(word, entry, of_valid=of_valid, offered=offered)
     content = _content(given, kind)
     if kind == "respond":
         return _response(entry, binding)
@@ -121,18 +131,33 @@ def interpret(answer: Any) -> Answer:
     if kind == _WORDS.get(_spelled(beside)) or _spelled(beside) == "retry":
         beside = None  # another word for the same decision
     titles = tuple(said for said in (title, beside) if said is not None)
-    if kind == "reject":
+    if kind == "comment" and message is None:
+        raise UnusableAnswerError('To comment takes words: {"type": "comment", "message": "…"}.')
+    if kind in ("reject", "comment", "accept"):
         return Answer(kind, binding, message, None, titles)
     if word == "accept" and from_form:
         data = None  # with that word Agent Inbox repeats its form unedited
     if word == "retry":
-        kind, data = ("edit", data) if data else ("approve", None)
+        kind, data = ("edit", data or {}) if data or of_valid else ("approve", None)
     if kind == "edit" and data is None:
         raise UnusableAnswerError(
             'An edit needs the changed fields, which must be an object: {"type": "edit", "params": '
             "{…}}, or in a form's answer the edited fields as `args`."
         )
     return Answer(kind, binding, message, data, titles, from_form)
+
+
+def _meant(
+    word: str, entry: dict[str, Any], *, of_valid: bool, offered: Sequence[DecisionType]
+) -> DecisionType:
+    """Return what a word decides about the question at hand."""
+    if word == "response" and entry.get("output") is not None:
+        return "respond"
+    if word == "accept" and "args" in entry:
+        return "approve"  # Agent Inbox's button of that name
+    kind = _OF_VALID_OUTPUT.get(word) if of_valid else None
+    kind = kind or _WORDS[word]
+    return kind if kind in offered else _WHERE_NOT_OFFERED.get(word, kind)
 
 
 def _content(given: dict[str, Any], kind: DecisionType) -> _Content:
@@ -240,7 +265,10 @@ def _parsed(text: str) -> Any:
 
 
 def _pasted(text: Any) -> dict[str, Any] | None:
-    """Return a decision pasted as JSON where Agent Inbox has no other box for an output."""
+    """Return a decision typed where Agent Inbox has no button for it: JSON, or its one word."""
+    lone = _spelled(text) if isinstance(text, str) else None
+    if lone in _WORDS and lone != "response":
+        return {"type": lone}
     with suppress(NotJsonError):
         pasted = read_json(text) if isinstance(text, str) else None
         return pasted if is_object(pasted) and _word(pasted) in _WORDS else None

@@ -11,7 +11,7 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import cut, format_issues, json_problem, literal, wrap_error
 from graph_retry._json import is_array, is_object
-from graph_retry._review.decision import Decision, approve, edit, reject, respond
+from graph_retry._review.decision import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._review.dialects import Answer, interpret
 from graph_retry._review.edits import changes_of, merged
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
@@ -25,7 +25,8 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
     """Hold any answer against the question; a bad one never raises.
 
     An edit is merged onto what was shown: the suggested params if there are any. One that changes
-    nothing counts as an approval, where approving is allowed.
+    nothing counts as an approval, where approving is allowed; of a valid output it is a call with
+    the same params, unless a form sends it.
 
     Example:
         >>> from graph_retry._awaiting import run_sync
@@ -51,7 +52,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
 
 async def _judged(answer: Any, question: Question) -> Accepted | Refused:
     try:
-        said = interpret(answer)
+        said = interpret(answer, of_valid=question.failure is None, offered=question.offered)
         binding = _checked_binding(said, question)
         verdict = await _decided(said, question)
     except UnusableAnswerError as problem:
@@ -97,15 +98,23 @@ async def _decided(said: Answer, question: Question) -> Accepted:
         return Accepted(reject())
     if said.type == "respond":
         return Accepted(respond(await _checked_output(said.data, question)))
+    if said.type == "accept":
+        return Accepted(accept())
+    if said.type == "comment" and question.with_comment is not None and said.message is not None:
+        return Accepted(comment(said.message), *question.with_comment(said.message))
     changes = changes_of(said, question)
     if said.type == "approve" and changes:
         raise UnusableAnswerError(
             'To approve is to take the params as shown, but the answer changes some: send {"type": '
             '"edit", "params": {…}} to change them.'
         )
+    is_approval = said.type == "approve" or said.from_form or question.failure is not None
+    is_approval = is_approval and not changes and "approve" in question.allowed
+    if is_approval and question.failure is None:
+        return Accepted(approve())
     # What was shown is checked, too: the params type may have changed since it was saved.
     encoded = merged(changes, question)
-    decision = approve() if not changes and "approve" in question.allowed else edit()
+    decision = approve() if is_approval else edit()
     if changes:
         decision["params"] = {name: encoded.view.get(name) for name in changes}
     return Accepted(decision, encoded.view, encoded.types)

@@ -7,7 +7,7 @@ from typing import Any
 
 from graph_retry._issues import cut, excerpt, issue
 from graph_retry._review.answer_schema import response_schema
-from graph_retry._review.description import describe, headline, one_line
+from graph_retry._review.description import describe, headline, one_line, shown_output
 from graph_retry._review.forms.restore import form_args
 from graph_retry._review.question import Question
 from graph_retry._review.redaction import displayed
@@ -22,8 +22,9 @@ def build_payload(question: Question) -> dict[str, Any]:
     """Return the interrupt value of a question.
 
     `params` is the retry surface in full, `suggested_params` the hooks' proposal. The args that
-    graphical clients edit are what an approval would use: the proposal if there is one. Everything
-    but `params` and `suggested_params` is bounded, a field at a time in the forms.
+    graphical clients edit are what another call would use: the proposal if there is one. `output`
+    is what a person may take. Everything but it, `params` and `suggested_params` is bounded, a
+    field at a time in the forms. A question about a valid output has no `failure`.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec
@@ -39,17 +40,23 @@ def build_payload(question: Question) -> dict[str, Any]:
     description, title = describe(replace(question, issues=issues)), headline(question)
     args = form_args(question.shown)
     offered, raw = list(question.offered), question.raw_output
-    failure = {**question.failure, "message": cut(question.failure["message"], MAX_ERROR)}
+    failure, error = question.failure, ""
+    summary = one_line(shown_output(question), 300) if failure is None else ""
+    if failure is not None:
+        failure = {**failure, "message": cut(failure["message"], MAX_ERROR)}
+        error = cut(f"{failure['type']}: {failure['message']}", MAX_ERROR)
+        summary = one_line(failure["message"], 300)
     return {
         "type": INTERVENTION,
         "function_name": question.name,
         "attempt_count": question.attempt,
-        "error": cut(f"{failure['type']}: {failure['message']}", MAX_ERROR),
+        "error": error,
         "params": question.params,
         "suggested_params": question.suggested,
         "failure": failure,
         "issues": issues,
         "raw_output": raw and excerpt(raw, MAX_RAW),
+        "output": question.output and question.output["value"],
         "repairs": question.repairs[:MAX_ISSUES],
         "lossless": question.lossless,
         "diff": question.diff,
@@ -72,13 +79,11 @@ def build_payload(question: Question) -> dict[str, Any]:
         "config": {
             "allow_accept": "approve" in offered,
             "allow_edit": "edit" in offered,
-            "allow_respond": "reject" in offered or "respond" in offered,
+            "allow_respond": not {"reject", "respond", "comment"}.isdisjoint(offered),
             "allow_ignore": "reject" in offered,
         },
         "description": description,
-        "message": title
-        if question.problem
-        else f"{title}: {one_line(question.failure['message'], 300)}",
+        "message": title if question.problem else f"{title}: {summary}",
         "reason": INTERVENTION,
         "response_schema": response_schema(question),
     }

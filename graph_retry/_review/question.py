@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph_retry._output.validator import Checked
-from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType
 from graph_retry.records import Failure, Issue, Repair
 
@@ -26,13 +26,16 @@ class Question:
 
     `params` and `suggested` are JSON views as `ParamsCodec.encode` makes them, each with its own
     types map. `diff` tells what `suggested` changes, or else what this attempt changed, as
-    `readable_diff` writes it. `check_output` validates what a person supplies.
+    `readable_diff` writes it. `check_output` validates what a person supplies, and `with_comment`
+    makes params that tell the model what a person wrote, where they have a field for it. Without a
+    `failure` the question is about a valid output. `output` is what may be taken, as `{"value": …}`
+    in JSON: the valid one, or one that could be read but is not valid.
     """
 
     name: str
     attempt: int
     review_id: str
-    failure: Failure
+    failure: Failure | None
     params: dict[str, Any]
     codec: ParamsCodec[Any]
     types: dict[str, str] = field(default_factory=dict[str, str])
@@ -40,6 +43,7 @@ class Question:
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
     issues: list[Issue] = field(default_factory=list[Issue])
     raw_output: str | None = None
+    output: dict[str, Any] | None = None
     repairs: list[Repair] = field(default_factory=list[Repair])
     lossless: bool | None = None
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -51,12 +55,15 @@ class Question:
     locked: tuple[str, ...] = ()
     output_schema: dict[str, Any] | None = None
     check_output: Callable[[Any], Awaitable[Checked]] = accept_output
+    with_comment: Callable[[str], Encoded] | None = None
     seen_decisions: tuple[str, ...] = ()
     redact: Callable[[str], str] | None = None
 
     @property
     def title(self) -> str:
         """The headline clients show and send back: function, attempt number and error class."""
+        if self.failure is None:
+            return f"{self.name} awaits approval (attempt {self.attempt})"
         return f"{self.name} failed (attempt {self.attempt}): {self.failure['type']}"
 
     def has_title(self, title: str) -> bool:
@@ -76,13 +83,18 @@ class Question:
 
     @property
     def offered(self) -> tuple[DecisionType, ...]:
-        """The decisions that make sense here: the allowed ones, without edit if nothing can be."""
-        return tuple(kind for kind in self.allowed if kind != "edit" or not self.codec.is_empty)
+        """The decisions that make sense here: the allowed ones, where there is what they need."""
+        impossible: dict[DecisionType, bool] = {
+            "edit": self.codec.is_empty,
+            "comment": self.with_comment is None,
+            "accept": self.output is None or self.failure is None,
+        }
+        return tuple(kind for kind in self.allowed if not impossible.get(kind))
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """A decision that holds. `params` and `types` are the next attempt's, for approve and edit."""
+    """A decision that holds. `params` and `types` are the next attempt's, where one follows."""
 
     decision: Decision
     params: dict[str, Any] | None = None

@@ -13,7 +13,7 @@ from graph_retry._review.question import Question
 def displayed(question: Question) -> Question:
     """Return the question with its params, and what is written about them, redacted.
 
-    Output, issues and failure come from the ledger, where they are redacted already.
+    The raw output, issues and failure come from the ledger, where they are redacted already.
     """
     redact = question.redact
     if redact is None:
@@ -22,6 +22,7 @@ def displayed(question: Question) -> Question:
         question,
         params=redacted(question.params, redact),
         suggested=redacted(question.suggested, redact),
+        output=redacted(question.output, redact),
         diff=redacted(question.diff, redact),
         note=redacted(question.note, redact),
         problem=redacted(question.problem, redact),

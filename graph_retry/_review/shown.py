@@ -16,9 +16,11 @@ from graph_retry.records import Attempt, Failure, Issue
 class Review:
     """One open question: what failed, with which params, and what is proposed.
 
-    `value` is the whole payload, of which the other fields are parts. `asked_at` and `expires_at`
-    are ISO 8601 in UTC, the latter None where nothing expires. `history` is the ledger so far; it
-    is empty where the call's own state is out of reach (in a server's inbox, for one).
+    Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
+    valid output by an approval, one that is not valid by `accept`. `value` is the whole payload, of
+    which the other fields are parts. `asked_at` and `expires_at` are ISO 8601 in UTC, the latter
+    None where nothing expires. `history` is the ledger so far; it is empty where the call's own
+    state is out of reach (in a server's inbox, for one).
     """
 
     thread_id: str | None
@@ -26,9 +28,10 @@ class Review:
     function_name: str
     attempt: int
     error: str
-    failure: Failure
+    failure: Failure | None
     issues: list[Issue]
     raw_output: str | None
+    output: Any
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None
     diff: list[dict[str, Any]]
@@ -49,9 +52,9 @@ class ReviewFunction(Protocol):
             review: The open question. Changing it changes nothing: the decision is all that counts.
 
         Returns:
-            A decision (`approve()`, `edit(…)`, `reject(…)`, `respond(…)`, or its JSON), which is
-            judged like a person's answer; or None to leave it to the next reviewer, at last to a
-            person. What cannot be applied, and an exception, is shown to the person.
+            A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON), which is judged like
+            a person's answer; or None to leave it to the next reviewer, at last to a person. What
+            cannot be applied, and an exception, is shown to the person.
         """
         ...
 
@@ -68,6 +71,7 @@ def parts_of(
     return {
         **{name: value[name] for name in (*same, "diff", "problem")},
         "thread_id": thread_id,
+        "output": value.get("output"),
         "asked_at": value.get("asked_at"),
         "expires_at": value.get("expires_at"),
         "attempt": value["attempt_count"],

@@ -59,7 +59,8 @@ class Answers:
             review = reviews[0]
             if shown != (shown := (_call(review), review.attempt)):
                 show_review(self.screen, review)
-                self.screen.say(ways(review.value["review_configs"][0]["allowed_decisions"]))
+                offered = review.value["review_configs"][0]["allowed_decisions"]
+                self.screen.say(ways(offered, of_valid=review.failure is None))
                 draft = Draft()
             code = self._answer(review, self._typed(review, draft))
             if code and draft.text:
@@ -114,12 +115,17 @@ class Answers:
             self.screen.say(f"Not applied: {again.problem}", "bad")
             return ExitCode.ASKED_AGAIN
         if again:
-            self.screen.say(f"Attempt {again.attempt} failed, too: {again.error}", "bad")
+            if again.failure is None:
+                self.screen.say(f"The output of attempt {again.attempt} is valid.", "good")
+            else:
+                self.screen.say(f"Attempt {again.attempt} failed, too: {again.error}", "bad")
             self.screen.say(f"It waits for an answer as review {again.review_id}.")
         elif decision["type"] == "reject":
             self.screen.say("Cancelled.", "good")
         elif decision["type"] == "respond":
             self.screen.say("Finished with the output you gave.", "good")
+        elif decision["type"] == "accept":
+            self.screen.say("Finished with the output as it is, flagged as overruled.", "good")
         else:
             self._show_output(review, result)
         if more := len(others) - bool(again):

@@ -35,16 +35,21 @@ _GRAPH_HELP = "With --db: module:variable or path/to/file.py:variable. Only `ans
 _GRAPH = typer.Option(metavar="GRAPH", envvar="GRAPH_RETRY_GRAPH", help=_GRAPH_HELP)
 _BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (default: you).")
 _SET = typer.Option("--set", metavar="FIELD=VALUE", help="Call again with a field changed.")
+_APPROVE_HELP = "Call again with the params as shown, or take a valid output."
+_COMMENT = typer.Option(metavar="WORDS", help="Tell the model, and call again (`-`: stdin).")
+_ACCEPT = typer.Option(metavar="REASON", help="Take the output although it is not valid.")
 
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 Url = Annotated[str | None, _URL]
 Db = Annotated[str | None, _DB]
 Graph = Annotated[str | None, _GRAPH]
 Json = Annotated[bool, typer.Option("--json", help="Write a JSON object a line.")]
-Approve = Annotated[bool, typer.Option("--approve", help="Call again with the params as shown.")]
+Approve = Annotated[bool, typer.Option("--approve", help=_APPROVE_HELP)]
 Set = Annotated[list[str] | None, _SET]
 Reject = Annotated[str | None, typer.Option(metavar="REASON", help="Stop here (`-`: from stdin).")]
 Respond = Annotated[str | None, typer.Option(metavar="FILE", help="Take this output (`-`: stdin).")]
+Comment = Annotated[str | None, _COMMENT]
+Accept = Annotated[str | None, _ACCEPT]
 ReviewId = Annotated[str | None, typer.Option(metavar="ID", help="Which one, where several wait.")]
 By = Annotated[str | None, _BY]
 
@@ -107,6 +112,8 @@ def answer(
     changes: Set = None,
     reject: Reject = None,
     respond: Respond = None,
+    comment: Comment = None,
+    accept: Accept = None,
     review: ReviewId = None,
     by: By = None,
 ) -> None:
@@ -116,12 +123,21 @@ def answer(
     """
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
-        chosen = sum([approve, bool(changes), reject is not None, respond is not None])
+        texts = [text for text in (reject, respond, comment, accept) if text is not None]
+        chosen = approve + bool(changes) + len(texts)
         if chosen > 1 or not (chosen or screen.has_person):
-            what = "give one answer: `--approve`, `--set`, `--reject` or `--respond`."
+            others = "`--reject`, `--respond`, `--comment` or `--accept`"
+            what = f"give one answer: `--approve`, `--set`, {others}."
             raise Stop(ExitCode.USAGE, what)
         answers = Answers(source, screen, thread, by or _login())
-        decide = partial(from_options, changes=changes or (), reason=reject, output=respond)
+        decide = partial(
+            from_options,
+            changes=changes or (),
+            reason=reject,
+            output=respond,
+            words=comment,
+            accepted=accept,
+        )
         code = answers.give(review, decide) if chosen else answers.ask(review)
         if code:
             raise Stop(code)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._review.decision import Decision, approve, edit, reject, respond
+from graph_retry._review.decision import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry.cli.exits import ExitCode, Stop
 
@@ -23,7 +23,10 @@ _HELP = {
     "edit": "edit                change the params in $EDITOR; or: edit field=value …",
     "reject": "reject reason       stop here",
     "respond": "respond FILE        give the output yourself; or: respond {…}",
+    "comment": "comment words       tell the model something, and call again",
+    "accept": "accept reason       take the output although it is not valid",
 }
+_HELP_WITH_VALID_OUTPUT = {"approve": "approve             take this output"}
 
 
 class UnreadableError(ValueError):
@@ -36,6 +39,8 @@ def from_options(
     changes: Sequence[str] = (),
     reason: str | None = None,
     output: str | None = None,
+    words: str | None = None,
+    accepted: str | None = None,
 ) -> Decision:
     """Return the decision that the options of `answer` make; with none it is an approval.
 
@@ -53,14 +58,19 @@ def from_options(
             return respond(_read_output(output))
     except UnreadableError as error:
         raise Stop(ExitCode.USAGE, str(error)) from None
-    if reason is not None:
-        return reject((_from_stdin() if reason == "-" else reason) or None)
-    return approve()
+    said = next((text for text in (reason, words, accepted) if text is not None), "")
+    said = _from_stdin() if said == "-" else said
+    if words is not None:
+        return comment(said)
+    if accepted is not None:
+        return accept(said or None)
+    return approve() if reason is None else reject(said or None)
 
 
-def ways(offered: Sequence[str]) -> str:
-    """List what can be typed."""
-    return "\n".join(f"  {_HELP[kind]}" for kind in offered) + "\n  Ctrl-C              leave it"
+def ways(offered: Sequence[str], *, of_valid: bool = False) -> str:
+    """List what can be typed, about a failure or about a valid output."""
+    helps = _HELP | _HELP_WITH_VALID_OUTPUT if of_valid else _HELP
+    return "\n".join(f"  {helps[kind]}" for kind in offered) + "\n  Ctrl-C              leave it"
 
 
 @dataclass
@@ -82,17 +92,19 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     """
     word, _, rest = line.strip().partition(" ")
     if word == "approve" and rest:
-        raise UnreadableError(f"approve takes the params as shown; to change some: edit {rest}")
+        raise UnreadableError(f"approve takes what is shown; to change some: edit {rest}")
     if word == "approve":
         return approve()
-    if word == "reject":
-        return reject(rest.strip() or None)
+    if word in ("reject", "accept"):
+        return (reject if word == "reject" else accept)(rest.strip() or None)
+    if word == "comment":
+        return comment(rest.strip())
     if word == "respond":
         if not rest:
             raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
         return respond(rest if rest.lstrip()[0] in '{["' else _read_output(rest.strip()))
     if word != "edit":
-        raise UnreadableError(f"{word!r} is none of approve, edit, reject, respond.")
+        raise UnreadableError(f"{word!r} is none of {', '.join(_HELP)}.")
     if not rest:
         return edit(in_editor(shown, draft or Draft()))
     try:

@@ -18,7 +18,7 @@ INBOX = ("thread", "function", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
 _IN_JSON = (
     *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
-    *("failure", "issues", "raw_output", "params", "suggested_params", "problem"),
+    *("failure", "issues", "raw_output", "output", "params", "suggested_params", "problem"),
 )
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -41,9 +41,8 @@ def as_json(review: PendingReview) -> str:
 
 
 def show_review(screen: Screen, review: PendingReview) -> None:
-    """Show what failed, what is known about it, and what would be tried next."""
-    kind = review.failure["type"]
-    screen.title(f"{review.function_name} failed (attempt {review.attempt}): {kind}")
+    """Show what failed or waits for approval, what is known about it, what would be tried next."""
+    screen.title(_title(review))
     asked = f"thread {review.thread_id}, review {review.review_id}, asked {_since(review.asked_at)}"
     expires = f", expires {_until(review.expires_at)}" if review.expires_at else ""
     screen.say(f"{asked} ago{expires}", "quiet")
@@ -51,7 +50,10 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         screen.say(f"The last answer was not applied: {review.problem}", "bad")
     if review.value["note"]:
         screen.say(review.value["note"], "quiet")
-    if review.issues and review.failure["kind"] == "invalid_schema":
+    if review.failure is None:
+        screen.say("The output is valid, and waits for approval:", "good")
+        screen.say(_text(review.output))
+    elif review.issues and review.failure["kind"] == "invalid_schema":
         screen.say("What is wrong with the output:", "bad")
         issues = [
             (issue["path"], issue["message"], issue["received"] or "") for issue in review.issues
@@ -59,7 +61,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         screen.table(("field", "problem", "received"), issues)
     else:
         screen.say(review.error, "bad")
-    if review.raw_output is not None:
+    if review.raw_output is not None and review.failure is not None:
         screen.say("The model wrote:")
         screen.say(f"  {review.raw_output}", "quiet")
     screen.say("Its params:")
@@ -82,6 +84,14 @@ def unfinished(thread_id: str) -> str:
         "It is being run, or was cut off on the way: "
         f"`graph-retry continue {shlex.quote(thread_id)}` goes on from there."
     )
+
+
+def _title(review: PendingReview) -> str:
+    """Return what the review is about: the headline that clients show, without an old answer."""
+    if review.failure is None:
+        return f"{review.function_name} awaits approval (attempt {review.attempt})"
+    kind = review.failure["type"]
+    return f"{review.function_name} failed (attempt {review.attempt}): {kind}"
 
 
 def show_ledger(screen: Screen, ledger: Ledger) -> None:
@@ -127,7 +137,9 @@ def _outcome(attempt: Attempt) -> str:
     return f"{ended} (repaired: {repairs})" if repairs else ended
 
 
-def _brief(failure: Failure, issues: Sequence[Issue]) -> str:
+def _brief(failure: Failure | None, issues: Sequence[Issue]) -> str:
+    if failure is None:
+        return "awaits approval"
     wrong = ", ".join(issue["path"] or "the whole output" for issue in issues)
     why = wrong if failure["kind"] == "invalid_schema" else " ".join(failure["message"].split())
     return f"{failure['type']}: {excerpt(why, 200)}"

@@ -7,19 +7,25 @@ replaces the feedback before it, so a tenth retry is no longer than the second.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from graph_retry._issues import cut
+from graph_retry._json import is_array
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, turns
 from graph_retry.hooks._quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
+from graph_retry.records import Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]
 
 _KINDS = ("invalid_syntax", "invalid_schema", "truncated")
 _QUOTED: dict[str, int] = {"full": 20_000, "truncated": 500, "errors_only": 0}
 """Characters of the last answer that each strategy quotes."""
+
+_COMMENTED_ON = 4_000
+"""Characters of the answer that a person's comment is about."""
 
 
 def feedback(
@@ -93,6 +99,31 @@ class Feedback:
         Prompt(params, self.field)
 
 
+def comment_field(view: Mapping[str, Any], field: str | None, *, is_bare: bool) -> str | None:
+    """Return the field of a params' JSON that a person's words can be written to, if any."""
+    if is_bare:
+        return "value" if isinstance(view.get("value"), str) else None
+    names = (field,) if field else ("messages", "prompt")
+    name = next((name for name in names if view.get(name) is not None), None)
+    return name if name and (isinstance(view[name], str) or is_array(view[name])) else None
+
+
+def with_comment(
+    params: Any, message: str, *, answer: str, issues: Sequence[Issue], field: str | None
+) -> Any:
+    """Return the params with a person's words about the last answer, in place of earlier feedback.
+
+    The answer is quoted in a plain prompt, too, for without it the words might speak of nothing.
+    """
+    prompt, lines = Prompt(params, field), list[str]()
+    if answer and isinstance(prompt.value, str):
+        lines += ["Your answer was (quoted as data):", fenced(cut(answer, _COMMENTED_ON))]
+    lines += _issue_lines(issues, 20)
+    lines += ["Somebody who reviewed your answer says:", tame(message)]
+    told = _added(prompt.value, framed(FEEDBACK, lines), answer, quoted=_COMMENTED_ON)
+    return prompt.replaced(told)
+
+
 def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
     """Write the feedback, longest first."""
     quotes = dict.fromkeys((_QUOTED[strategy], min(_QUOTED[strategy], 500), 0))
@@ -106,7 +137,7 @@ def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) 
     lines: list[str] = []
     if quoted and error.raw_output:
         lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
-    lines += _issue_lines(error, issues)
+    lines += _issue_lines(error.issues, issues)
     repairs = error.attempts[-1]["repairs"] if error.attempts else []
     if repairs and error.kind == "invalid_schema":
         kinds = ", ".join(dict.fromkeys(repair["kind"] for repair in repairs))
@@ -121,18 +152,18 @@ def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) 
     return framed(FEEDBACK, lines)
 
 
-def _issue_lines(error: AttemptFailed, most: int) -> list[str]:
+def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
     """Number what was wrong, one line each."""
-    lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(error.issues[:most], start=1)]
-    more = len(error.issues) - most
+    lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(issues[:most], start=1)]
+    more = len(issues) - most
     return [*lines, f"… and {more} more."] if more > 0 else lines
 
 
-def _added(prompt: str | list[Any], text: str, answer: str) -> str | list[Any]:
+def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -> str | list[Any]:
     """Append feedback to a prompt, or as turns to a conversation, in place of earlier feedback."""
     if isinstance(prompt, str):
         return f"{unframed(FEEDBACK, prompt)}\n\n{text}"
     if prompt and str(content_of(prompt[-1])).startswith(FEEDBACK.begin):
         prompt = prompt[:-2]
-    quoted = (tame(answer[:500]) or "(no text)") + (" […]" if len(answer) > 500 else "")
-    return [*prompt, *turns(prompt, ("assistant", quoted), ("user", text))]
+    said = (tame(answer[:quoted]) or "(no text)") + (" […]" if len(answer) > quoted else "")
+    return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]

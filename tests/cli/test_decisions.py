@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from graph_retry import approve, edit, reject, respond
-from graph_retry.cli.decide import Draft, UnreadableError, edited, from_line
+from graph_retry import accept, approve, comment, edit, reject, respond
+from graph_retry.cli.decide import Draft, UnreadableError, edited, from_line, from_options, ways
 
 SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"deep": {"x": "1"}}}
 
@@ -48,6 +48,9 @@ def test_a_change_that_cannot_be_read_is_refused(changes):
         ("  edit n=2 zip='two words' ", edit(n=2, zip="two words")),
         ("reject too dear", reject("too dear")),
         ("reject", reject()),
+        ("comment be brief", comment("be brief")),
+        ("accept it is so", accept("it is so")),
+        ("accept", accept()),
         ('respond {"a": 1}', respond('{"a": 1}')),
         ("respond [1, 2]", respond("[1, 2]")),
         ("respond {file}", respond("from a file")),
@@ -66,7 +69,7 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
         ("yes", "none of approve, edit, reject, respond"),
         (
             "approve model=large",
-            "approve takes the params as shown; to change some: edit model=large",
+            "approve takes what is shown; to change some: edit model=large",
         ),
         ("edit large", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
@@ -79,6 +82,27 @@ def test_a_typed_line_that_decides_nothing_is_explained(line, told):
     """The reason shows how it is written."""
     with pytest.raises(UnreadableError, match=told):
         from_line(line, SHOWN)
+
+
+@pytest.mark.parametrize(
+    ("options", "decision"),
+    [
+        ({}, approve()),
+        ({"reason": "too dear"}, reject("too dear")),
+        ({"words": "be brief"}, comment("be brief")),
+        ({"accepted": "it is so"}, accept("it is so")),
+        ({"accepted": ""}, accept()),
+    ],
+)
+def test_options_of_the_command_decide(options, decision):
+    """One of them is one decision; none is an approval."""
+    assert from_options(SHOWN, **options) == decision
+
+
+def test_what_an_approval_does_is_told():
+    """It calls again after a failure, and takes an output that is valid."""
+    assert "call again" in ways(["approve"])
+    assert "take this output" in ways(["approve"], of_valid=True)
 
 
 @pytest.fixture

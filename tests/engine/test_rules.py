@@ -54,7 +54,7 @@ def test_the_ledger_reducer_completes_and_appends(updates):
         ({"max_attempts": 0}, "`max_attempts`: .*greater than or equal to 1.*not 0"),
         ({"max_attempts": True}, "`max_attempts`: .*valid integer.*not True"),
         ({"auto_retries": -1}, "`auto_retries`: .*not -1"),
-        ({"review": "no"}, "`review`: .*valid boolean.*not 'no'"),
+        ({"review": "no"}, "`review`: give True, False, 'always' or a function.*not 'no'"),
         (
             {"repair": "heavy"},
             "`repair`: .*'none', 'minimal', 'standard' or 'aggressive'.*not 'heavy'",

@@ -1,6 +1,7 @@
 """The response schema takes exactly the canonical good answers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from graph_retry._params.codec import Encoded
 from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.question import Question
 from tests.review.questions import Params, question
@@ -31,6 +33,14 @@ LINKED = {
 }
 
 
+ANYTHING = replace(
+    question(),
+    output={"value": {"name": "Ada"}},
+    with_comment=lambda message: Encoded({"prompt": message}, {}),
+)
+"""A question to which every decision is possible."""
+
+
 def fits(answer: Any, asked: Question) -> bool:
     """Tell whether the question's schema takes an answer."""
     schema = json.loads(json.dumps(response_schema(asked)))
@@ -52,11 +62,14 @@ def test_every_canonical_decision_fits(client: str) -> None:
         {"type": "edit", "params": {"style": {"tone": "loud"}, "seed": None, "due": "2026-01-31"}},
         {"type": "reject", "message": "no"},
         {"type": "respond", "output": {"name": "Ada", "age": 36}},
+        {"type": "comment", "message": "he is older"},
+        {"type": "accept", "message": "it is so"},
+        {"type": "accept"},
     ],
 )
 def test_good_answers_fit(answer: dict[str, Any]) -> None:
     """The canonical forms are valid, an edit with any part of the params."""
-    assert fits(answer, question())
+    assert fits(answer, ANYTHING)
 
 
 @pytest.mark.parametrize(
@@ -75,19 +88,22 @@ def test_good_answers_fit(answer: dict[str, Any]) -> None:
         {"type": "edit", "params": {"style": {"length": 5000}}},
         {"type": "edit", "params": {}, "output": 1},
         {"type": "reject", "message": 1},
+        {"type": "comment"},
+        {"type": "comment", "message": ""},
+        {"type": "accept", "output": 1},
         {"type": "respond"},
         {"type": "respond", "output": {"name": "Ada"}},
     ],
 )
 def test_bad_answers_do_not_fit(answer: Any) -> None:
     """Typos, wrong types, missing parts and answers to another attempt are invalid."""
-    assert not fits(answer, question())
+    assert not fits(answer, ANYTHING)
 
 
-@pytest.mark.parametrize("kind", ["approve", "edit", "reject", "respond"])
+@pytest.mark.parametrize("kind", ["approve", "edit", "reject", "respond", "comment", "accept"])
 def test_only_allowed_decisions_are_in_the_schema(kind: str) -> None:
     """The schema has one branch for each decision that is offered, and no more."""
-    schema = response_schema(question(allowed=(kind,)))
+    schema = response_schema(replace(ANYTHING, allowed=(kind,)))
     assert [branch["properties"]["type"]["const"] for branch in schema["oneOf"]] == [kind]
 
 

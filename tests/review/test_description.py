@@ -1,6 +1,7 @@
 """The description tells a person what they need, in order, and nothing in it has an effect."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,20 @@ def test_the_description_is_in_the_order_somebody_reads_it() -> None:
     )
     found = [description.index(part) for part in parts]
     assert found == sorted(found)
+
+
+def test_a_valid_output_is_shown_before_what_an_approval_does() -> None:
+    """The title, the first words, the output and each way to answer say that nothing failed."""
+    output = {"name": "Ada", "age": 36}
+    payload = build_payload(replace(question(failure=None), output={"value": output}))
+    assert payload["action_request"]["action"] == "extract awaits approval (attempt 2)"
+    description = payload["description"]
+    assert description.startswith("Valid, and waits for approval — extract, attempt 2.")
+    assert '"name": "Ada"' in description
+    assert "- Approve: take this output." in description
+    assert "Accept" not in description
+    assert payload["message"] == 'extract awaits approval (attempt 2): { "name": "Ada", "age": 36 }'
+    assert (payload["output"], payload["error"], payload["failure"]) == (output, "", None)
 
 
 def test_prices_are_no_mathematics() -> None:

@@ -28,6 +28,7 @@ KEYS = {
     "failure",
     "issues",
     "raw_output",
+    "output",
     "repairs",
     "lossless",
     "diff",

@@ -1,0 +1,60 @@
+"""Open a review: of a failed attempt, or of a valid output that somebody is to see first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graph_retry._awaiting import call
+from graph_retry._engine.finish import emit, finished
+from graph_retry._engine.hooks import Proposal
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.state import LOOP, REVIEWED, Loop, OpenReview, fresh_review
+from graph_retry._engine.task import as_task
+from graph_retry._engine.transitions import Reviewed, after_success
+from graph_retry._json import digest
+from graph_retry._review.deadline import after, now
+from graph_retry.options import Settings
+from graph_retry.records import Attempt
+
+
+def open_review(
+    settings: Settings, record: Attempt, proposal: Proposal | None = None, note: str | None = None
+) -> OpenReview:
+    """Return a new question about an attempt, and say in the stream that it is asked."""
+    asked_at = now()
+    review: OpenReview = {
+        **fresh_review(digest(record["idempotency_key"], 1)),
+        "note": note,
+        "asked_at": asked_at,
+        "expires_at": after(asked_at, settings.expires_after),
+    }
+    if proposal is not None:
+        review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
+        review["suggested_types"] = proposal.params.types
+    emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
+    return review
+
+
+async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
+    """Return what follows a valid output: the call ends with it, or it waits for approval."""
+    settings, keys = plan.settings, plan.settings.keys
+    learned = await finished(plan, record)
+    if after_success(review=await _wanted(settings, record)) == "ask":
+        review = open_review(settings, record)
+        asked: Loop = {**loop, "next": "review", "review": review}
+        return learned | {LOOP: asked, REVIEWED: {"value": output}}
+    ended: Loop = {**loop, "next": "end"}
+    return learned | {LOOP: ended, keys["output"]: output, keys["status"]: "succeeded"}
+
+
+async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
+    """Return the option `review`, of which a function is asked about this attempt, once."""
+    rule = settings.review
+    if not callable(rule):
+        return rule
+
+    async def ask() -> bool:
+        return bool(await call(rule, record))
+
+    number = record["number"]
+    return "always" if await as_task(f"{settings.name}:review#{number}", ask) else True
