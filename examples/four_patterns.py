@@ -48,23 +48,23 @@ def ask_for(node: Any, params: Any) -> PendingReview:
 def show(pattern: str, review: PendingReview) -> None:
     """Tell what a person sees."""
     allowed = review.value["review_configs"][0]["allowed_decisions"]
-    print(f"{pattern}: {review.function_name} {review.params} {allowed}")
+    print(f"{pattern}: {review.function_name} {review.params} {', '.join(allowed)}")
 
 
 client = Client()
 
 # 1. A closure: nothing to tweak, so a person can only try again, answer or stop.
 show("closure", ask_for(create_retry_node(lambda: client.generate("hi"), None, name="greet"), None))
-# expect: closure: greet {} ['approve', 'reject', 'respond']
+# expect: closure: greet {} approve, reject, respond
 
 # 2. A bound method: works, but the name and the params say little. Better avoided.
 show("method", ask_for(create_retry_node(client.generate, dict), {"prompt": "hi"}))
-# expect: method: Client.generate {'prompt': 'hi'} ['approve', 'edit', 'reject', 'respond']
+# expect: method: Client.generate {'prompt': 'hi'} approve, edit, reject, respond, comment
 
 # 3. A thin lambda: one value can be changed, everything captured cannot.
 call = create_retry_node(lambda prompt: client.generate((prompt, "small")), str, name="greet")
 show("lambda", ask_for(call, "hi"))
-# expect: lambda: greet {'value': 'hi'} ['approve', 'edit', 'reject', 'respond']
+# expect: lambda: greet {'value': 'hi'} approve, edit, reject, respond, comment
 
 
 # 4. Recommended: a named function of one params object. The type names and checks every field.

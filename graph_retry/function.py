@@ -23,6 +23,7 @@ from graph_retry._json import digest
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry.options import RetryOptions, settle
+from graph_retry.records import Attempt
 
 T = TypeVar("T")
 
@@ -95,10 +96,7 @@ def retry_llm_call(
         >>> retry_llm_call(lambda prompt: '{"n": 1,}', "count", output=dict[str, int])
         {'n': 1}
     """
-    call = _Call(llm_call, params, on_retry, output, options)
-    with watched_pause(call.plan.settings.name):
-        state = call.graph.invoke(call.inputs, call.config)
-    return call.result(state)
+    return Call(llm_call, params, on_retry, output, options).invoke()[0]
 
 
 @overload
@@ -156,10 +154,7 @@ async def aretry_llm_call(
         >>> asyncio.run(aretry_llm_call(model, "count", output=dict[str, int]))
         {'n': 1}
     """
-    call = _Call(llm_call, params, on_retry, output, options)
-    with watched_pause(call.plan.settings.name):
-        state = await call.graph.ainvoke(call.inputs, call.config)
-    return call.result(state)
+    return (await Call(llm_call, params, on_retry, output, options).ainvoke())[0]
 
 
 async def gather_calls(*calls: Awaitable[T]) -> list[T]:
@@ -197,7 +192,7 @@ async def gather_calls(*calls: Awaitable[T]) -> list[T]:
     return finished
 
 
-class _Call:
+class Call:
     """One function-form call: its graph, the graph's input, and how to read the result."""
 
     def __init__(
@@ -223,7 +218,19 @@ class _Call:
         loop = {**fresh_loop(), "types": encoded.types, "identity": identity}
         self.inputs = {"params": encoded.view, LOOP: loop}
 
-    def result(self, state: dict[str, Any]) -> Any:
+    def invoke(self) -> tuple[Any, list[Attempt]]:
+        """Make the call; return its output and its ledger."""
+        with watched_pause(self.plan.settings.name):
+            state = self.graph.invoke(self.inputs, self.config)
+        return self._result(state), state["attempts"]
+
+    async def ainvoke(self) -> tuple[Any, list[Attempt]]:
+        """Do what `invoke` does, from async code."""
+        with watched_pause(self.plan.settings.name):
+            state = await self.graph.ainvoke(self.inputs, self.config)
+        return self._result(state), state["attempts"]
+
+    def _result(self, state: dict[str, Any]) -> Any:
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._call.identity)
         if state["status"] not in WITH_OUTPUT:

@@ -27,7 +27,7 @@ from graph_retry.records import Attempt, FailureKind, RepairLevel
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
-_ALLOWED = tuple(kind for kind in DECISION_TYPES if kind != "accept")
+_ALLOWED: tuple[DecisionType, ...] = tuple(kind for kind in DECISION_TYPES if kind != "accept")
 
 
 class StateKeys(TypedDict, total=False):

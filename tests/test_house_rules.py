@@ -139,8 +139,8 @@ def test_a_circle_is_named():
 
 PUBLIC = {
     # What a user imports by name.
-    *("errors", "expiry", "history", "hooks", "inbox", "ledger", "metrics", "options", "output"),
-    *("plot", "records", "replay", "rewind", "testing"),
+    *("agents", "errors", "expiry", "history", "hooks", "inbox", "ledger", "metrics", "options"),
+    *("output", "plot", "records", "replay", "rewind", "testing"),
     # What comes from `graph_retry` itself, and the console command.
     *("answering", "cli", "function", "node"),
 }

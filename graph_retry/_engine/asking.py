@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -278,4 +279,6 @@ def _raw_text(record: Attempt) -> str | None:
     """Return what the model wrote, or a structured value it gave."""
     raw = record["raw"] or {}
     value = raw.get("value")
-    return raw["text"] if "text" in raw else None if value is None else str(value)
+    if "text" in raw or value is None:
+        return raw.get("text")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

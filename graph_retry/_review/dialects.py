@@ -138,7 +138,8 @@ def interpret(
     if word == "accept" and from_form:
         data = None  # with that word Agent Inbox repeats its form unedited
     if word == "retry":
-        kind, data = ("edit", data or {}) if data or of_valid else ("approve", None)
+        kind = "edit" if data or of_valid else "approve"
+        data = data or dict[str, Any]() if kind == "edit" else None
     if kind == "edit" and data is None:
         raise UnusableAnswerError(
             'An edit needs the changed fields, which must be an object: {"type": "edit", "params": '

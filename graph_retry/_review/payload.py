@@ -40,12 +40,12 @@ def build_payload(question: Question) -> dict[str, Any]:
     description, title = describe(replace(question, issues=issues)), headline(question)
     args = form_args(question.shown)
     offered, raw = list(question.offered), question.raw_output
-    failure, error = question.failure, ""
-    summary = one_line(shown_output(question), 300) if failure is None else ""
+    failure, error, told = question.failure, "", ""
     if failure is not None:
-        failure = {**failure, "message": cut(failure["message"], MAX_ERROR)}
+        told = failure["message"]
+        failure = {**failure, "message": cut(told, MAX_ERROR)}
         error = cut(f"{failure['type']}: {failure['message']}", MAX_ERROR)
-        summary = one_line(failure["message"], 300)
+    summary = one_line(shown_output(question) if failure is None else told, 300)
     return {
         "type": INTERVENTION,
         "function_name": question.name,

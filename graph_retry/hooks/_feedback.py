@@ -81,6 +81,9 @@ class Feedback:
     schema: bool
     limit: int
     measure: Callable[[str], int]
+    ask: str = (
+        "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
+    )
     __name__ = "feedback"
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
@@ -88,7 +91,7 @@ class Feedback:
         if error.kind not in _KINDS:
             return None
         prompt = Prompt(params, self.field)
-        for text in _texts(error, self.strategy, with_schema=self.schema and attempt == 1):
+        for text in _texts(error, self, with_schema=self.schema and attempt == 1):
             prompt_with_feedback = _added(prompt.value, text, error.raw_output or "")
             if self.measure(plain_text(prompt_with_feedback)) <= self.limit:
                 return prompt.replaced(prompt_with_feedback)
@@ -124,16 +127,16 @@ def with_comment(
     return prompt.replaced(told)
 
 
-def _texts(error: AttemptFailed, strategy: str, *, with_schema: bool) -> Iterator[str]:
+def _texts(error: AttemptFailed, hook: Feedback, *, with_schema: bool) -> Iterator[str]:
     """Write the feedback, longest first."""
-    quotes = dict.fromkeys((_QUOTED[strategy], min(_QUOTED[strategy], 500), 0))
-    for quoted in quotes:
-        yield _text(error, quoted=quoted, issues=20, with_schema=with_schema)
-    yield _text(error, quoted=0, issues=20, with_schema=False)
-    yield _text(error, quoted=0, issues=1, with_schema=False)
+    most, ask = _QUOTED[hook.strategy], hook.ask
+    for quoted in dict.fromkeys((most, min(most, 500), 0)):
+        yield _text(error, ask, quoted=quoted, issues=20, with_schema=with_schema)
+    yield _text(error, ask, quoted=0, issues=20, with_schema=False)
+    yield _text(error, ask, quoted=0, issues=1, with_schema=False)
 
 
-def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) -> str:
+def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_schema: bool) -> str:
     lines: list[str] = []
     if quoted and error.raw_output:
         lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
@@ -146,9 +149,7 @@ def _text(error: AttemptFailed, *, quoted: int, issues: int, with_schema: bool) 
         lines.append("It was cut off before its end: be shorter.")
     if with_schema and error.output_schema:
         lines += ["It must fit this JSON Schema:", fenced(json.dumps(error.output_schema))]
-    lines.append(
-        "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
-    )
+    lines.append(ask)
     return framed(FEEDBACK, lines)
 
 

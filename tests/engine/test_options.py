@@ -64,7 +64,7 @@ def test_documented_defaults_are_the_defaults():
         ("max_attempts", 0, "`max_attempts`: Input should be greater than or equal to 1; not 0."),
         ("auto_retries", -1, "`auto_retries`: "),
         ("timeout", 0, "`timeout`: Input should be greater than 0; not 0."),
-        ("review", "yes", "`review`: Input should be a valid boolean; not 'yes'."),
+        ("review", "yes", "`review`: give True, False, 'always' or a function of the attempt"),
         ("repair", "much", "`repair`: "),
         ("allowed_decisions", [], "`allowed_decisions`: "),
         ("allowed_decisions", ["approv"], "`allowed_decisions`: "),

@@ -1,0 +1,109 @@
+"""An agent's model request as params: what a person would change, in plain JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, cast
+
+from langchain.agents.middleware import ModelRequest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
+from pydantic import BaseModel, ConfigDict, create_model
+
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+class ModelParams(BaseModel):
+    """The retry surface of an agent's model call.
+
+    `messages` are the last ones of the conversation, without the system prompt.
+    """
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    model: str
+    system_prompt: str | None
+    messages: list[dict[str, Any]]
+    settings: dict[str, Any]
+
+
+def params_of(
+    request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
+) -> ModelParams:
+    """Return the params of a request; a person may choose among its own model and `models`."""
+    name = name_of_model(request.model, models)
+    return _params_type((name, *sorted({*models} - {name})))(
+        model=name,
+        system_prompt=request.system_prompt,
+        messages=[as_params(message) for message in _last(request.messages, last)],
+        settings=request.model_settings,
+    )
+
+
+def requested(
+    request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
+) -> ModelRequest[Any]:
+    """Return the request that params stand for; what they leave as it was is taken from it."""
+    known = {_spelled(as_params(message)): message for message in request.messages}
+    messages: list[AnyMessage] = []
+    for shown in params.messages:
+        same = known.get(_spelled(shown))
+        messages += [same] if same else cast("list[AnyMessage]", convert_to_messages([shown]))
+    earlier = request.messages[: len(request.messages) - len(_last(request.messages, last))]
+    system = request.system_message
+    if params.system_prompt != request.system_prompt:
+        system = None if params.system_prompt is None else SystemMessage(params.system_prompt)
+    is_own = params.model == name_of_model(request.model, models)
+    return request.override(
+        model=request.model if is_own else models[params.model],
+        system_message=system,
+        messages=[*earlier, *messages],
+        model_settings=params.settings,
+    )
+
+
+def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:
+    """Return what a model is called in params: by `models`, or by its provider."""
+    given = next((name for name, known in models.items() if known is model), None)
+    own = getattr(model, "model_name", None) or getattr(model, "model", None)
+    return given or (own if isinstance(own, str) else type(model).__name__)
+
+
+def as_params(message: BaseMessage) -> dict[str, Any]:
+    """Write a message as a person reads it; what only a provider reads is left out."""
+    shown: dict[str, Any] = {"role": _ROLES.get(message.type, message.type)}
+    shown["content"] = cast("Any", message.content)
+    if isinstance(message, AIMessage) and message.tool_calls:
+        shown["tool_calls"] = [
+            {"name": call["name"], "args": call["args"], "id": call["id"]}
+            for call in message.tool_calls
+        ]
+    if isinstance(message, ToolMessage):
+        shown["tool_call_id"] = message.tool_call_id
+    if message.id is not None:
+        shown["id"] = message.id
+    return shown
+
+
+def _last(messages: Sequence[AnyMessage], count: int) -> list[AnyMessage]:
+    return list(messages[-count:]) if count else []
+
+
+def _spelled(message: Mapping[str, Any]) -> str:
+    return json.dumps(message, sort_keys=True, default=str)
+
+
+@cache
+def _params_type(names: tuple[str, ...]) -> type[ModelParams]:
+    """Return the type of params whose model is one of these names."""
+    kind: Any = Literal[names]
+    return create_model("ModelParams", __base__=ModelParams, model=(kind, ...))

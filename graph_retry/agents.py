@@ -1,0 +1,237 @@
+"""Retry and review the model and tool calls of LangChain's agents (the extra `agents`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NotRequired, Unpack
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
+from langchain.agents.structured_output import StructuredOutputError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from graph_retry._agents.answer import AnswerValidator, message_of_error, message_of_response
+from graph_retry._agents.request import ModelParams, params_of, requested
+from graph_retry._agents.tool_call import result_of, tool_message, tool_options, with_update
+from graph_retry._signatures import OnRetry
+from graph_retry.errors import CallCancelled
+from graph_retry.function import Call
+from graph_retry.hooks._feedback import Feedback
+from graph_retry.options import RetryOptions, settle
+from graph_retry.records import Attempt, RepairLevel
+
+Ledgers = dict[str, list[Attempt]]
+
+_ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
+
+
+def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
+    """Reduce the ledgers of calls into those of an agent."""
+    return {**(ledgers or {}), **(new or {})}
+
+
+class RetryState(AgentState[Any]):
+    """The agent's state with the ledgers of its calls.
+
+    A model call's is under the id of its message, a tool call's under its own id. A call that
+    succeeded at once and was not reviewed has none: `graph_retry.history.attempts_of` reads all.
+    """
+
+    ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]
+    attempts: NotRequired[Annotated[list[Attempt], PrivateStateAttr]]
+    """Never written: a server shows the state of function-form calls where this key is known."""
+
+
+class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
+    """Review the failed model calls of an agent, and its failed tool calls, if asked to.
+
+    A model call fails if it raises, if its tool calls do not fit the tools (broken JSON in their
+    arguments is read first, where that loses nothing), or if the structured response is not valid.
+    Its params are `model`, `system_prompt`, `messages` (the last ones) and `settings`; those of a
+    tool call are its arguments. Reviews open in the agent's own thread, which needs a checkpointer.
+
+    Place it after middleware that changes requests, and before `ModelRetryMiddleware`,
+    `ToolRetryMiddleware` and `ModelFallbackMiddleware`, which then act within one attempt.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+        >>> model = GenericFakeChatModel(messages=iter([AIMessage("Hello!")]))
+        >>> agent = create_agent(model, middleware=[RetryMiddleware(feedback="errors_only")])
+        >>> agent.invoke({"messages": [("user", "Hi")]})["messages"][-1].content
+        'Hello!'
+    """
+
+    state_schema = RetryState
+
+    def __init__(
+        self,
+        on_retry: OnRetry[Any] = None,
+        *,
+        tools: bool | Sequence[str] = False,
+        models: Mapping[str, BaseChatModel] | None = None,
+        messages: int = 6,
+        rejected_tools: Literal["tell", "raise"] = "tell",
+        **options: Unpack[RetryOptions],
+    ) -> None:
+        """Set it up.
+
+        Args:
+            on_retry: A hook of model calls `(error, attempt, params) -> new params | None`, or
+                several, tried in order; `params` has the fields above.
+            tools: Whether tool calls are wrapped, too: all (`True`), or those of these names. One
+                fails if the tool raises.
+            models: Chat models by name that a hook or a person may choose instead of the agent's.
+            messages: Messages that can be changed, from the end of the conversation.
+            rejected_tools: What becomes of a tool call that a person rejects: the model is told
+                why, and goes on (`tell`), or `CallCancelled` is raised.
+            **options: See `RetryOptions`. `feedback`, `lessons`, `repair`, `strict`, `locked` and
+                `name` (default `model`) are for model calls; `review="always"` as well.
+
+        Raises:
+            TypeError: If an option is unknown.
+            ValueError: If an option has a value that is not allowed.
+        """
+        super().__init__()
+        if "key" in options:
+            raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
+        self.tools = []
+        self._hooks, self._last, self._rejected = on_retry, messages, rejected_tools
+        self._wrapped: bool | frozenset[str] = (
+            tools if isinstance(tools, bool) else frozenset(tools)
+        )
+        self._models = dict(models or {})
+        settings = settle("model", "function", options)
+        self._options: RetryOptions = {"name": "model", **options}
+        if isinstance(settings.feedback, Feedback):
+            self._options["feedback"] = replace(settings.feedback, ask=_ASK)
+        self._repair: RepairLevel = settings.repair[0]
+        self._tool_options = tool_options(options)
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ExtendedModelResponse[Any]:
+        """Make a model call, reviewed where it fails."""
+
+        def ask(params: ModelParams) -> AIMessage:
+            try:
+                return message_of_response(handler(self._request(request, params)))
+            except StructuredOutputError as error:
+                return message_of_error(error)
+
+        return _response(*self._model_call(ask, request).invoke())
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ExtendedModelResponse[Any]:
+        """Do what `wrap_model_call` does, from async code."""
+
+        async def ask(params: ModelParams) -> AIMessage:
+            try:
+                return message_of_response(await handler(self._request(request, params)))
+            except StructuredOutputError as error:
+                return message_of_error(error)
+
+        return _response(*await self._model_call(ask, request).ainvoke())
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Make a tool call, reviewed where it fails."""
+        if not self._wraps(request):
+            return handler(request)
+
+        def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
+            return handler(_with_args(request, args))
+
+        try:
+            return _tool_result(request, *self._tool_call(use, request).invoke())
+        except CallCancelled as error:
+            return self._rejection(request, error)
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Do what `wrap_tool_call` does, from async code."""
+        if not self._wraps(request):
+            return await handler(request)
+
+        async def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
+            return await handler(_with_args(request, args))
+
+        try:
+            return _tool_result(request, *await self._tool_call(use, request).ainvoke())
+        except CallCancelled as error:
+            return self._rejection(request, error)
+
+    def _request(self, request: ModelRequest[Any], params: ModelParams) -> ModelRequest[Any]:
+        return requested(request, params, self._models, self._last)
+
+    def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
+        params = params_of(request, self._models, self._last)
+        validator = AnswerValidator(request, self._repair)
+        return Call(ask, params, self._hooks, validator, self._options)
+
+    def _wraps(self, request: ToolCallRequest) -> bool:
+        if isinstance(self._wrapped, bool):
+            return self._wrapped
+        return request.tool_call["name"] in self._wrapped
+
+    def _tool_call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
+        call = request.tool_call
+        options: RetryOptions = {**self._tool_options, "name": call["name"]}
+        if call["id"]:
+            options["key"] = call["id"]
+        return Call(use, dict(call["args"]), None, None, options)
+
+    def _rejection(
+        self, request: ToolCallRequest, error: CallCancelled
+    ) -> ToolMessage | Command[Any]:
+        if self._rejected == "raise":
+            raise error
+        why = f": {error.reason}" if error.reason else ""
+        told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."
+        message = tool_message(request, told, status="error")
+        return with_update(message, _ledger_of(str(request.tool_call["id"]), error.attempts))
+
+
+def _with_args(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
+    return request.override(tool_call={**request.tool_call, "args": args})
+
+
+def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:
+    known_as = str(response.result[0].id)
+    update = _ledger_of(known_as, attempts)
+    return ExtendedModelResponse(response, Command(update=update) if update else None)
+
+
+def _tool_result(
+    request: ToolCallRequest, output: Any, attempts: list[Attempt]
+) -> ToolMessage | Command[Any]:
+    result = result_of(request, output)
+    return with_update(result, _ledger_of(str(request.tool_call["id"]), attempts))
+
+
+def _ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
+    """Return the state update for a call's ledger; none for one that succeeded without ado."""
+    is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
+    return {} if is_plain else {"ledgers": {known_as: attempts}}
