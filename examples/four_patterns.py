@@ -74,4 +74,4 @@ def write_letter(params: Letter) -> str:
 
 
 show("params", ask_for(create_retry_node(write_letter, Letter), {"prompt": "hi"}))
-# expect: params: write_letter {'prompt': 'hi', 'model': 'small'} ['approve', 'edit', 'reject',
+# expect: params: write_letter {'prompt': 'hi', 'model': 'small'} approve, edit, reject, respond

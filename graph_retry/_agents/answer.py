@@ -77,13 +77,14 @@ class AnswerValidator(Validator):
 
     def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
         """Make the response again that the agent goes on with."""
-        answer = dict(jsonable)
+        answer: dict[str, Any] = dict(jsonable)
         given, place = answer.pop(_RESPONSE, None), answer.pop(_FORMAT, None)
         message = AIMessage.model_validate({"content": "", **answer})
         if place is None:
             return ModelResponse(result=[message])
-        response: Any = cast("Validator", self._formats[place].validator).rebuild(given)
-        told: str = self._formats[place].told or f"Returning structured response: {response}"
+        wanted = self._formats[place]
+        response: Any = wanted.validator.rebuild(given)
+        told = wanted.told or f"Returning structured response: {response}"
         tools = [
             ToolMessage(told, tool_call_id=str(call["id"]), name=call["name"])
             for call in message.tool_calls
@@ -204,15 +205,14 @@ def _formats_of(response_format: Any) -> Iterator[_Format]:
     """Yield the structured responses an agent may give."""
     if response_format is None:
         return
-    told = None
     strategy: Any = response_format
-    if isinstance(strategy, ToolStrategy):
-        told = strategy.tool_message_content
-    else:  # a schema has the same name whichever way it is wanted
+    if not isinstance(strategy, ToolStrategy):  # a schema has the same name in any strategy
         is_strategy = isinstance(strategy, ProviderStrategy | AutoStrategy)
-        strategy = ToolStrategy(strategy.schema if is_strategy else strategy)
-    for spec in cast("ToolStrategy[Any]", strategy).schema_specs:
-        yield _Format(spec.name, build_validator(spec.schema), told)
+        schema: Any = cast("Any", strategy).schema if is_strategy else strategy
+        strategy = ToolStrategy[Any](schema)
+    known = cast("ToolStrategy[Any]", strategy)
+    for spec in known.schema_specs:
+        yield _Format(spec.name, build_validator(spec.schema), known.tool_message_content)
 
 
 def _listed(answer: Mapping[str, Any], key: str) -> list[dict[str, Any]]:

@@ -35,8 +35,11 @@ def tool_options(options: RetryOptions) -> RetryOptions:
 
 def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
     """Return a tool's result, or what a person gave in its place, as the agent takes it."""
-    if isinstance(output, ToolMessage | Command):
+    if isinstance(output, ToolMessage):
         return output
+    if isinstance(output, Command):
+        command: Command[Any] = output
+        return command
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     return tool_message(request, text)
 
