@@ -78,7 +78,8 @@ class AnswerValidator(Validator):
     def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
         """Make the response again that the agent goes on with."""
         answer: dict[str, Any] = dict(jsonable)
-        given, place = answer.pop(_RESPONSE, None), answer.pop(_FORMAT, None)
+        given: Any = answer.pop(_RESPONSE, None)
+        place: int | None = answer.pop(_FORMAT, None)
         message = AIMessage.model_validate({"content": "", **answer})
         if place is None:
             return ModelResponse(result=[message])

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
+from typing_extensions import TypeIs
 
 from graph_retry._json import is_object
 from graph_retry._review.decision import DECISION_TYPES
@@ -35,13 +36,14 @@ def tool_options(options: RetryOptions) -> RetryOptions:
 
 def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
     """Return a tool's result, or what a person gave in its place, as the agent takes it."""
-    if isinstance(output, ToolMessage):
+    if _is_result(output):
         return output
-    if isinstance(output, Command):
-        command: Command[Any] = output
-        return command
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     return tool_message(request, text)
+
+
+def _is_result(value: object) -> TypeIs[ToolMessage | Command[Any]]:
+    return isinstance(value, ToolMessage | Command)
 
 
 def tool_message(

@@ -62,7 +62,7 @@ class Saved(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a call does: continue the saved call `number`, begin anew (None), or neither, in `doubt`.
+    """What a call does: continue the saved call `number`, begin anew (None) or neither, in `doubt`.
 
     `doubt` is the number of a saved call that it may or may not be.
     """
