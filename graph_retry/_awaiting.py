@@ -12,13 +12,22 @@ import contextvars
 import inspect
 import threading
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+)
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+
+from graph_retry._streams import Receiver, adrain, drain
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -111,12 +120,14 @@ async def call(
     *args: Any,
     timeout: float | None = None,  # noqa: ASYNC109 - of a sync function's thread, too
     config: RunnableConfig | None = None,
+    receiver: Receiver | None = None,
 ) -> Any:
     """Call a function of the user's, sync or async, or a runnable; return what it returns.
 
     With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
     left behind there: it cannot be stopped, and what it returns later is dropped. With a `config`
-    LangChain and LangGraph see the function run under that one.
+    LangChain and LangGraph see the function run under that one. With a `receiver` a stream is not
+    returned but taken, in the thread and the context that the function ran in.
     """
     target = cast("Any", function)
     if isinstance(function, Runnable):
@@ -124,11 +135,14 @@ async def call(
     context = contextvars.copy_context()
     if config is not None:
         context.run(var_child_runnable_config.set, config)
-    work = partial(context.run, _without_stop, target, *args)
+
+    def work() -> Any:
+        return context.run(_received, receiver, target, *args)
+
     if is_sync():
         in_place = timeout is None or is_async(target)
         result = work() if in_place else _in_thread(work).result(timeout)
-        return _not_awaitable(result, target)
+        return _not_async(result, target, receiver)
     async with asyncio.timeout(timeout):
         if is_async(target):
             result = work()
@@ -136,15 +150,33 @@ async def call(
             result = await asyncio.to_thread(work)
         else:
             result = await asyncio.wrap_future(_in_thread(work))
-        if not inspect.isawaitable(result):
-            return result
-        if config is None:
-            return await result
-        token = var_child_runnable_config.set(config)
+        token = None if config is None else var_child_runnable_config.set(config)
         try:
-            return await result
+            if inspect.isawaitable(result):
+                result = await result
+            if receiver is None:
+                return result
+            if isinstance(result, AsyncIterator):
+                return await adrain(cast("Any", result), receiver)
         finally:
-            var_child_runnable_config.reset(token)
+            if token is not None:
+                var_child_runnable_config.reset(token)
+        if isinstance(result, Iterator):  # that an async function returned
+            return await asyncio.to_thread(context.run, _taken, receiver, cast("Any", result))
+        return result
+
+
+def _received(receiver: Receiver | None, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function, and take what it returns where that is a stream."""
+    return _taken(receiver, _without_stop(function, *args))
+
+
+def _taken(receiver: Receiver | None, result: Any) -> Any:
+    """Return what a function returned; of a sync stream, what `receiver` makes of it."""
+    if receiver is None or not isinstance(result, Iterator):
+        return result
+    stream: Iterator[Any] = result
+    return drain(stream, receiver)
 
 
 def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
@@ -166,13 +198,24 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
     return await result
 
 
+def _not_async(result: Any, function: Callable[..., Any], receiver: Receiver | None) -> Any:
+    """Return what a function returned, unless only an event loop could take it."""
+    if receiver is not None and isinstance(result, AsyncIterator):
+        raise _async_under_sync(function)
+    return _not_awaitable(result, function)
+
+
 def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
     """Return what a function returned, unless only an event loop could make use of it."""
     if not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):
         result.close()  # or Python warns that it was never awaited
-    raise AsyncUnderSyncError(
+    raise _async_under_sync(function)
+
+
+def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
+    return AsyncUnderSyncError(
         f"`{_name(function)}` is async but the graph runs synchronously: "
         "use `ainvoke` (or `aretry_llm_call`), or pass a sync function."
     )

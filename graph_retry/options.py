@@ -51,6 +51,8 @@ class RetryOptions(TypedDict, total=False):
         `standard` (default; lossless) or `aggressive`, or a function `text -> text` that runs
         after `standard`, or both as a pair.
     strict: Refuse values of the wrong type instead of converting them (default False).
+    stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
+        (default True). See `docs/streaming.md`.
     max_attempts: Model calls at most, the first one included (default 10).
     auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
         ask at the first failure and show the hook's params as a suggestion).
@@ -95,6 +97,7 @@ class RetryOptions(TypedDict, total=False):
 
     repair: RepairOption
     strict: bool
+    stop_early: bool
     max_attempts: int
     auto_retries: int
     review: bool | Literal["always"] | Callable[[Attempt], Any]
@@ -127,6 +130,7 @@ class Settings(BaseModel):
     key: str | None = Field(default=None, min_length=1)
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
     strict: bool = False
+    stop_early: bool = True
     max_attempts: int = Field(default=10, ge=1)
     auto_retries: int = Field(default=0, ge=0)
     review: bool | Literal["always"] | Callable[[Attempt], Any] = True

@@ -152,6 +152,10 @@ class Attempt(TypedDict):
     duration_s: float
     """Seconds the call took."""
 
+    stopped_early: NotRequired[bool]
+    """True where the answer was a stream that was closed before its end: `raw` has what had come
+    by then, and `issues` what could not become valid any more."""
+
     redacted: NotRequired[bool]
     """True where the option `redact` is set: the texts here went through it, the params did not."""
 

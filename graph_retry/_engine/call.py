@@ -25,6 +25,7 @@ from graph_retry._engine.hooks import check_params
 from graph_retry._engine.opening import succeeded
 from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.receiving import Reception
 from graph_retry._engine.run_config import current_saver, seen_from
 from graph_retry._engine.running import LoopRun
 from graph_retry._engine.state import (
@@ -155,18 +156,28 @@ async def _attempt(
     this_try, settings = next(tries), plan.settings
     copy = plan.codec.decode(params.view, params.types)
     started, error = time.perf_counter(), None
+    reception = Reception(plan, record["number"])
     with model_call_span(settings, record, params.view, this_try) as ended:
         try:
             _check_budget(settings, record)
             arguments = plan.arguments(copy, _context(settings, record))
             config = seen_from(run.caller, get_config())
-            result = await call(plan.llm_call, *arguments, timeout=settings.timeout, config=config)
+            result = await call(
+                plan.llm_call,
+                *arguments,
+                timeout=settings.timeout,
+                config=config,
+                receiver=reception,
+            )
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
             outcome, error = outcome_of_error(plan, record, raised), raised
         else:
             outcome = outcome_of_result(plan, result)
+            outcome["record"].update(reception.stopped)
+        finally:
+            reception.end()
         ended(outcome["record"])
     transient = settings.transient
     may_try_again = transient is not None and this_try < transient.max_attempts

@@ -65,7 +65,8 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     if spelled is not None:  # a string that holds JSON is a string where one is wanted
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:
-        parsed = _read(raw["text"], settings, is_complete(record["finish_reason"]))
+        complete = False if record.get("stopped_early") else is_complete(record["finish_reason"])
+        parsed = _read(raw["text"], settings, complete)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
             # One of a few words needs no quotes to be read.

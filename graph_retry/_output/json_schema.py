@@ -25,6 +25,8 @@ from graph_retry._issues import (
 )
 from graph_retry._json import is_object
 from graph_retry._output.linear_patterns import matcher, with_linear_patterns
+from graph_retry._output.partial.open_part import OpenPart
+from graph_retry._output.partial.schema_part import open_schema
 from graph_retry._output.validator import Validator
 from graph_retry.records import Issue
 
@@ -62,6 +64,10 @@ class SchemaValidator(Validator):
             raise _faulty("is nested too deeply: name its parts under `$defs`") from None
         _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
         self._validator = with_linear_patterns(draft)(document, registry=_REGISTRY)
+
+    def opened(self) -> OpenPart | None:
+        """Return what judges a value while it is written."""
+        return open_schema(self._validator)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Find the issues; a model instance or the like is taken as the JSON it dumps to."""

@@ -160,13 +160,13 @@ def _message(
         text if isinstance(text, str) else "",
         tool_calls=cast("Any", [call for call in calls if is_object(call["args"])]),
         invalid_tool_calls=cast("Any", [call for call in calls if not is_object(call["args"])]),
-        usage_metadata=cast("Any", _token_counts(usage)),
+        usage_metadata=cast("Any", token_counts(usage)),
         response_metadata={"finish_reason": finish_reason},
         additional_kwargs={"refusal": refusal, "parsed": parsed},
     )
 
 
-def _token_counts(usage: Any) -> Mapping[str, int] | None:
+def token_counts(usage: Any) -> Mapping[str, int] | None:
     """Return token counts under LangChain's names, of OpenAI's, Anthropic's or Google's."""
     read = [
         next((n for name in names if isinstance(n := getattr(usage, name, None), int)), None)

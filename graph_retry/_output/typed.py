@@ -12,6 +12,8 @@ from pydantic_core import SchemaError
 
 from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem
 from graph_retry._output.conversions import conversions, merged_keys
+from graph_retry._output.partial.open_part import OpenPart
+from graph_retry._output.partial.typed_part import TypedParts
 from graph_retry._output.validator import Validator
 from graph_retry.records import Issue, Repair
 
@@ -35,8 +37,13 @@ class TypedValidator(Validator):
             reason = cut(" ".join(str(error).split()), 300)
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
+        self._parts = TypedParts(self._adapter.core_schema, strict=self._strict)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
+
+    def opened(self) -> OpenPart | None:
+        """Return what judges a value while it is written."""
+        return self._parts.opened()
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         accepted, issues = attempt(self._read, value, self._strict, root=value)

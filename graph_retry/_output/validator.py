@@ -7,6 +7,7 @@ from typing import Any
 
 from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
 from graph_retry._json import is_array, is_object
+from graph_retry._output.partial.open_part import OpenPart
 from graph_retry.records import Issue, Repair
 
 
@@ -80,6 +81,10 @@ class Validator:
             issues = [problem]
         more = issue("", f"there are more issues than these {MAX_ISSUES}", "more_issues")
         return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
+
+    def opened(self) -> OpenPart | None:
+        """Return what judges a value while it is written; None where only the whole is judged."""
+        return None
 
     def rebuild(self, jsonable: Any) -> Any:
         """Make the validated value again from the `jsonable` of an accepted check.

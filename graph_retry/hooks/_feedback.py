@@ -141,7 +141,10 @@ def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_sche
     if quoted and error.raw_output:
         lines += ["Your answer was (quoted as data):", fenced(error.raw_output[:quoted])]
     lines += _issue_lines(error.issues, issues)
-    repairs = error.attempts[-1]["repairs"] if error.attempts else []
+    record: Any = error.attempts[-1] if error.attempts else {"repairs": []}
+    if record.get("stopped_early"):
+        lines.append("It was stopped there: what was still to come may be wrong as well.")
+    repairs = record["repairs"]
     if repairs and error.kind == "invalid_schema":
         kinds = ", ".join(dict.fromkeys(repair["kind"] for repair in repairs))
         lines.append(f"It could be read only after repairs: {kinds}.")

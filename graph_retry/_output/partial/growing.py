@@ -1,0 +1,129 @@
+"""The JSON document that a text begins with, read again and again while the text grows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic_core import from_json
+
+from graph_retry._issues import ABSENT
+from graph_retry._json import is_array, is_object
+from graph_retry.records import RepairLevel
+
+_STEP = 32
+"""Characters after which a short text is read again."""
+_GROWTH = 16
+"""A long text is read again when it has grown by this part of its length.
+
+All the readings of a text are then together `_GROWTH + 1` times as long as the text.
+"""
+
+_SPACE = r"[\s\ufeff\u200b-\u200f\u2060]*+"
+_FENCE = r"(?:(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n)?"
+_THOUGHTS = r"(?s:<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>)?"
+_BEGIN = re.compile(rf"(?i){_SPACE}{_THOUGHTS}{_SPACE}{_FENCE}{_SPACE}(?=[{{\[])")
+_MAY_BEGIN = re.compile(rf"{_SPACE}(?:[<`~]|\Z)")
+_STRICT_BEGIN = re.compile(r"[ \t\r\n]*+")
+_FENCED_BEGIN = re.compile(rf"{_SPACE}(?:(?:`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*\s)?{_SPACE}")
+_VALUE = re.compile(r"[{\[\"\-\dtfn]")
+_KEY = re.compile(r"\"(?:[^\"\\]|\\.)*+(?:\"(\s*:\s*(?=\S))?|\Z)", re.DOTALL)
+_MARGIN = 12
+"""Characters before the end of what has come in which a syntax error may be an unfinished word."""
+
+
+class GrowingDocument:
+    """Takes a text piece by piece; `value` is what it has come to, as far as it is strict JSON.
+
+    What is not strict JSON is never guessed at: the reader of the whole may mend it, so from there
+    on nothing is known. Only where the level allows no repair is it an `error` for good.
+    """
+
+    def __init__(self, level: RepairLevel) -> None:
+        self.value: Any = ABSENT
+        self.error: str | None = None
+        self._repairs = level not in {"none", "minimal"}
+        self._level = level
+        self._pieces: list[str] = []
+        self._length = 0
+        self._next = 1
+        self._start = -1
+        self._ended = False
+
+    @property
+    def text(self) -> str:
+        """Everything that has come."""
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+    def add(self, piece: str) -> bool:
+        """Take a piece; tell whether the text was read again, so that there may be more to see."""
+        self._pieces.append(piece)
+        self._length += len(piece)
+        if self._ended or self._length < self._next:
+            return False
+        self._next = self._length + max(_STEP, self._length // _GROWTH)
+        return self._read(self.text)
+
+    def is_exact(self) -> bool:
+        """Tell whether each key of the text is in the value: one that is there twice is not."""
+        keys = sum(1 for match in _KEY.finditer(self.text, self._start) if match[1])
+        return keys == _members(self.value)
+
+    def _read(self, text: str) -> bool:
+        if self._start < 0:
+            self._start = self._beginning(text)
+        if self._start < 0 or self._ended:
+            return self.error is not None
+        try:
+            self.value = from_json(text[self._start :], allow_partial="trailing-strings")
+        except ValueError:
+            self._not_strict(text)
+            return self.error is not None
+        return True
+
+    def _beginning(self, text: str) -> int:
+        """Return where the document begins, or -1 as long as that is not known."""
+        if self._repairs:
+            if match := _BEGIN.match(text):
+                return match.end()
+            self._ended = not _MAY_BEGIN.match(text)
+            return -1
+        strict = _STRICT_BEGIN if self._level == "none" else _FENCED_BEGIN
+        match = strict.match(text)
+        start = match.end() if match else 0
+        first = text[start : start + 1]
+        if not first or (self._level == "minimal" and first in "`~"):
+            return -1
+        if not _VALUE.match(first):
+            self._end_with(f"This is no strict JSON: it begins with {text[start : start + 20]!r}.")
+        return start
+
+    def _not_strict(self, text: str) -> None:
+        """Stop reading; where nothing is repaired, once it is sure that this is no JSON."""
+        if self._repairs:
+            self._ended = True
+            return
+        try:
+            json.JSONDecoder().raw_decode(text, self._start)
+        except json.JSONDecodeError as error:
+            is_unfinished = error.msg.startswith("Unterminated") or (
+                error.pos > len(text) - _MARGIN
+            )
+            if not is_unfinished:
+                self._end_with(f"This is no strict JSON: {error}.")
+        except (ValueError, RecursionError):
+            self._ended = True
+        else:
+            self._ended = True
+
+    def _end_with(self, error: str) -> None:
+        self._ended, self.error = True, error
+
+
+def _members(value: Any) -> int:
+    """Count the members of all objects in a value."""
+    if is_object(value):
+        return len(value) + sum(map(_members, value.values()))
+    return sum(map(_members, value)) if is_array(value) else 0

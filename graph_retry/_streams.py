@@ -1,0 +1,46 @@
+"""Take a stream piece by piece, and close it, whoever stops first."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Protocol
+
+
+class Receiver(Protocol):
+    """What the pieces of a stream are given to."""
+
+    def take(self, piece: Any) -> bool:
+        """Take the next piece; tell whether that is enough."""
+        ...
+
+    def result(self) -> Any:
+        """Return what the pieces came to."""
+        ...
+
+
+def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
+    """Give a stream's pieces to `receiver`; return its result."""
+    try:
+        for piece in stream:
+            if receiver.take(piece):
+                break
+    finally:
+        close = getattr(stream, "close", None)
+        if close is not None:
+            close()
+    return receiver.result()
+
+
+async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
+    """Do what `drain` does with an async stream."""
+    try:
+        async for piece in stream:
+            if receiver.take(piece):
+                break
+    finally:
+        close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+        closing = None if close is None else close()
+        if inspect.isawaitable(closing):
+            await closing
+    return receiver.result()
