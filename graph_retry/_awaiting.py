@@ -174,9 +174,8 @@ def _received(receiver: Receiver | None, function: Callable[..., Any], *args: An
 def _taken(receiver: Receiver | None, result: Any) -> Any:
     """Return what a function returned; of a sync stream, what `receiver` makes of it."""
     if receiver is None or not isinstance(result, Iterator):
-        return result
-    stream: Iterator[Any] = result
-    return drain(stream, receiver)
+        return result  # pyright: ignore[reportUnknownVariableType]
+    return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _without_stop(function: Callable[..., Any], *args: Any) -> Any:

@@ -13,6 +13,7 @@ from graph_retry._engine.check import read_raw, validate_attempt
 from graph_retry._engine.hooks import propose
 from graph_retry._engine.outcome import announced
 from graph_retry._engine.plan import Plan, make_plan
+from graph_retry._engine.receiving import stopped_again
 from graph_retry._engine.revise import hooks_may_help
 from graph_retry._engine.task import in_place
 from graph_retry._output.failures import failure_of
@@ -168,6 +169,8 @@ async def _judged_again(
     if validator is None:
         none: Any = {"status": "succeeded", "failure": None, "repairs": [], "repaired": None}
         return cast("Attempt", {**now, **none, "lossless": None}), (raw or {}).get("value")
+    if stopped := stopped_again(record, validator, plan.settings):
+        return cast("Attempt", {**now, **stopped, "status": "failed"}), None
     now.update(cast("Attempt", read_raw(now, validator, plan.settings)))
     output: Any = None
     update, checked = await validate_attempt([*before, now], validator)

@@ -13,6 +13,7 @@ from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator
 from graph_retry._redact import redacted
 from graph_retry.options import Settings
+from graph_retry.records import Attempt
 
 
 class Reception:
@@ -52,16 +53,26 @@ class Reception:
     @property
     def stopped(self) -> dict[str, Any]:
         """What a stopped stream adds to the attempt's record; nothing if it was not stopped."""
-        if self._watch is None or self._watch.failure is None:
-            return {}
-        return {
-            "failure": self._watch.failure,
-            "issues": self._watch.issues,
-            "stopped_early": True,
-        }
+        return {} if self._watch is None else _stopped(self._watch)
+
+
+def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
+    """Return what stopped an attempt, judged once more; nothing if it would not be stopped."""
+    text = (record["raw"] or {}).get("text")
+    if text is None or not record.get("stopped_early"):
+        return {}
+    again = _watch(validator, settings)
+    again.add(text)
+    return _stopped(again)
 
 
 def _watch(validator: Validator, settings: Settings) -> Watch:
     level, function = settings.repair
     # What a function of the user's makes of the text, nobody knows before.
     return Watch(validator, level, judges=settings.stop_early and function is None)
+
+
+def _stopped(watch: Watch) -> dict[str, Any]:
+    if watch.failure is None:
+        return {}
+    return {"failure": watch.failure, "issues": watch.issues, "stopped_early": True}

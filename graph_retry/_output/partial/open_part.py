@@ -41,7 +41,7 @@ class OpenPart:
 
     def _certain(self, value: Container) -> list[Issue]:
         parts: list[tuple[Key, Any]] = [*value.items()] if is_object(value) else [*enumerate(value)]
-        if len(parts) > 1 and self._of_wrong_kind is None:
+        if len(parts) > self.wants_container and self._of_wrong_kind is None:
             self._of_wrong_kind = self.wrong_kind(value)
         if self._of_wrong_kind:
             return [] if self.wants_container else self._of_wrong_kind

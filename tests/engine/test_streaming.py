@@ -1,0 +1,363 @@
+"""Calls that stream: what they give, what stops them, what is seen of them on the way."""
+
+import asyncio
+import json
+import threading
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+import graph_retry.history
+from graph_retry import (
+    AttemptsExhausted,
+    Completion,
+    aretry_llm_call,
+    edit,
+    retry_llm_call,
+)
+from graph_retry.replay import replay
+from tests.loops import answer, one_call, reviews, thread
+from tests.parts import draws
+
+
+class Person(BaseModel):
+    """What is asked for."""
+
+    name: str
+    age: int
+    notes: list[str] = []
+
+
+GOOD = json.dumps({"name": "Ada", "age": 36, "notes": ["wrote the first program"] * 10})
+BAD = GOOD.replace("36", '"old"')
+
+
+class PowerCut(BaseException):
+    """Ends a run as nothing else does: no code handles it."""
+
+
+class Stream:
+    """A scripted stream in the mode's way; it counts the pieces taken, and how often it closed."""
+
+    def __init__(self, mode, size=8):
+        self.is_async, self.size = mode.is_async, size
+        self.calls, self.taken, self.closed = [], 0, 0
+
+    def __call__(self, params):
+        self.calls.append(params)
+        text = params if isinstance(params, str) else params["text"]
+        pieces = [text[start : start + self.size] for start in range(0, len(text), self.size)]
+        return self._alater(pieces) if self.is_async else self._later(pieces)
+
+    def _later(self, pieces):
+        try:
+            for piece in pieces:
+                self.taken += 1
+                yield piece
+        finally:
+            self.closed += 1
+
+    async def _alater(self, pieces):
+        try:
+            for piece in pieces:
+                self.taken += 1
+                yield piece
+        finally:
+            self.closed += 1
+
+
+def call(mode, llm_call, params, **options):
+    """Make a call without a graph."""
+    if not mode.is_async:
+        return retry_llm_call(llm_call, params, **options)
+    return mode.run(lambda: aretry_llm_call(llm_call, params, **options))
+
+
+def test_a_stream_gives_what_the_whole_text_gives(mode):
+    """The pieces are put together, read and validated as any answer is."""
+    stream = Stream(mode)
+    assert call(mode, stream, f"```json\n{GOOD}\n```", output=Person).age == 36
+    assert call(mode, stream, "as it is") == "as it is"
+    assert stream.closed == 2
+
+
+def test_a_lost_answer_is_stopped_and_goes_up_the_ladder(form, mode):
+    """The stream is closed, the attempt is on record with what had come, and a person may edit."""
+    stream = Stream(mode)
+    graph = one_call(form, mode, stream, InMemorySaver(), output=Person)
+    mode.invoke(graph, {"params": {"text": BAD}}, thread())
+    assert stream.closed == 1
+    assert stream.taken < len(BAD) / 8 / 2
+
+    (review,) = reviews(mode, graph, thread())
+    assert review.failure["kind"] == "invalid_schema"
+    assert review.value["issues"][0]["path"] == "/age"
+    state = answer(mode, graph, thread(), edit(text=GOOD))
+    assert dict(state["output"])["age"] == 36
+    assert len(stream.calls) == 2
+
+    (ledger,) = mode.call(graph_retry.history, "attempts_of", graph, thread())
+    first, second = ledger.attempts
+    assert first["stopped_early"] is True
+    assert BAD.startswith(first["raw"]["text"])
+    assert "stopped_early" not in second
+
+
+def test_the_model_is_told_where_it_was_stopped(mode):
+    """Feedback names the error, and says that the rest was not read."""
+    stream, prompts = Stream(mode), []
+
+    def ask(prompt):
+        prompts.append(prompt)
+        return stream(GOOD if "stopped there" in prompt else BAD)
+
+    options = {"output": Person, "feedback": "errors_only", "auto_retries": 1}
+    assert call(mode, ask, "Who?", **options).age == 36
+    assert "/age: Input should be a valid integer" in prompts[1]
+
+
+def test_early_stop_can_be_switched_off(mode):
+    """With `stop_early=False` the whole of a wrong answer is there to see."""
+    stream = Stream(mode)
+    with pytest.raises(AttemptsExhausted) as caught:
+        call(mode, stream, BAD, output=Person, stop_early=False, review=False)
+    assert caught.value.attempts[0]["raw"] == {"text": BAD}
+    with pytest.raises(AttemptsExhausted) as caught:  # nobody knows what a function makes of it
+        call(mode, stream, BAD, output=Person, repair=lambda text: text, review=False)
+    assert caught.value.attempts[0]["raw"] == {"text": BAD}
+
+
+def test_a_stopped_attempt_is_replayed_as_it_was(mode):
+    """The ledger says the same when it is judged again, and something else of another type."""
+    with pytest.raises(AttemptsExhausted) as caught:
+        call(mode, Stream(mode), BAD, output=Person, review=False)
+    (again,) = replay(caught.value.attempts, output=Person)
+    assert again.differs == []
+    (other,) = replay(caught.value.attempts, output=dict)
+    assert other.attempt["status"] == "failed"
+    assert other.attempt["failure"]["kind"] == "truncated"
+
+
+def chunked(text, cuts):
+    """Cut a text at the given places."""
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    return [text[low:high] for low, high in pairwise(places)]
+
+
+TEXTS = [GOOD, BAD, f"```json\n{BAD}\n```", "Sure: " + GOOD, "no", GOOD[:-9], GOOD + "\n" + BAD]
+
+
+@pytest.mark.drawn
+@settings(max_examples=draws(25, 300))
+@given(st.sampled_from(TEXTS), st.lists(st.integers(0, 1_000), max_size=30))
+def test_the_cuts_change_nothing(text, cuts):
+    """However the text is cut, the result is that of the whole text."""
+
+    def result(llm_call):
+        try:
+            return retry_llm_call(llm_call, None, output=Person, review=False)
+        except AttemptsExhausted as error:
+            failure = error.attempts[0]["failure"]
+            return failure["kind"], [issue["path"] for issue in error.attempts[0]["issues"]]
+
+    assert result(lambda: iter(chunked(text, cuts))) == result(lambda: text)
+
+
+@pytest.mark.parametrize("returned", ["chunks", "model.stream", "stream of a coroutine"])
+def test_messages_are_merged(mode, returned):
+    """Usage, finish reason and tool calls of chunks are those of the whole message."""
+    usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+    chunks = [
+        AIMessageChunk(content='{"name": "Ada",'),
+        AIMessageChunk(content=' "age": 36}', usage_metadata=usage),
+        AIMessageChunk(content="", response_metadata={"finish_reason": "stop"}),
+    ]
+    model = GenericFakeChatModel(messages=iter([AIMessage('{"name": "Ada", "age": 36}')]))
+
+    async def later():
+        for chunk in chunks:
+            yield chunk
+
+    async def coroutine():
+        return iter(chunks)
+
+    calls = {
+        "chunks": later if mode.is_async else lambda: iter(chunks),
+        "model.stream": lambda: model.astream("?") if mode.is_async else model.stream("?"),
+        "stream of a coroutine": coroutine if mode.is_async else lambda: iter(chunks),
+    }
+    records = []
+    options = {"output": Person, "on_attempt": records.append}
+    assert call(mode, calls[returned], None, **options).name == "Ada"
+    if returned != "model.stream":
+        assert (records[0]["usage"], records[0]["finish_reason"]) == (usage, "stop")
+
+
+def test_a_completion_may_end_a_stream(mode):
+    """A generator tells usage and finish reason with its last piece."""
+    records = []
+
+    def ask():
+        yield '{"n":'
+        yield Completion(" 1}", {"total_tokens": 7}, "stop")
+
+    assert call(mode, ask, None, output=dict[str, int], on_attempt=records.append) == {"n": 1}
+    assert (records[0]["usage"], records[0]["finish_reason"]) == ({"total_tokens": 7}, "stop")
+
+
+def test_of_objects_the_last_one_counts(mode):
+    """LangChain's parsers stream the value as far as it is known, again and again."""
+    values = [{"n": 1}, {"n": 1, "m": 2}]
+    assert call(mode, lambda: iter(values), None, output=dict[str, int]) == values[-1]
+
+
+def test_a_piece_of_no_known_kind_is_named(mode):
+    """The failure says what came and what may come."""
+    with pytest.raises(AttemptsExhausted, match="a piece must be text"):
+        call(mode, lambda: iter([1, 2]), None, review=False)
+
+
+def test_without_output_a_message_is_a_message(mode):
+    """What a plain call returns as a message comes as one, not as a chunk of one."""
+    chunks = [AIMessageChunk(content="Hello"), AIMessageChunk(content=", Ada")]
+    result = call(mode, lambda: iter(chunks), None)
+    assert (type(result), result.content) == (AIMessage, "Hello, Ada")
+
+
+def test_progress_and_tokens_are_seen_as_from_a_plain_node(form, mode):
+    """Partial values come as custom events of the node that called, tokens as its messages."""
+    model = GenericFakeChatModel(messages=iter([AIMessage(GOOD)]))
+    stream = model.astream if mode.is_async else model.stream
+    graph = one_call(form, mode, lambda params: stream("?"), InMemorySaver(), output=Person)
+    modes = ["custom", "messages"]
+    parts = mode.call(graph, "stream", {"params": {}}, thread(), stream_mode=modes)
+    events = [part for kind, part in parts if kind == "custom"]
+    values = [event["value"] for event in events if event["event"] == "partial_output"]
+    assert values[0] == {}
+    assert values[-1]["notes"][0] == "wrote the first program"
+    assert len(values) <= len(GOOD) / 32 + 1
+    messages = [part for kind, part in parts if kind == "messages"]
+    assert "".join(message.content for message, _ in messages) == GOOD
+    assert {about["langgraph_node"] for _, about in messages} == {"ask"}
+
+
+def test_progress_is_redacted(mode):
+    """What is private stays private on the way, too."""
+    options = {"output": Person, "redact": lambda text: text.replace("Ada", "***")}
+    graph = one_call("function", mode, Stream(mode), InMemorySaver(), **options)
+    given = {"params": {"text": GOOD}}
+    events = mode.call(graph, "stream", given, thread(), stream_mode="custom")
+    assert "***" in json.dumps(events)
+    assert "Ada" not in json.dumps(events)
+
+
+def test_a_stalled_stream_hits_the_timeout(mode):
+    """The attempt fails as transient, and the stream is closed when it moves again."""
+    moves, closed = threading.Event(), threading.Event()
+
+    def stalls():
+        try:
+            yield '{"n": '
+            moves.wait(30)
+            yield "1"
+            yield "}"
+        finally:
+            closed.set()
+
+    async def astalls():
+        try:
+            yield '{"n": '
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    options = {"output": dict[str, int], "review": False, "timeout": 0.2}
+    with pytest.raises(AttemptsExhausted) as caught:
+        call(mode, astalls if mode.is_async else stalls, None, **options)
+    assert caught.value.attempts[0]["failure"]["kind"] == "transient"
+    assert "0.2 s" in caught.value.attempts[0]["failure"]["message"]
+    moves.set()
+    assert closed.wait(10)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_cancelled_run_closes_the_stream(kind):
+    """Cancellation passes through, and neither kind of stream is left open behind it."""
+    begun, closed, moves = threading.Event(), threading.Event(), threading.Event()
+
+    def sync_stream():
+        try:
+            yield "a"
+            begun.set()
+            moves.wait(30)
+            yield "b"
+        finally:
+            closed.set()
+
+    async def async_stream():
+        try:
+            yield "a"
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    async def main():
+        stream = {"sync": sync_stream, "async": async_stream}[kind]
+        task = asyncio.create_task(aretry_llm_call(stream, None))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        moves.set()
+        await asyncio.to_thread(closed.wait, 30)
+
+    asyncio.run(main())
+    assert closed.is_set()
+
+
+def test_a_run_cut_off_in_mid_stream_repeats_the_call_in_flight(form, mode):
+    """Only the call under way is made again, with the same idempotency key."""
+    keys, saver = [], InMemorySaver()
+
+    def pieces(key):
+        keys.append(key)
+        if len(keys) == 1:
+            yield BAD
+            return
+        yield from (GOOD[:20], GOOD[20:40])
+        if len(keys) == 2:
+            raise PowerCut
+        yield GOOD[40:]
+
+    def ask(params, context):
+        return pieces(context.idempotency_key)
+
+    async def aask(params, context):
+        for piece in pieces(context.idempotency_key):
+            yield piece
+
+    model = aask if mode.is_async else ask
+    options = {"auto_retries": 1, "feedback": lambda error, attempt, params: {"n": attempt}}
+    graph = one_call(form, mode, model, saver, output=Person, **options)
+    with pytest.raises(PowerCut):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    state = mode.invoke(graph, None, thread())
+    assert dict(state["output"])["age"] == 36
+    assert keys[0] != keys[1] == keys[2]
+
+
+def test_an_async_stream_in_a_sync_run_is_refused():
+    """The error says what to use instead."""
+
+    async def ask():
+        yield "a"
+
+    with pytest.raises(TypeError, match=r"ask` is async"):
+        retry_llm_call(ask, None)

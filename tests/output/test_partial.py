@@ -1,0 +1,300 @@
+"""What of a half-written answer is certain: later text cannot make it valid any more."""
+
+import json
+import random
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import TypedDict
+
+from bench import false_stops
+from graph_retry._output.build import build_validator
+from graph_retry._output.partial import growing
+from graph_retry._output.partial.watch import Watch
+from graph_retry.output import heuristic
+from tests.parts import draws
+
+
+class Item(BaseModel):
+    """An element."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: int
+    kind: Literal["book", "film"] = "book"
+    code: str = Field(default="A1", pattern="^[A-Z]")
+    tags: list[str] = Field(default=[], max_length=2)
+    other: "Item | list[int] | None" = None
+
+
+@dataclass
+class Place:
+    """A dataclass among models."""
+
+    city: str
+    point: tuple[int, int]
+
+
+class Row(TypedDict):
+    """A typed dict."""
+
+    n: int
+
+
+class Order(BaseModel):
+    """What is asked for."""
+
+    items: list[Item] = []
+    place: Place | None = None
+    rows: dict[str, Row] = {}
+    total: Annotated[float, Field(ge=0, alias="sum")] = 0
+
+
+def watched(text, output, level="standard"):
+    """Stream a text one character at a time, judged at each; return the watch at its end."""
+    watch = Watch(build_validator(output), level)
+    for character in text:
+        watch.add(character)
+        if watch.failure is not None:
+            break
+    return watch
+
+
+@pytest.fixture
+def at_every_character(monkeypatch):
+    """Read the text again after every character."""
+    monkeypatch.setattr(growing, "_STEP", 1)
+    monkeypatch.setattr(growing, "_GROWTH", 10**9)
+
+
+CERTAIN = [
+    ('{"items": [{"id": "x", "kind": "', "/items/0/id"),  # a wrong type
+    ('{"items": [{"kind": "song", "id": 1', "/items/0/kind"),  # not in the enum
+    ('{"items": [{"code": "a1", "id": 1', "/items/0/code"),  # a pattern
+    ('{"items": [{"colour": 1, "id": 1', "/items/0/colour"),  # a forbidden field
+    ('{"items": [{"tags": ["a", "b", "c", "', "/items/0/tags"),  # too many
+    ('{"items": [{"id": 1}, {"kind": "book"}, {', "/items/1/id"),  # a whole element without it
+    ('{"items": [{"id": 1, "other": {"id": "x"}, "kind": "', "/items/0/other/id"),  # each branch
+    ('{"place": {"city": 5, "point": [', "/place/city"),  # in a dataclass
+    ('{"place": {"point": [1, 2, 3, 4', "/place/point"),  # one more than the tuple has
+    ('{"rows": {"a": {"n": "x", "m": 1', "/rows/a/n"),  # in a typed dict
+    ('{"items": {"a": 1}, "rows": {', "/items"),  # an object for a list
+    ('{"items": [{"kind": {"a": 1', "/items/0/kind"),  # an object for a word
+    ('[{"id": 1}, {', ""),  # a list for an object
+]
+
+
+@pytest.mark.usefixtures("at_every_character")
+@pytest.mark.parametrize("as_schema", [False, True], ids=["type", "schema"])
+@pytest.mark.parametrize(("text", "path"), CERTAIN)
+def test_what_cannot_be_mended_stops(text, path, as_schema):
+    """The answer is lost as soon as the next part has begun, and not before."""
+    output = TypeAdapter(Order).json_schema() if as_schema else Order
+    assert watched(text[:-1], output).failure is None
+    watch = watched(text, output)
+    assert watch.failure is not None
+    assert watch.failure["kind"] == "invalid_schema"
+    assert watch.issues[0]["path"].startswith(path.rpartition("/")[0])
+    if not as_schema:
+        assert watch.issues[0]["path"] == path
+
+
+class Coerced(BaseModel):
+    """A field that is changed before it is validated."""
+
+    n: Annotated[int, BeforeValidator(lambda value: 1)]
+    m: int = 0
+
+
+class Aliased(BaseModel):
+    """A field with two keys, of which the first one wins."""
+
+    n: int = Field(validation_alias=AliasChoices("n", "number"))
+    m: int = 0
+
+
+class Named(BaseModel):
+    """A field that is read by its name, unless its alias is there."""
+
+    model_config = ConfigDict(populate_by_name=True, extra="forbid")
+
+    n: int = Field(alias="number", default=0)
+    m: int = 0
+
+
+class Mended(BaseModel):
+    """A model that takes anything."""
+
+    n: int = 0
+    m: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _anything(cls, _value: Any) -> Any:
+        return {}
+
+
+class Dependent(BaseModel):
+    """A field whose validator looks at the field before it."""
+
+    m: int = 0
+    n: int = 0
+
+    @field_validator("n")
+    @classmethod
+    def _check(cls, value: int, info: Any) -> int:
+        assert info.data["m"] == 1
+        return value
+
+
+class Shelf(RootModel[list[Item]]):
+    """A list by another name."""
+
+
+UNCERTAIN = [
+    ('{"n": "x", "m": 1}', Coerced),
+    ('{"number": "x", "m": 1, "n": 2}', Aliased),
+    ('{"n": "x", "m": 1, "number": 2}', Named),
+    ('{"n": "x", "m": 1}', Mended),
+    ('{"m": 1, "n": 2, "x": 3}', Dependent),
+    ('{"id": 1, "id": 1, "kind": "film"}', Item),  # a key that is there twice, and alike
+    ('{"id": 7, "tags": ["a"], "id": 7}', Item),
+    ('{"other": {"id": 1}, "kind": "film", "other": {"id": 1}, "id": 1}', Item),
+    ('{"id": "7", "kind": "film"}', Item),  # a number in quotes is converted
+    ('{"id": 1}\n{"id": 2}\n{"id": 3}', Shelf),  # documents in a row are a list
+    ('{"id": 1}\n{"id": 2}', list[Item]),
+    ('[1] says so: {"id": 1, "kind": "film"}', Item),  # a citation
+    ('Of {"id": "x", "kind": "film"} I make {"id": 1}', Item),  # in prose
+    ("{'id': 1, 'kind': 'film'}", Item),  # a slip that is repaired
+    ('{"id": 1, // see "kind": 5, "x": 6\n "kind": "film"}', Item),
+    ('<think>{"id": "x", "kind": 1}</think>\n```json\n{"id": 1}\n```', Item),
+    ('<think>{"id": "x", "kind": 1}', Item),  # that may go on
+    ('{"kind": "book", "id": 1, "n": 1}', lambda value: value),
+    ('{"kind": "book", "id": 1, "n": 1}', heuristic("object")),
+    ('"{\\"id\\": \\"x\\", \\"kind\\": 1}"', Item),  # text in a string
+    ('{"kind": 5, "id": 1}', str),  # plain text is wanted
+    ('{"kind": 5, "id": 1}', Literal["a", "b"]),
+    ('{"a": 1, "b": 2}', str | Item),
+]
+
+
+@pytest.mark.usefixtures("at_every_character")
+@pytest.mark.parametrize(("text", "output"), UNCERTAIN)
+def test_what_may_still_become_valid_goes_on(text, output):
+    """In doubt the rest is waited for."""
+    assert watched(text, output).failure is None
+
+
+BY_LEVEL = [
+    ("none", "Sure: {", True),
+    ("none", '```json\n{"id": 1}\n```', True),
+    ("minimal", '```json\n{"id": 1}\n```', False),
+    ("minimal", "```json\nSure", True),
+    ("minimal", 'Sure: {"id": 1}', True),
+    ("minimal", '{"id": 1, kind: "film"           }', True),
+    ("minimal", '{"id": tru', False),  # a word that is not finished
+    ("minimal", '{"id": "x', False),
+    ("standard", 'Sure: {"id": 1}', False),
+    ("standard", '{"id": 1, kind: "film"           }', False),
+    ("aggressive", '{"id": "x", "kind": "film"}', False),
+    ("standard", '{"id": "x", "kind": "film"}', True),
+]
+
+
+@pytest.mark.usefixtures("at_every_character")
+@pytest.mark.parametrize(("level", "text", "stops"), BY_LEVEL)
+def test_the_repair_level_decides_what_is_lost(level, text, stops):
+    """Prose and slips end a stream only where nothing repairs them; a guess is never foreseen."""
+    assert (watched(text, Item, level).failure is not None) is stops
+
+
+def test_the_issues_are_those_of_the_whole():
+    """A stopped answer is told in the words in which the whole of it would have been."""
+    text = '{"items": [{"id": 1, "kind": "song"}, {"id": 2}], "place": null, "sum": 1.5}'
+    whole = build_validator(Order).check(json.loads(text)).issues
+    assert watched(text, Order).issues == whole
+
+
+@pytest.mark.drawn
+def test_no_valid_document_is_stopped():
+    """A smaller draw of `python -m bench.false_stops`, which streams 10,000 and more."""
+    drawn, wrong = false_stops.run_valid(1, draws(60, 1_000))
+    assert wrong == []
+    assert all(drawn[wrapper] for wrapper in false_stops.WRAPPERS)
+
+
+@pytest.mark.drawn
+@pytest.mark.usefixtures("at_every_character")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
+def test_no_damaged_document_that_is_mended_is_stopped():
+    """Where the reader of the whole mends a slip, the stream was not stopped because of it."""
+    drawn, wrong = false_stops.run_damaged(3, draws(200, 3_000))
+    assert wrong == []
+    assert drawn["accepted as a whole, not stopped"] > 10
+
+
+@pytest.mark.parametrize("size", [1_000, 100_000])
+def test_a_text_is_read_in_time_linear_in_its_length(size, monkeypatch):
+    """All the readings together are less than 18 times as long as the text, for long ones."""
+    lengths = []
+    from_json = growing.from_json
+
+    def counted(text, **options):
+        lengths.append(len(text))
+        return from_json(text, **options)
+
+    monkeypatch.setattr(growing, "from_json", counted)
+    text = json.dumps({"items": [{"id": n} for n in range(size // 11)]})
+    watch = Watch(build_validator(Order), "standard")
+    for character in text:
+        watch.add(character)
+    assert watch.failure is None
+    assert sum(lengths) < 18 * len(text) + 16 * 512
+
+
+def test_an_element_is_validated_as_often_as_it_stands_in_something(monkeypatch):
+    """However often the text is read again, what is settled is not validated again."""
+    seen = []
+
+    def count(value):
+        seen.append(value)
+        return value
+
+    output = list[Annotated[int, BeforeValidator(count)]]
+    text = json.dumps(list(range(1_000)))
+    text = text.replace("[0,", "[null, 0,").replace("null", "-1")
+    watch = Watch(build_validator(dict[str, output]), "standard")
+    for character in '{"n": ' + text + ', "m": [1, 2]}':
+        watch.add(character)
+    assert watch.failure is None
+    assert len(seen) <= 2 * 1_003
+
+
+def test_a_schema_that_leads_back_to_itself_ends():
+    """A reference to itself is followed a few times."""
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}
+    watch = Watch(build_validator(schema), "standard")
+    watch.add('{"a": 1, "b": {"c": 1, "d": 2}, "e": 3}')
+    assert watch.failure is None
+
+
+def test_random_chunks_change_nothing():
+    """However a text is cut, it is stopped or not as a whole."""
+    rng = random.Random(1)
+    good = json.dumps({"items": [{"id": n} for n in range(50)]})
+    for text, is_lost in ((good, False), (good.replace('"id": 7}', '"id": "x"}'), True)):
+        for _ in range(20):
+            watch = false_stops.stopped(rng, text, build_validator(Order), "standard")
+            assert (watch is not None) is is_lost
