@@ -1,8 +1,6 @@
 """Calls that stream: what they give, what stops them, what is seen of them on the way."""
 
-import asyncio
 import json
-import threading
 from itertools import pairwise
 
 import pytest
@@ -11,72 +9,18 @@ from hypothesis import strategies as st
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel
 
 import graph_retry.history
 from graph_retry import (
     AttemptsExhausted,
     Completion,
-    aretry_llm_call,
     edit,
     retry_llm_call,
 )
 from graph_retry.replay import replay
 from tests.loops import answer, one_call, reviews, thread
 from tests.parts import draws
-
-
-class Person(BaseModel):
-    """What is asked for."""
-
-    name: str
-    age: int
-    notes: list[str] = []
-
-
-GOOD = json.dumps({"name": "Ada", "age": 36, "notes": ["wrote the first program"] * 10})
-BAD = GOOD.replace("36", '"old"')
-
-
-class PowerCut(BaseException):
-    """Ends a run as nothing else does: no code handles it."""
-
-
-class Stream:
-    """A scripted stream in the mode's way; it counts the pieces taken, and how often it closed."""
-
-    def __init__(self, mode, size=8):
-        self.is_async, self.size = mode.is_async, size
-        self.calls, self.taken, self.closed = [], 0, 0
-
-    def __call__(self, params):
-        self.calls.append(params)
-        text = params if isinstance(params, str) else params["text"]
-        pieces = [text[start : start + self.size] for start in range(0, len(text), self.size)]
-        return self._alater(pieces) if self.is_async else self._later(pieces)
-
-    def _later(self, pieces):
-        try:
-            for piece in pieces:
-                self.taken += 1
-                yield piece
-        finally:
-            self.closed += 1
-
-    async def _alater(self, pieces):
-        try:
-            for piece in pieces:
-                self.taken += 1
-                yield piece
-        finally:
-            self.closed += 1
-
-
-def call(mode, llm_call, params, **options):
-    """Make a call without a graph."""
-    if not mode.is_async:
-        return retry_llm_call(llm_call, params, **options)
-    return mode.run(lambda: aretry_llm_call(llm_call, params, **options))
+from tests.streams import BAD, GOOD, Person, Stream, call
 
 
 def test_a_stream_gives_what_the_whole_text_gives(mode):
@@ -255,109 +199,3 @@ def test_progress_is_redacted(mode):
     events = mode.call(graph, "stream", given, thread(), stream_mode="custom")
     assert "***" in json.dumps(events)
     assert "Ada" not in json.dumps(events)
-
-
-def test_a_stalled_stream_hits_the_timeout(mode):
-    """The attempt fails as transient, and the stream is closed when it moves again."""
-    moves, closed = threading.Event(), threading.Event()
-
-    def stalls():
-        try:
-            yield '{"n": '
-            moves.wait(30)
-            yield "1"
-            yield "}"
-        finally:
-            closed.set()
-
-    async def astalls():
-        try:
-            yield '{"n": '
-            await asyncio.Event().wait()
-        finally:
-            closed.set()
-
-    options = {"output": dict[str, int], "review": False, "timeout": 0.2}
-    with pytest.raises(AttemptsExhausted) as caught:
-        call(mode, astalls if mode.is_async else stalls, None, **options)
-    assert caught.value.attempts[0]["failure"]["kind"] == "transient"
-    assert "0.2 s" in caught.value.attempts[0]["failure"]["message"]
-    moves.set()
-    assert closed.wait(10)
-
-
-@pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_cancelled_run_closes_the_stream(kind):
-    """Cancellation passes through, and neither kind of stream is left open behind it."""
-    begun, closed, moves = threading.Event(), threading.Event(), threading.Event()
-
-    def sync_stream():
-        try:
-            yield "a"
-            begun.set()
-            moves.wait(30)
-            yield "b"
-        finally:
-            closed.set()
-
-    async def async_stream():
-        try:
-            yield "a"
-            begun.set()
-            await asyncio.Event().wait()
-        finally:
-            closed.set()
-
-    async def main():
-        stream = {"sync": sync_stream, "async": async_stream}[kind]
-        task = asyncio.create_task(aretry_llm_call(stream, None))
-        await asyncio.to_thread(begun.wait, 30)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        moves.set()
-        await asyncio.to_thread(closed.wait, 30)
-
-    asyncio.run(main())
-    assert closed.is_set()
-
-
-def test_a_run_cut_off_in_mid_stream_repeats_the_call_in_flight(form, mode):
-    """Only the call under way is made again, with the same idempotency key."""
-    keys, saver = [], InMemorySaver()
-
-    def pieces(key):
-        keys.append(key)
-        if len(keys) == 1:
-            yield BAD
-            return
-        yield from (GOOD[:20], GOOD[20:40])
-        if len(keys) == 2:
-            raise PowerCut
-        yield GOOD[40:]
-
-    def ask(params, context):
-        return pieces(context.idempotency_key)
-
-    async def aask(params, context):
-        for piece in pieces(context.idempotency_key):
-            yield piece
-
-    model = aask if mode.is_async else ask
-    options = {"auto_retries": 1, "feedback": lambda error, attempt, params: {"n": attempt}}
-    graph = one_call(form, mode, model, saver, output=Person, **options)
-    with pytest.raises(PowerCut):
-        mode.invoke(graph, {"params": {"n": 0}}, thread())
-    state = mode.invoke(graph, None, thread())
-    assert dict(state["output"])["age"] == 36
-    assert keys[0] != keys[1] == keys[2]
-
-
-def test_an_async_stream_in_a_sync_run_is_refused():
-    """The error says what to use instead."""
-
-    async def ask():
-        yield "a"
-
-    with pytest.raises(TypeError, match=r"ask` is async"):
-        retry_llm_call(ask, None)

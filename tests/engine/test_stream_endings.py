@@ -1,0 +1,121 @@
+"""How a stream ends that does not end by itself: stalled, cancelled, or with the process."""
+
+import asyncio
+import threading
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import AttemptsExhausted, aretry_llm_call, retry_llm_call
+from tests.loops import one_call, thread
+from tests.streams import BAD, GOOD, Person, call
+
+
+class PowerCut(BaseException):
+    """Ends a run as nothing else does: no code handles it."""
+
+
+def test_a_stalled_stream_hits_the_timeout(mode):
+    """The attempt fails as transient, and the stream is closed when it moves again."""
+    moves, closed = threading.Event(), threading.Event()
+
+    def stalls():
+        try:
+            yield '{"n": '
+            moves.wait(30)
+            yield "1"
+            yield "}"
+        finally:
+            closed.set()
+
+    async def astalls():
+        try:
+            yield '{"n": '
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    options = {"output": dict[str, int], "review": False, "timeout": 0.2}
+    with pytest.raises(AttemptsExhausted) as caught:
+        call(mode, astalls if mode.is_async else stalls, None, **options)
+    assert caught.value.attempts[0]["failure"]["kind"] == "transient"
+    assert "0.2 s" in caught.value.attempts[0]["failure"]["message"]
+    moves.set()
+    assert closed.wait(10)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_cancelled_run_closes_the_stream(kind):
+    """Cancellation passes through, and neither kind of stream is left open behind it."""
+    begun, closed, moves = threading.Event(), threading.Event(), threading.Event()
+
+    def sync_stream():
+        try:
+            yield "a"
+            begun.set()
+            moves.wait(30)
+            yield "b"
+        finally:
+            closed.set()
+
+    async def async_stream():
+        try:
+            yield "a"
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    async def main():
+        stream = {"sync": sync_stream, "async": async_stream}[kind]
+        task = asyncio.create_task(aretry_llm_call(stream, None))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        moves.set()
+        await asyncio.to_thread(closed.wait, 30)
+
+    asyncio.run(main())
+    assert closed.is_set()
+
+
+def test_a_run_cut_off_in_mid_stream_repeats_the_call_in_flight(form, mode):
+    """Only the call under way is made again, with the same idempotency key."""
+    keys, saver = [], InMemorySaver()
+
+    def pieces(key):
+        keys.append(key)
+        if len(keys) == 1:
+            yield BAD
+            return
+        yield from (GOOD[:20], GOOD[20:40])
+        if len(keys) == 2:
+            raise PowerCut
+        yield GOOD[40:]
+
+    def ask(params, context):
+        return pieces(context.idempotency_key)
+
+    async def aask(params, context):
+        for piece in pieces(context.idempotency_key):
+            yield piece
+
+    model = aask if mode.is_async else ask
+    options = {"auto_retries": 1, "feedback": lambda error, attempt, params: {"n": attempt}}
+    graph = one_call(form, mode, model, saver, output=Person, **options)
+    with pytest.raises(PowerCut):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    state = mode.invoke(graph, None, thread())
+    assert dict(state["output"])["age"] == 36
+    assert keys[0] != keys[1] == keys[2]
+
+
+def test_an_async_stream_in_a_sync_run_is_refused():
+    """The error says what to use instead."""
+
+    async def ask():
+        yield "a"
+
+    with pytest.raises(TypeError, match=r"ask` is async"):
+        retry_llm_call(ask, None)
