@@ -64,7 +64,7 @@ async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> l
     ended: list[PendingReview] = []
     errors: list[Exception] = []
     expired: dict[str | None, list[PendingReview]] = {}
-    reviews: list[PendingReview] = await find_all(source, None, config)
+    reviews: list[PendingReview] = await find_all(source, config=config)
     for review in reviews:
         if is_expired(review.expires_at):
             expired.setdefault(review.thread_id, []).append(review)

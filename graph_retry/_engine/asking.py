@@ -8,17 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
 from graph_retry._attempts import decision_ids, params_at
 from graph_retry._engine.fork import Fork, fork_of, forked, goes_back
 from graph_retry._engine.keeping import whole_here
+from graph_retry._engine.open_reviews import Note, note_asked
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.reviewers import ask_reviewers, notify
 from graph_retry._engine.run_config import current_saver, plain_answer_hidden
 from graph_retry._engine.shown import look_at_shown
-from graph_retry._engine.state import ANSWER, REVIEWED, Loop, OpenReview, call_namespace
+from graph_retry._engine.state import (
+    ANSWER,
+    REVIEWED,
+    Loop,
+    OpenReview,
+    call_namespace,
+    current_thread,
+)
 from graph_retry._engine.step import StepInput
 from graph_retry._issues import json_problem
 from graph_retry._params.codec import Encoded
@@ -132,11 +141,18 @@ async def _ask_person(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
 ) -> tuple[Any, bool]:
     """Return the answer, and whether anybody can have seen the question it came for."""
-    require_checkpointer(plan.settings.name, attempts)
+    saver = require_checkpointer(plan.settings.name, attempts)
     here = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
     payload = {**build_payload(question), **place}
     await notify(plan, payload, attempts)
+    note = Note(
+        thread_id=current_thread() or "",
+        namespace=call_namespace(),
+        review_id=question.review_id,
+        asked_at=question.asked_at or "",
+    )
+    await note_asked(saver, note)
     shown = await look_at_shown(question.review_id)
     if shown.is_for_another:
         with plain_answer_hidden():
@@ -204,10 +220,11 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in view.items() if name in fields}
 
 
-def require_checkpointer(name: str, attempts: list[Attempt]) -> None:
-    """Refuse to ask where the pause could not be saved."""
-    if current_saver() is not None:
-        return
+def require_checkpointer(name: str, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
+    """Return what saves the pause, and refuse to ask where nothing does."""
+    saver = current_saver()
+    if saver is not None:
+        return saver
     failure = attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "a valid output"
     msg = (

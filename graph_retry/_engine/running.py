@@ -19,6 +19,7 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.calls import Made, Slot, find_slot
 from graph_retry._engine.fork import task_path
 from graph_retry._engine.identity import identity_of
+from graph_retry._engine.open_reviews import begin_index
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import (
     saver_in,
@@ -171,6 +172,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         else:
             place = task_path(caller)
             made = self._made(plan, input, place, is_task=scratchpad_in(given) is not None)
+            await begin_index(saver_in(configurable))
             slot = await find_slot(made, configurable)
             identity = slot.identity if slot else made.identity
             run = LoopRun(plan, caller, identity, place, slot)

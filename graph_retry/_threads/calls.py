@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -14,7 +14,7 @@ from graph_retry._attempts import ledgers_in
 from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.keeping import Reader, place_of, saved_at, whole
 from graph_retry._json import is_object
-from graph_retry._threads.graphs import get_state, is_local, is_remote
+from graph_retry._threads.graphs import get_state, is_remote, saver_of
 from graph_retry._threads.remote_calls import read_remote
 from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.saved import SavedThread
@@ -50,10 +50,10 @@ def _keys(records: list[Attempt]) -> list[str]:
 
 async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
     """Read what a local graph's saver keeps of a thread, inside a flow."""
-    saver: Any = cast("Any", graph).checkpointer if is_local(graph) else graph
-    if not isinstance(saver, BaseCheckpointSaver):
+    saver = saver_of(graph)
+    if saver is None:
         return None
-    saved = SavedThread(cast("Any", saver), config.get("configurable", {}).get("thread_id", ""))
+    saved = SavedThread(saver, config.get("configurable", {}).get("thread_id", ""))
     for checkpoint in await list_checkpoints(saved.saver, saved.place()):
         saved.add(checkpoint)
     return saved
@@ -85,9 +85,9 @@ async def whole_ledgers(
 def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
     """Return what reads checkpoints of a call from a graph, a checkpointer or a server."""
     namespace = "" if namespace.startswith("state:") else namespace
-    saver: Any = cast("Any", source).checkpointer if is_local(source) else source
-    if isinstance(saver, BaseCheckpointSaver):
-        return saved_at(cast("Any", saver), thread_id, namespace)
+    saver = saver_of(source)
+    if saver is not None:
+        return saved_at(saver, thread_id, namespace)
     return _shown_by(source if is_remote(source) else None, thread_id, namespace)
 
 

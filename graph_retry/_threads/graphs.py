@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -21,6 +21,12 @@ def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
 def is_remote(graph: object) -> bool:
     """Tell a graph on a server from one of this process, and from a checkpointer."""
     return not isinstance(graph, Pregel | BaseCheckpointSaver)
+
+
+def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer of a local graph, or the one that `source` is itself."""
+    saver: Any = cast("Any", source).checkpointer if is_local(source) else source
+    return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
 
 async def get_state(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -16,7 +16,8 @@ from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.graphs import get_state
 from graph_retry._threads.remote_runs import http_status
-from graph_retry._threads.reviews import Waiting, find_reviews, intervention
+from graph_retry._threads.reviews import Waiting, WaitingT, find_reviews, intervention
+from graph_retry._threads.saved_reviews import newest_first
 
 _PAGES = {"busy": 100, "interrupted": 100, "error": 100, "idle": 1_000}
 """Threads asked for at a time, by their status.
@@ -31,29 +32,44 @@ _FRESH_S = 1.0
 A thread that was run on later than that may show answered questions: a run was cancelled.
 """
 
-_FIELDS = ("thread_id", "metadata", "status", "updated_at", "interrupts")  # and not the state
+_FIELDS = (  # and not the state
+    *("thread_id", "metadata", "status", "updated_at", "state_updated_at", "interrupts"),
+)
 
 T = TypeVar("T")
-WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
 async def list_remote_reviews(
-    client: Any, base: RunnableConfig, kind: type[WaitingT]
+    client: Any,
+    base: RunnableConfig,
+    kind: type[WaitingT],
+    *,
+    before: str | None,
+    limit: int | None,
 ) -> list[WaitingT]:
-    """List the reviews of all threads that wait, whatever status the server gives them."""
+    """List the reviews of all threads that wait, whatever status the server gives them.
+
+    A thread has asked nothing after its state was last saved: so where only the newest reviews are
+    wanted, threads are read from the last saved on, until none can have asked later than those.
+    """
     waiting: dict[tuple[str, str], WaitingT] = {}
-    for status, limit in _PAGES.items():
-        offset = 0
-        while True:
-            search = partial(client.threads.search, status=status, select=_FIELDS)
-            page: list[Any] = await call(partial(search, limit=limit, offset=offset))
+    for status, size in _PAGES.items():
+        search = partial(client.threads.search, status=status, select=_FIELDS, limit=size)
+        search = partial(search, sort_by="state_updated_at", sort_order="desc")
+        for offset in count(0, size):
+            page: list[Any] = await call(partial(search, offset=offset))
             for thread in page:
                 reviews = await _reviews_of(client, base, thread, kind)
                 waiting |= {(thread["thread_id"], each.interrupt_id): each for each in reviews}
-            offset += limit
-            if len(page) < limit:
+            newest = newest_first([*waiting.values()], before, limit)
+            if len(page) < size or (len(newest) == limit and _asked_after(newest[-1], page[-1])):
                 break
-    return list(waiting.values())
+    return newest_first([*waiting.values()], before, limit)
+
+
+def _asked_after(review: Waiting, thread: Any) -> bool:
+    """Tell whether a review was asked after a thread was last saved."""
+    return (review.asked_at or "") > str(thread.get("state_updated_at") or "~")
 
 
 async def _reviews_of(

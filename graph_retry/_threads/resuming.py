@@ -10,14 +10,16 @@ from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import sleep
+from graph_retry._engine.open_reviews import end_answered
 from graph_retry._engine.state import ANSWER
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE, is_expired, now
 from graph_retry._threads.forking import bring_back
-from graph_retry._threads.graphs import invoke, is_local, update_state
+from graph_retry._threads.graphs import invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry._threads.reviews import Waiting, find_reviews, thread_of, who_answered
+from graph_retry._threads.saved_reviews import note_of
 from graph_retry.errors import StaleDecision
 
 _FIRST_PAUSE_S = 0.005
@@ -70,6 +72,8 @@ async def resuming(
             chosen = await _match(graph, config, answers)
         late = [review for review, given in chosen if _is_late(review, given)]
         state = await _apply(graph, config, chosen, durability, context, remote)
+        for review, _ in chosen:
+            await end_answered(saver_of(graph), note_of(review))
     finally:
         lock.release()
     if late:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
@@ -20,7 +19,7 @@ from graph_retry._json import is_object
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
-from graph_retry._threads.graphs import get_state, is_local, is_remote
+from graph_retry._threads.graphs import get_state, is_local, is_remote, saver_of
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
 from graph_retry.records import Attempt
@@ -145,9 +144,9 @@ async def _saved_call(
     graph: Any, config: RunnableConfig, value: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Read a function-form call's state, which the graph itself does not show."""
-    if not is_local(graph) or not isinstance(graph.checkpointer, BaseCheckpointSaver):
+    saver = saver_of(graph)
+    if saver is None:
         return None
-    saver: Any = cast("Any", graph).checkpointer
     saved = await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
     return None if saved is None else saved.checkpoint["channel_values"]
 

@@ -1,0 +1,135 @@
+"""The index of open reviews, by which those that wait are found among many finished threads.
+
+No saver can list the threads that wait. So every question is noted, before it is asked, in a thread
+of the checkpointer that has nothing else in it, `INDEX`; the note is ended when the thread has gone
+on. A note too many costs a look at its thread, and one too few would hide a review: so whoever
+reads the index asks the thread, and in doubt a note stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+from weakref import WeakSet
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, empty_checkpoint
+
+from graph_retry._awaiting import sync_or_async
+from graph_retry._engine.checkpoints import list_checkpoints, newest_checkpoint, read_checkpoint
+from graph_retry._engine.state import LOOP, is_open
+
+INDEX = "graph-retry:open-reviews"
+"""The thread of the index. Where it is deleted, the next listing reads all threads and writes it
+anew."""
+
+_DATABASES = ("langgraph.checkpoint.sqlite", "langgraph.checkpoint.postgres")
+"""Modules of the savers that list a thread without reading the others, newest first."""
+
+_STATUS, _NOTE = "graph_retry_status", "graph_retry_note"
+_COVERAGE = "coverage"
+"""The namespace of what tells whether the index covers threads that were there before it."""
+
+_FEW = 100
+"""Checkpoints looked at to tell whether a database is new."""
+
+_seen: WeakSet[BaseCheckpointSaver[Any]] = WeakSet()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """Where a question was asked, which one, and when (ISO 8601 in UTC)."""
+
+    thread_id: str
+    namespace: str
+    review_id: str
+    asked_at: str
+
+    @property
+    def key(self) -> str:
+        """The checkpoint that is the note; sorted by when it was asked."""
+        return note_key(self.asked_at, self.review_id)
+
+
+def note_key(asked_at: str | None, review_id: str) -> str:
+    """Return the key of a review's note; by it the reviews of a database are in order."""
+    return f"{asked_at or ''}/{review_id}"
+
+
+def keeps_index(saver: BaseCheckpointSaver[Any]) -> bool:
+    """Tell whether a saver has an index: it is a database's own, and not a server's."""
+    modules = [kind.__module__.removesuffix(".aio") for kind in type(saver).__mro__]
+    return any(module in _DATABASES for module in modules)
+
+
+async def begin_index(saver: BaseCheckpointSaver[Any] | None) -> None:
+    """Note at a process's first call whether its database has calls that the index may lack."""
+    if saver is None or saver in _seen or not keeps_index(saver):
+        return
+    _seen.add(saver)
+    if await newest_checkpoint(saver, INDEX, _COVERAGE) is None:
+        first = await list_checkpoints(saver, None, limit=_FEW)
+        calls = [saved for saved in first if LOOP in saved.checkpoint["channel_values"]]
+        await cover(saver, all_threads=len(first) < _FEW and not calls)
+
+
+async def covers_all(saver: BaseCheckpointSaver[Any]) -> bool:
+    """Tell whether every review that waits has a note."""
+    saved = await newest_checkpoint(saver, INDEX, _COVERAGE)
+    return saved is not None and cast("Any", saved.metadata).get(_STATUS) == "all"
+
+
+async def cover(saver: BaseCheckpointSaver[Any], *, all_threads: bool) -> None:
+    """Write down whether every review that waits has a note."""
+    await _write(saver, _COVERAGE, _COVERAGE, {_STATUS: "all" if all_threads else "new"})
+
+
+async def note_asked(saver: BaseCheckpointSaver[Any], note: Note) -> None:
+    """Note a question that is asked, or asked again: then perhaps by another run of its call."""
+    if not keeps_index(saver):
+        return
+    saved, noted = await read_checkpoint(saver, _place("", note.key)), _open(note)
+    if saved is None or any(saved.metadata.get(key) != value for key, value in noted.items()):
+        await _write(saver, "", note.key, noted)
+
+
+async def end_note(saver: BaseCheckpointSaver[Any], note: Note) -> None:
+    """End a note; the question is never asked again, or else is noted again."""
+    await _write(saver, "", note.key, {_STATUS: "ended"})
+
+
+async def end_answered(saver: BaseCheckpointSaver[Any] | None, note: Note) -> None:
+    """End the note of a review that was answered, once its thread has gone on."""
+    if saver is None or not keeps_index(saver):
+        return
+    call = await newest_checkpoint(saver, note.thread_id, note.namespace)
+    if call is None or not is_open(call.checkpoint["channel_values"], note.review_id):
+        await end_note(saver, note)
+
+
+async def open_notes(saver: BaseCheckpointSaver[Any], before: str | None, limit: int) -> list[Note]:
+    """List the notes of questions that may wait, the last asked first, older than key `before`."""
+    after: Any = None if before is None else {"configurable": {"checkpoint_id": before}}
+    page = await list_checkpoints(
+        saver, _place(""), filter={_STATUS: "open"}, before=after, limit=limit
+    )
+    return [Note(**cast("Any", saved.metadata)[_NOTE]) for saved in page]
+
+
+def _open(note: Note) -> dict[str, Any]:
+    return {_STATUS: "open", _NOTE: asdict(note)}
+
+
+def _place(namespace: str, key: str | None = None) -> RunnableConfig:
+    place = {"thread_id": INDEX, "checkpoint_ns": namespace}
+    return {"configurable": place if key is None else {**place, "checkpoint_id": key}}
+
+
+async def _write(
+    saver: BaseCheckpointSaver[Any], namespace: str, key: str, metadata: dict[str, Any]
+) -> None:
+    """Put a checkpoint without state, or another one in its stead."""
+    checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
+    await sync_or_async(
+        saver.put, saver.aput, _place(namespace), checkpoint, cast("Any", metadata), {}
+    )

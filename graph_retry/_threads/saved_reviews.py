@@ -1,0 +1,242 @@
+"""The reviews that wait in a checkpointer, found by its index or by reading all its threads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.types import Interrupt
+
+from graph_retry._attempts import records_in
+from graph_retry._engine.checkpoints import list_checkpoints, newest_checkpoint, read_checkpoint
+from graph_retry._engine.open_reviews import (
+    Note,
+    cover,
+    covers_all,
+    end_note,
+    keeps_index,
+    note_asked,
+    note_key,
+    open_notes,
+)
+from graph_retry._engine.state import LOOP, is_open, loop_of
+from graph_retry._review.shown import parts_of
+from graph_retry._threads.config import on_thread
+from graph_retry._threads.reviews import Waiting, WaitingT, find_reviews, intervention
+
+_PAGE = 100
+"""Notes, and threads that wait, read at a time."""
+
+_SCANNED = 500
+"""Checkpoints read at a time where there is no index."""
+
+_REST = timedelta(hours=1)
+"""How long nothing must have been saved in a thread, so that what does not wait never will."""
+
+
+async def list_saved_reviews(
+    saver: BaseCheckpointSaver[Any],
+    graph: Any,
+    base: RunnableConfig,
+    kind: type[WaitingT],
+    *,
+    before: str | None,
+    limit: int | None,
+) -> list[WaitingT]:
+    """List what waits in a checkpointer, or what of a graph waits there, the last asked first.
+
+    `before` is the key of a review: those asked before it are listed.
+    """
+    finder = _Finder(saver, graph, base, kind)
+    if not keeps_index(saver):
+        return newest_first(await finder.read_all(), before, limit)
+    if not await covers_all(saver):
+        for review in await _Finder(saver, None, base, kind).read_all():
+            await note_asked(saver, note_of(review))
+        await cover(saver, all_threads=True)
+    reviews: list[WaitingT] = []
+    while limit is None or len(reviews) < limit:
+        notes = await open_notes(saver, before, _PAGE)
+        reviews += await finder.read_noted(notes)
+        if len(notes) < _PAGE:
+            break
+        before = notes[-1].key
+    return newest_first(reviews, None, limit)
+
+
+def newest_first(
+    reviews: Sequence[WaitingT], before: str | None, limit: int | None
+) -> list[WaitingT]:
+    """Return the first reviews of those asked before the one with a key, the last asked first."""
+    by_key = {note_key(review.asked_at, review.review_id): review for review in reviews}
+    older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
+    return [by_key[key] for key in older[:limit]]
+
+
+def note_of(review: Waiting) -> Note:
+    """Return the note of a review that waits."""
+    return Note(
+        thread_id=review.thread_id or "",
+        namespace=review.value["checkpoint_ns"],
+        review_id=review.review_id,
+        asked_at=review.asked_at or "",
+    )
+
+
+@dataclass
+class _Thread:
+    """What the checkpoints of one thread tell, read from the newest to the oldest.
+
+    Questions stand beside a checkpoint of the outermost graph; whether one is still open is told
+    by the newest checkpoint of its call. An `update_state` of the outermost graph hides its
+    questions from LangGraph: then those of the checkpoint before it count.
+    """
+
+    root: CheckpointTuple | None = None
+    """The checkpoint whose questions count."""
+    hidden: str = ""
+    """The checkpoint before such updates."""
+    questions: dict[str, Interrupt] | None = None
+    """The questions by review; None until their checkpoint was read."""
+    calls: dict[str, CheckpointTuple] = field(default_factory=dict[str, CheckpointTuple])
+    """The newest checkpoint of each call that waits by its own state."""
+    read_calls: set[str] = field(default_factory=set[str])
+    """The calls whose newest checkpoint was read."""
+
+    def read(self, saved: CheckpointTuple) -> None:
+        """Take in the next checkpoint; one that was read before changes nothing."""
+        namespace = str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
+        if not namespace and self.questions is None and self.hidden in ("", saved.checkpoint["id"]):
+            self._read_questions(saved)
+        if namespace not in self.read_calls:
+            self.read_calls.add(namespace)
+            values = saved.checkpoint["channel_values"]
+            if LOOP in values and loop_of(values)["review"] is not None:
+                self.calls[namespace] = saved
+
+    def _read_questions(self, saved: CheckpointTuple) -> None:
+        writes = saved.pending_writes or ()
+        asked = [question for write in writes if write[1] == INTERRUPT for question in write[2]]
+        parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+        self.root = saved
+        if saved.metadata.get("source") == "update" and not asked and parent:
+            self.hidden = str(parent)
+            return
+        ours = [question for question in asked if intervention(question.value)]
+        self.questions = {question.value["review_id"]: question for question in ours}
+
+    def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
+        """Yield the questions that are open, each with the state of its call."""
+        for review_id, question in (self.questions or {}).items():
+            values = self._open_call(question.value["checkpoint_ns"], review_id)
+            if values is not None:
+                yield question, values
+
+    def _open_call(self, namespace: str, review_id: str) -> dict[str, Any] | None:
+        call = self.calls.get(namespace)
+        values = call and call.checkpoint["channel_values"]
+        return values if values is not None and is_open(values, review_id) else None
+
+    def has_gone_on(self, note: Note) -> bool:
+        """Tell whether a question that does not wait never will, unless it is asked again.
+
+        A thread that was saved a moment ago may be about to show it.
+        """
+        rest = datetime.now(UTC) - _REST
+        if (
+            datetime.fromisoformat(self.root.checkpoint["ts"] if self.root else note.asked_at)
+            > rest
+        ):
+            return False
+        if self.root is None or self._open_call(note.namespace, note.review_id) is None:
+            return True
+        begun_from = self.calls[note.namespace].metadata.get("parents", {}).get("", "")
+        return self.root.checkpoint["id"] > begun_from
+
+
+@dataclass(frozen=True)
+class _Finder(Generic[WaitingT]):
+    """Finds the reviews of a checkpointer that wait for the answers of one graph, or of any."""
+
+    saver: BaseCheckpointSaver[Any]
+    graph: Any
+    base: RunnableConfig
+    kind: type[WaitingT]
+
+    async def read_all(self) -> list[WaitingT]:
+        """Read every thread, page after page, so that no more than one is in memory at a time."""
+        ordered = keeps_index(self.saver)  # by id, over all threads
+        threads: defaultdict[str, _Thread] = defaultdict(_Thread)
+        size, before, last = _SCANNED, None, ""
+        while True:
+            page = await list_checkpoints(
+                self.saver, None, before=before, limit=size if ordered else None
+            )
+            page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
+            for saved in page:
+                threads[str(saved.config.get("configurable", {})["thread_id"])].read(saved)
+            if not ordered or len(page) < size:
+                break
+            # Copied checkpoints share an id: the last one is read again, lest its twin be missed.
+            size = 2 * size if page[-1].checkpoint["id"] == last else size
+            last = page[-1].checkpoint["id"]
+            before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
+        reviews: list[WaitingT] = []
+        for thread_id, thread in threads.items():
+            reviews += await self._waiting(thread_id, thread)
+        return reviews
+
+    async def read_noted(self, notes: Sequence[Note]) -> list[WaitingT]:
+        """Read the threads of some notes, and end the notes of reviews that are over."""
+        by_thread: defaultdict[str, list[Note]] = defaultdict(list)
+        for note in notes:
+            if self._is_ours(note.namespace):
+                by_thread[note.thread_id].append(note)
+        reviews: list[WaitingT] = []
+        for thread_id, noted in by_thread.items():
+            thread = await self._thread(thread_id, {note.namespace for note in noted})
+            waiting = await self._waiting(thread_id, thread)
+            reviews += waiting
+            shown = {review.review_id for review in waiting}
+            for note in noted:
+                if note.review_id not in shown and thread.has_gone_on(note):
+                    await end_note(self.saver, note)
+        return reviews
+
+    async def _thread(self, thread_id: str, namespaces: set[str]) -> _Thread:
+        thread = _Thread()
+        root = await newest_checkpoint(self.saver, thread_id, "")
+        while root is not None:
+            thread.read(root)
+            if thread.questions is not None or root.parent_config is None:
+                break
+            root = await read_checkpoint(self.saver, root.parent_config)
+        for namespace in namespaces - {""}:
+            call = await newest_checkpoint(self.saver, thread_id, namespace)
+            if call is not None:
+                thread.read(call)
+        return thread
+
+    def _is_ours(self, namespace: str) -> bool:
+        return self.graph is None or namespace.partition(":")[0] in self.graph.nodes
+
+    async def _waiting(self, thread_id: str, thread: _Thread) -> list[WaitingT]:
+        config = on_thread(self.base, thread_id)
+        reviews: list[WaitingT] = []
+        for question, values in thread.waiting():
+            value = question.value
+            if self._is_ours(value["checkpoint_ns"]):
+                parts = parts_of(value, records_in(values), thread_id)
+                where: Any = {"graph": self.graph, "config": config, "hidden": thread.hidden}
+                reviews.append(self.kind(interrupt_id=question.id, **where, **parts))
+        if not thread.hidden or self.graph is None or not reviews:
+            return reviews
+        # Looked at again: an update may have been meant to start anew.
+        shown = await find_reviews(self.graph, config, self.kind)
+        return [same for same in shown if same.review_id in {old.review_id for old in reviews}]
