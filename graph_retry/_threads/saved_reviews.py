@@ -25,6 +25,7 @@ from graph_retry._engine.open_reviews import (
     note_key,
     open_notes,
 )
+from graph_retry._engine.running import RetryGraph
 from graph_retry._engine.state import LOOP, is_open, loop_of
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
@@ -224,7 +225,9 @@ class _Finder(Generic[WaitingT]):
         return thread
 
     def _is_ours(self, namespace: str) -> bool:
-        return self.graph is None or namespace.partition(":")[0] in self.graph.nodes
+        if self.graph is None or not namespace:
+            return self.graph is None or isinstance(self.graph, RetryGraph)
+        return namespace.partition(":")[0] in self.graph.nodes
 
     async def _waiting(self, thread_id: str, thread: _Thread) -> list[WaitingT]:
         config = on_thread(self.base, thread_id)

@@ -1,0 +1,161 @@
+"""The index of open reviews: what waits is found without reading what is finished."""
+
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
+
+from graph_retry import create_retry_node, edit, inbox, resume
+from graph_retry._awaiting import run_async, run_sync
+from graph_retry._engine.open_reviews import INDEX, open_notes
+from graph_retry._threads import saved_reviews
+from tests.loops import Model, answer, fan_out, one_call, thread
+
+
+class Counted(SqliteSaver):
+    """Counts the checkpoints that are read of each thread."""
+
+    def __init__(self, connection):
+        super().__init__(connection)
+        self.read = Counter()
+
+    def _count(self, saved):
+        if saved is not None:
+            self.read[saved.config["configurable"]["thread_id"]] += 1
+        return saved
+
+    def get_tuple(self, config):
+        return self._count(super().get_tuple(config))
+
+    def list(self, config, **options):
+        return map(self._count, super().list(config, **options))
+
+
+@pytest.fixture
+def saver():
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
+        yield Counted(connection)
+
+
+def notes(mode, saver):
+    """List the notes that are open."""
+    if mode is None or not mode.is_async:
+        return run_sync(open_notes(saver, None, 10))
+    return mode.run(lambda: run_async(open_notes(saver, None, 10)))
+
+
+def listed(mode, source, **options):
+    found = mode.call(inbox, "list_reviews", source, **options)
+    return [review.thread_id for review in found]
+
+
+def threads_read(saver, source, **options):
+    """Count the checkpoints that listing reads, by thread, those of the index left out."""
+    saver.read.clear()
+    inbox.list_reviews(source, **options)
+    return {name: count for name, count in saver.read.items() if name != INDEX}
+
+
+def test_finished_threads_are_not_read_and_a_limit_reads_no_more_than_it_needs(saver):
+    """Two checkpoints of each thread that waits: where it stands, and where its call does."""
+    graph = one_call("node", None, Model(), saver)
+    for number in range(6):
+        graph.invoke({"params": {"n": number % 2}}, thread(str(number)))
+    resume(graph, thread("0"), edit(n=1))
+    assert threads_read(saver, graph) == {"2": 2, "4": 2}
+    assert threads_read(saver, saver) == {"2": 2, "4": 2}
+
+
+def test_a_limit_reads_no_more_threads_than_a_page(saver, monkeypatch):
+    """The newest are read, and nothing of the older ones."""
+    monkeypatch.setattr(saved_reviews, "_PAGE", 2)
+    graph = one_call("node", None, Model(), saver)
+    for number in range(6):
+        graph.invoke({"params": {"n": 0}}, thread(str(number)))
+    assert threads_read(saver, graph, limit=1) == {"5": 2, "4": 2}
+
+
+def test_what_waits_is_listed_page_by_page(mode, checkpointer):
+    """`before` takes the last review of the page before; no review is listed twice or left out."""
+    graph = one_call("node", mode, Model(), checkpointer)
+    for number in range(5):
+        mode.invoke(graph, {"params": {"n": 0}}, thread(str(number)))
+    pages, last = [], None
+    while page := mode.call(inbox, "list_reviews", graph, limit=2, before=last):
+        pages.append([review.thread_id for review in page])
+        last = page[-1]
+    assert pages == [["4", "3"], ["2", "1"], ["0"]]
+
+
+def test_threads_from_before_the_index_are_read_once(mode, checkpointer):
+    """Without an index the next listing reads all threads and writes it; so do copies of ids."""
+    graph = fan_out("node", mode, Model(), checkpointer, width=2)
+    for name in "ab":
+        mode.invoke(graph, {}, thread(name))
+    answer(mode, graph, thread("a"), answers=_first(mode, graph))
+    mode.call(checkpointer, "delete_thread", INDEX)
+    assert listed(mode, graph) == ["b", "b", "a"]
+    assert listed(mode, checkpointer) == ["b", "b", "a"]
+
+
+def _first(mode, graph):
+    review = mode.call(graph, "get_state", thread("a")).interrupts[0]
+    return {review.id: edit(n=1)}
+
+
+def test_many_checkpoints_with_one_id_are_read_to_their_end(saver, monkeypatch):
+    """Threads that were copied share ids: a page full of one id is read as a longer one."""
+    monkeypatch.setattr(saved_reviews, "_SCANNED", 3)
+    graph = one_call("node", None, Model(), saver)
+    graph.invoke({"params": {"n": 0}}, thread("waits"))
+    twin = empty_checkpoint()
+    for number in range(20):
+        saver.put({"configurable": {"thread_id": str(number), "checkpoint_ns": ""}}, twin, {}, {})
+    saver.delete_thread(INDEX)
+    (review,) = inbox.list_reviews(graph)
+    assert review.thread_id == "waits"
+
+
+def test_the_note_of_a_review_ends_with_it(form, mode, checkpointer):
+    """Answered by `resume` at once."""
+    graph = one_call(form, mode, Model(goal=2), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=1))
+    assert len(notes(mode, checkpointer)) == (0 if isinstance(checkpointer, InMemorySaver) else 1)
+    answer(mode, graph, thread(), edit(n=2))
+    assert notes(mode, checkpointer) == []
+
+
+@pytest.mark.parametrize("end", ["answer", "start anew", "delete"])
+def test_a_note_that_another_client_left_ends_when_its_thread_rests(saver, monkeypatch, end):
+    """LangGraph's own answer, a new run or a deletion ends no note: the inbox does, in time."""
+    graph = one_call("node", None, Model(), saver)
+    for name in "12":
+        graph.invoke({"params": {"n": 0}}, thread(name))
+    if end == "answer":
+        graph.invoke(Command(resume=edit(n=1)), thread("1"))
+    elif end == "start anew":
+        graph.invoke({"params": {"n": 1}}, thread("1"))
+    else:
+        saver.delete_thread("1")
+    assert [review.thread_id for review in inbox.list_reviews(graph)] == ["2"]
+    assert len(notes(None, saver)) == 2, "a thread that just moved may be about to ask"
+    monkeypatch.setattr(saved_reviews, "_REST", timedelta(0))
+    assert [review.thread_id for review in inbox.list_reviews(graph)] == ["2"]
+    assert len(notes(None, saver)) == 1
+
+
+def test_a_retry_node_that_is_the_outermost_graph_is_listed(mode, checkpointer):
+    """Its call has no namespace of its own."""
+    node = create_retry_node(mode.colour(Model()), dict, output=dict[str, int])
+    graph = node.copy(update={"checkpointer": checkpointer})
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    assert listed(mode, graph) == listed(mode, checkpointer) == ["1"]
+    answer(mode, graph, thread(), edit(n=1))
+    assert listed(mode, graph) == []
