@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, cast
 
 from graph_retry._json import is_array, is_object
+from graph_retry.records import Attempt
 
 Redact = Callable[[str], str]
 
@@ -29,40 +30,109 @@ def without_keys(text: str) -> str:
     return _KEYS.sub("[key]", text)
 
 
-def redacted(value: Any, redact: Redact | None) -> Any:
-    """Return a JSON value with every text in it redacted; keys and numbers stay.
+def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
+    """Return a JSON value with every text and key in it redacted; numbers and `names` stay.
+
+    `names` are keys that a type declares. Keys stay in their order, and as many as they were.
 
     Example:
-        >>> redacted({"to": ["Ada", 1]}, lambda text: "***")
-        {'to': ['***', 1]}
+        >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
+        {'to': ['***', 1], '***': 2}
     """
     if redact is None:
         return value
     if isinstance(value, str):
         return redact(value)
     if is_array(value):
-        return [redacted(item, redact) for item in value]
+        return [redacted(item, redact, names) for item in value]
     if is_object(value):
-        return {key: redacted(item, redact) for key, item in value.items()}
+        items = (redacted(item, redact, names) for item in value.values())
+        return dict(zip(_redacted_keys(value, redact, names), items, strict=True))
     return value
 
 
-def redacted_fields(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]:
+def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
+    """Redact keys; those that become equal are numbered."""
+    shown: list[str] = []
+    for key in keys:
+        text = key if key in names else redact(key)
+        like = [other for other in (*shown, *names) if other.partition(" #")[0] == text]
+        shown.append(key if key in names else f"{text} #{len(like) + 1}" if like else text)
+    return shown
+
+
+def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ()) -> str:
+    """Redact the keys in a JSON Pointer.
+
+    Example:
+        >>> redacted_path("/people/Ada/age", lambda text: "***", names=("people", "age"))
+        '/people/***/age'
+    """
+    if redact is None or not path:
+        return path
+    keys = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    shown = [key if key in names or key.isdecimal() else redact(key) for key in keys]
+    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in shown)
+
+
+def property_names(schema: Any) -> frozenset[str]:
+    """Return the names of the properties that a JSON Schema declares, at any depth.
+
+    Example:
+        >>> sorted(property_names({"properties": {"to": {"properties": {"name": {}}}}}))
+        ['name', 'to']
+    """
+    if is_array(schema):
+        return frozenset(name for part in schema for name in property_names(part))
+    if not is_object(schema):
+        return frozenset()
+    declared: Any = schema.get("properties")
+    own = frozenset(declared) if is_object(declared) else frozenset[str]()
+    return own.union(*map(property_names, schema.values()))
+
+
+def redacted_fields(
+    record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
+) -> dict[str, Any]:
     """Return the redacted fields of an attempt's record; empty without a redactor."""
     if redact is None:
         return {}
 
-    def with_redacted(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
-        return {**entry, **{name: redacted(entry[name], redact) for name in names}}
+    def with_redacted(entry: Mapping[str, Any], *fields: str) -> dict[str, Any]:
+        return {**entry, **{name: redacted(entry[name], redact) for name in fields}}
+
+    def output(entry: Mapping[str, Any] | None) -> Any:
+        return entry and {key: redacted(value, redact, names) for key, value in entry.items()}
 
     failure, repairs = record.get("failure"), record.get("repairs", [])
     return {
-        "redacted": True,
-        **{name: redacted(record.get(name), redact) for name in ("raw", "repaired", "parsed")},
+        **{name: output(record.get(name)) for name in ("raw", "repaired", "parsed")},
         "failure": failure and with_redacted(failure, "message"),
         "issues": [
-            with_redacted(issue, "message", "expected", "received")
+            {
+                **with_redacted(issue, "message", "expected", "received"),
+                "path": redacted_path(issue["path"], redact, names),
+            }
             for issue in record.get("issues", [])
         ],
         "repairs": [with_redacted(repair, "detail") for repair in repairs],
     }
+
+
+def shown_record(record: Attempt) -> Attempt:
+    """Return an attempt's record as it is given out: with the params that reviews show.
+
+    The patches in state have the params as they are, for the loop goes on from them. Of an attempt
+    that runs, nothing was redacted yet.
+    """
+    if not record.get("redacted"):
+        return record
+    shown = record.get("params_shown")
+    patch: Any = [{"op": "replace", "path": "", "value": shown}]
+    known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
+    if "params_shown" in record and shown is None:  # given out before
+        known = {}
+    if record.get("status") == "running":
+        known |= {"raw": None, "repaired": None, "parsed": None, "failure": None}
+        known |= {"issues": [], "repairs": []}
+    return cast("Attempt", {**record, **known, "params_shown": None})

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graph_retry._redact import shown_record
 from graph_retry.records import Attempt, FailureKind, Issue
 
 
@@ -25,7 +26,7 @@ class GraphRetryError(Exception):
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.attempts: list[Attempt] = attempts or []
+        self.attempts: list[Attempt] = list(map(shown_record, attempts or []))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.message, self.attempts), self.__dict__)

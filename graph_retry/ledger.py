@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from graph_retry._attempts import params_at, parsed_value, readable
 from graph_retry._params.patch import readable_diff
+from graph_retry._redact import shown_record
 from graph_retry.records import Attempt
 
 _STEP = re.compile(r"(.+):[0-9a-f-]{36}")
@@ -48,7 +49,7 @@ class Ledger:
     """Whether it waits for a person, or has ended; None where that is not known."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attempts", readable(self.attempts))
+        object.__setattr__(self, "attempts", list(map(shown_record, readable(self.attempts))))
 
     @property
     def name(self) -> str:

@@ -76,9 +76,9 @@ class RetryOptions(TypedDict, total=False):
     notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the thread is
         saved as waiting, to send a message (default None). Its errors are logged.
     redact: A function `text -> text` that removes what is private (default None). It is applied to
-        what attempts leave in the ledger (output, issues, errors) and to the params and texts that
-        a review shows; an edit keeps the original of a redacted value. Not redacted are the params
-        in state, which the call needs, and the checkpoints written during an attempt.
+        all that is given out: what a review shows, and the ledger with its params, outputs, issues,
+        errors and messages; an edit keeps the original of a redacted value. Not redacted are the
+        state, which the call needs, and what hooks get.
     budget: What automation may spend before a reviewer is asked: a `graph_retry.hooks.Budget` for
         this call, or a `SharedBudget` for all calls that are given the same (default None).
     lessons: How this call learns from other steps, a `graph_retry.hooks.Lessons` (default None).

@@ -157,7 +157,11 @@ class Attempt(TypedDict):
     by then, and `issues` what could not become valid any more."""
 
     redacted: NotRequired[bool]
-    """True where the option `redact` is set: the texts here went through it, the params did not."""
+    """True where the option `redact` is set: the texts here went through it."""
+
+    params_shown: NotRequired[dict[str, Any] | None]
+    """In state, beside a `params_patch` as the loop needs it: the params as reviews show them. A
+    record that is given out has those in its `params_patch`, and None here."""
 
     tries: int
     """Requests that were made, where `transient` retries are on; else 1."""

@@ -30,9 +30,10 @@ from graph_retry._engine.state import (
 )
 from graph_retry._engine.step import StepInput
 from graph_retry._issues import json_problem
+from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
-from graph_retry._review.answer_schema import response_schema
+from graph_retry._redact import redacted
 from graph_retry._review.decision import DECISION_TYPES, DecisionType
 from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
@@ -144,7 +145,8 @@ async def _ask_person(
     saver = require_checkpointer(plan.settings.name, attempts)
     here = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
-    payload = {**build_payload(question), **place}
+    payload: dict[str, Any] = {**build_payload(question), **place}
+    shown_schema: dict[str, Any] = payload["response_schema"]
     await notify(plan, payload, attempts)
     note = Note(
         thread_id=current_thread() or "",
@@ -156,8 +158,8 @@ async def _ask_person(
     shown = await look_at_shown(question.review_id)
     if shown.is_for_another:
         with plain_answer_hidden():
-            return interrupt(payload, response_schema=response_schema(question)), True
-    value = interrupt(payload, response_schema=response_schema(question))
+            return interrupt(payload, response_schema=shown_schema), True
+    value = interrupt(payload, response_schema=shown_schema)
     given_before = await shown.note_given(value)
     return value, shown.is_ours and not given_before
 
@@ -182,6 +184,8 @@ def question_of(
     )
     raw_output = _raw_text(record)
     shown = Encoded(suggested, review["suggested_types"]) if suggested else params
+    redact, names = plan.settings.redact, plan.codec.names
+    before, after = redacted(before, redact, names), redacted(after, redact, names)
     return Question(
         name=plan.settings.name,
         attempt=record["number"],
@@ -204,12 +208,19 @@ def question_of(
         expires_at=review["expires_at"],
         allowed=_allowed(plan, loop, attempts),
         locked=plan.settings.locked,
-        redact=plan.settings.redact,
-        output_schema=plan.validator.schema if plan.validator else None,
+        redact=redact,
+        output_schema=_shown_schema(plan),
         **({"check_output": plan.validator.acheck} if plan.validator else {}),
         with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
+
+
+def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
+    """Return the output's JSON Schema; one that params hold only if it has nothing private."""
+    schema = plan.validator.schema if plan.validator else None
+    is_public = not isinstance(plan.validator, SchemaOfParams)
+    return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
 from graph_retry._output.provider_errors import retry_after
 from graph_retry._params.codec import Encoded
-from graph_retry._redact import redacted_fields
+from graph_retry._redact import redacted, redacted_fields
 from graph_retry._signatures import AttemptContext, name_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure
@@ -74,7 +74,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
     )
-    number = record["number"]
+    number, redact = record["number"], plan.settings.redact
+    if redact is not None:
+        shown = redacted(params.view, redact, plan.codec.names)
+        record.update({"redacted": True, "params_shown": shown})
     if number == 1:
         check_params(plan, params)
     emit("attempt_started", name, number)
@@ -88,10 +91,14 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         update |= {keys["output"]: None, keys["status"]: None}
     if record["failure"] is not None:
         record["status"], loop["next"] = "failed", "revise"
-        record.update(cast("Attempt", redacted_fields(record, plan.settings.redact)))
+        record.update(
+            cast("Attempt", redacted_fields(record, plan.settings.redact, plan.output_names))
+        )
     elif plan.validator is None:
         record["status"] = "succeeded"
-        record.update(cast("Attempt", redacted_fields(record, plan.settings.redact)))
+        record.update(
+            cast("Attempt", redacted_fields(record, plan.settings.redact, plan.output_names))
+        )
         update |= await succeeded(plan, loop, record, outcome["output"])
     elif needs_repair(record, plan.validator, plan.settings):
         loop["next"] = "repair"

@@ -102,7 +102,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     with validation_span(plan.settings, record) as ended:
         update, checked = await validate_attempt(given.attempts, plan.validator)
         ended({**record, **update, "usage": None, "finish_reason": None})
-    update |= redacted_fields({**record, **update}, plan.settings.redact)
+    update |= redacted_fields({**record, **update}, plan.settings.redact, plan.output_names)
     if checked is None or not checked.ok:
         update["status"] = "failed"
         failed: dict[str, Any] = {LOOP: {**loop, "next": "revise"}, attempts_key: [update]}

@@ -10,6 +10,7 @@ from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
+from graph_retry._redact import shown_record
 from graph_retry._signatures import name_of
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._lessons import lessons_of
@@ -37,7 +38,7 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
         listener = name_of(on_attempt, "on_attempt")
 
         async def report() -> None:
-            await call(on_attempt, record)
+            await call(on_attempt, shown_record(record))
 
         await as_task(f"{name}:{listener}#{record['number']}", report)
     if settings.lessons is None:

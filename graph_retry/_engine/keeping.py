@@ -128,6 +128,8 @@ def stub(record: Attempt) -> Attempt:
     known = record.get("params_patch") is not None
     names = ("number", "kept_in", *(("params_patch", "params_types") if known else ()))
     fields = cast("dict[str, Any]", record)
+    if record.get("redacted"):
+        names = (*names, "redacted")
     return cast("Attempt", {name: fields[name] for name in names})
 
 

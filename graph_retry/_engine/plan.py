@@ -11,7 +11,9 @@ from langchain_core.runnables import Runnable
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import format_issues
 from graph_retry._output.build import Validator, build_validator
+from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._redact import property_names
 from graph_retry._signatures import AttemptContext, LLMCall, OnRetry, ParamsT, bind_call, check_hook
 from graph_retry.options import Settings
 
@@ -26,6 +28,13 @@ class Plan(Generic[ParamsT]):
     hooks: tuple[Callable[..., Any], ...]
     validator: Validator | None
     settings: Settings
+
+    @property
+    def output_names(self) -> frozenset[str]:
+        """The names of fields that the output type declares in code, which are nothing private."""
+        if self.validator is None or isinstance(self.validator, SchemaOfParams):
+            return frozenset()
+        return property_names(self.validator.schema)
 
 
 def make_plan(

@@ -15,6 +15,7 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview
 from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
+from graph_retry._redact import redacted
 from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decision import Decision, reject
 from graph_retry._review.judge import judge
@@ -46,6 +47,10 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         again = _ask_again(loop, attempts[-1], verdict.problem)
         emit("review_asked", settings.name, number, review_id=again["review_id"])
         return {LOOP: {**loop, "review": again}, ANSWER: None}
+    said = verdict.decision.get("message")
+    if said is not None:
+        message = redacted(said, settings.redact)
+        verdict = replace(verdict, decision={**verdict.decision, "message": message})
     note = _note(verdict.decision, author, channel, question.review_id)
     decided = verdict.decision["type"]
     emit("review_answered", settings.name, number, decision=decided, author=note["author"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
@@ -12,6 +13,7 @@ from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import current_thread
 from graph_retry._engine.task import as_task
+from graph_retry._redact import redacted, without_keys
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry._review.shown import Review, Reviewer, parts_of
@@ -63,8 +65,10 @@ async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attemp
             await call(hook, review)
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
-        except Exception:  # noqa: BLE001 - whatever it is, the question comes first
-            what = "`%s` failed for review %s of thread %s"
-            _LOG.exception(what, name_of(hook, "notify"), review.review_id, review.thread_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the question comes first
+            trace = without_keys("".join(traceback.format_exception(error)))
+            trace = redacted(trace, plan.settings.redact)
+            what, name = "`%s` failed for review %s of thread %s:\n%s", name_of(hook, "notify")
+            _LOG.error(what, name, review.review_id, review.thread_id, trace)
 
     await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

@@ -30,6 +30,7 @@ from graph_retry._params.tagged_json import (
     spelled,
     validate,
 )
+from graph_retry._redact import property_names
 from graph_retry.records import Issue
 
 ParamsT = TypeVar("ParamsT")
@@ -104,6 +105,12 @@ class ParamsCodec(Generic[ParamsT]):
     def fields(self) -> tuple[str, ...] | None:
         """Names of the top-level fields; `None` when any name may be added."""
         return self._type.fields
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of fields, at any depth, that the params type declares."""
+        schema = self._type.schema
+        return property_names(schema) | frozenset(self.fields or ())
 
     @property
     def is_empty(self) -> bool:

@@ -14,7 +14,7 @@ from graph_retry._review.forms.javascript import identical
 from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_untouched, restored
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, UnusableAnswerError
-from graph_retry._review.redaction import displayed, unredacted
+from graph_retry._review.redaction import displayed, names_behind, unredacted
 
 _MAX_PROBLEMS = 20
 
@@ -26,11 +26,14 @@ def changes_of(said: Answer, question: Question) -> dict[str, Any]:
         UnusableAnswerError: If a field is unknown, locked or unreadable; it names all of them.
     """
     schema, original = question.codec.schema(question.shown), question.shown
-    shown = displayed(question).shown
+    displayed_params = displayed(question).shown
+    names = names_behind(displayed_params, original)
+    shown = {names[name]: value for name, value in displayed_params.items()}
     nodes, others = inner_fields(schema, schema)
     changes: dict[str, Any] = {}
     problems: list[str] = []
-    for name, value in _fields(said.data, question).items():
+    for label, value in _fields(said.data, question).items():
+        name = names.get(label, label)
         if len(problems) == _MAX_PROBLEMS:
             break
         try:

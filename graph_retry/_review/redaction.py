@@ -6,27 +6,32 @@ from dataclasses import replace
 from typing import Any
 
 from graph_retry._json import is_array, is_object
-from graph_retry._redact import redacted
+from graph_retry._redact import property_names, redacted
 from graph_retry._review.question import Question
 
 
 def displayed(question: Question) -> Question:
     """Return the question with its params, and what is written about them, redacted.
 
-    The raw output, issues and failure come from the ledger, where they are redacted already.
+    The raw output, issues and failure come from the ledger, where they are redacted already, and
+    the diff is made of redacted params.
     """
-    redact = question.redact
+    redact, names = question.redact, question.codec.names
     if redact is None:
         return question
     return replace(
         question,
-        params=redacted(question.params, redact),
-        suggested=redacted(question.suggested, redact),
-        output=redacted(question.output, redact),
-        diff=redacted(question.diff, redact),
+        params=redacted(question.params, redact, names),
+        suggested=redacted(question.suggested, redact, names),
+        output=redacted(question.output, redact, property_names(question.output_schema)),
         note=redacted(question.note, redact),
         problem=redacted(question.problem, redact),
     )
+
+
+def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, str]:
+    """Return the keys of an object by those that a reviewer sees."""
+    return dict(zip(shown, original, strict=True))
 
 
 def unredacted(value: Any, shown: Any, original: Any) -> Any:
@@ -39,8 +44,11 @@ def unredacted(value: Any, shown: Any, original: Any) -> Any:
     if value == shown:
         return original
     if is_object(value) and is_object(shown) and is_object(original):
+        names = names_behind(shown, original)
         return {
-            key: unredacted(item, shown[key], original[key]) if key in shown else item
+            names.get(key, key): unredacted(item, shown[key], original[names[key]])
+            if key in shown
+            else item
             for key, item in value.items()
         }
     if is_array(value) and is_array(shown) and len(value) == len(shown):

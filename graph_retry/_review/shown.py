@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from langchain_core.runnables import Runnable
 
+from graph_retry._redact import shown_record
 from graph_retry._review.decision import Decision
 from graph_retry.records import Attempt, Failure, Issue
 
@@ -77,5 +78,5 @@ def parts_of(
         "attempt": value["attempt_count"],
         "suggested_params": value["suggested_params"],
         "value": value,
-        "history": history,
+        "history": list(map(shown_record, history)),
     }

@@ -16,6 +16,7 @@ from graph_retry._engine.keeping import whole
 from graph_retry._engine.state import ANSWER, LOOP, is_open
 from graph_retry._issues import literal
 from graph_retry._json import is_object
+from graph_retry._redact import shown_record
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
@@ -56,7 +57,8 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
     for review in reviews:
         where = source if review.graph is None else review.graph
         read = reader_of(where, review.thread_id, review.value["checkpoint_ns"])
-        made.append(replace(review, history=await whole(review.history, read)))
+        history = list(map(shown_record, await whole(review.history, read)))
+        made.append(replace(review, history=history))
     return made
 
 

@@ -117,13 +117,10 @@ def show_ledger(screen: Screen, ledger: Ledger) -> None:
 def _changes(ledger: Ledger, number: int) -> str:
     if number == ledger.attempts[0]["number"]:
         return "(first)"
-    is_redacted = any(attempt.get("redacted") for attempt in ledger.attempts)
     try:
         changes = ledger.params_diff(number)
     except ValueError:  # these params, or those before, were not kept
         return "(not kept)"
-    if is_redacted:  # what reviews do not show, this does not either
-        return "\n".join(f"{change['path']} (redacted)" for change in changes)
     return "\n".join(
         f"{change['path']}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"
         for change in changes
