@@ -86,8 +86,12 @@ def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tm
     mode.invoke(graph, {"params": PARAMS}, thread())
     shown = look(mode, graph, doors, "first")
     assert shown.params == {
-        **{"to": "[name]@example.org", "model": "[name]", "[name]": 1, "n": 0},
-        **{"meta": {"from [name]": "[name]", "lang": "en"}, "schema": {"description": "[name]"}},
+        "to": "[name]@example.org",
+        "model": "[name]",
+        "[name]": 1,
+        "n": 0,
+        "meta": {"from [name]": "[name]", "lang": "en"},
+        "schema": {"description": "[name]"},
     }
     again = {"n": 1, "[name]": 1, "meta": {"from [name]": "[name]", "lang": "de"}}
     answer(mode, graph, thread(), {**edit(**again), "message": f"tell {CANARY}"})
