@@ -8,10 +8,11 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._engine.asking import Taken, possible, take_answer
+from graph_retry._engine.asking import Taken, take_answer
 from graph_retry._engine.finish import emit, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.questions import possible
 from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview
 from graph_retry._engine.step import StepInput
 from graph_retry._json import digest

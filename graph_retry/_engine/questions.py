@@ -1,0 +1,155 @@
+"""Make the open question from state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from graph_retry._attempts import decision_ids, params_at
+from graph_retry._engine.plan import Plan
+from graph_retry._engine.state import Loop, OpenReview
+from graph_retry._issues import json_problem
+from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import readable_diff
+from graph_retry._redact import redacted
+from graph_retry._review.decision import DECISION_TYPES, DecisionType
+from graph_retry._review.question import Question
+from graph_retry.hooks._feedback import Feedback, comment_field, with_comment
+from graph_retry.records import Attempt, Issue
+
+
+def question_of(
+    plan: Plan[Any],
+    loop: Loop,
+    attempts: list[Attempt],
+    params: Encoded,
+    output: dict[str, Any] | None = None,
+) -> Question:
+    """Make the open question from state; `output` is what may be taken."""
+    record, review = attempts[-1], loop["review"]
+    if review is None or (record["failure"] is None and output is None):
+        msg = f"`{plan.settings.name}` reached `review` with nothing to ask; state was edited."
+        raise ValueError(msg)
+    earlier = params_at(attempts[:-1])
+    suggested = review["suggested"] and _known_fields(plan, review["suggested"])
+    params = Encoded(_known_fields(plan, params.view), params.types)
+    before, after = (
+        (params.view, suggested) if suggested else (earlier and earlier.view, params.view)
+    )
+    raw_output = _raw_text(record)
+    shown = Encoded(suggested, review["suggested_types"]) if suggested else params
+    redact, names = plan.settings.redact, plan.codec.names
+    before, after = redacted(before, redact, names), redacted(after, redact, names)
+    return Question(
+        name=plan.settings.name,
+        attempt=record["number"],
+        review_id=review["review_id"],
+        failure=record["failure"],
+        params=params.view,
+        types=params.types,
+        codec=plan.codec,
+        suggested=suggested,
+        suggested_types=review["suggested_types"],
+        issues=record["issues"],
+        repairs=record["repairs"],
+        lossless=record["lossless"],
+        output=output and {"value": _in_json(output["value"])},
+        raw_output=raw_output,
+        diff=readable_diff(before, after) if before is not None else [],
+        note=_note(review),
+        problem=review["problem"],
+        asked_at=review["asked_at"],
+        expires_at=review["expires_at"],
+        allowed=_allowed(plan, loop, attempts),
+        locked=plan.settings.locked,
+        redact=redact,
+        output_schema=_shown_schema(plan),
+        **({"check_output": plan.validator.acheck} if plan.validator else {}),
+        with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
+        seen_decisions=(*loop["seen"], *decision_ids(attempts)),
+    )
+
+
+def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
+    """Return the output's JSON Schema; one that params hold only if it has nothing private."""
+    schema = plan.validator.schema if plan.validator else None
+    is_public = not isinstance(plan.validator, SchemaOfParams)
+    return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
+
+
+def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the params type no longer has: nobody could edit it away."""
+    fields = plan.codec.fields
+    if fields is None:
+        return view
+    return {name: value for name, value in view.items() if name in fields}
+
+
+def possible(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+    """Return what can be decided at all: another attempt only while there is one left."""
+    budget, last = plan.settings.budget, attempts[-1]
+    used_up = last["number"] >= plan.settings.max_attempts
+    used_up = used_up or (budget is not None and budget.rounds_used_up(attempts, loop["spent"]))
+    if not used_up:
+        return DECISION_TYPES
+    ending: tuple[DecisionType, ...] = ("respond", "reject", "accept")
+    return ending if last["failure"] else ("approve", *ending)
+
+
+def _allowed(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
+    can = possible(plan, loop, attempts)
+    return tuple(kind for kind in can if kind in plan.settings.allowed_decisions) or ("reject",)
+
+
+def _note(review: OpenReview) -> str | None:
+    """Tell a person why automation stopped and what an agent would have done."""
+    notes = [review["note"]]
+    if review["suggested_by"]:
+        role, _, name = review["suggested_by"].partition(":")
+        notes.append(f"the {role} {name} suggests other params".replace("  ", " "))
+    agent = review["agent"]
+    if agent and agent["problem"]:
+        proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"
+        notes.append(f"{agent['by']}{proposed}: {agent['problem']}")
+    return "; ".join(note for note in notes if note) or None
+
+
+def _commenting(
+    plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
+) -> Callable[[str], Encoded] | None:
+    """Return what tells the model a person's words, if the params have a field for that."""
+    hook = plan.settings.feedback
+    field = hook.field if isinstance(hook, Feedback) else None
+    name = comment_field(shown.view, field, is_bare=plan.codec.is_bare)
+    if name is None or name in plan.settings.locked:
+        return None
+
+    def commented(message: str) -> Encoded:
+        params = plan.codec.decode(*shown)
+        told = with_comment(params, message, answer=answer, issues=issues, field=field)
+        return plan.codec.encode(told, owner="the params with a comment")
+
+    return commented
+
+
+def _in_json(output: Any) -> Any:
+    """Return an output as a client can show it."""
+    if isinstance(output, AIMessage) and output.tool_calls:
+        calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
+        return {"text": str(output.text), "tool_calls": calls}
+    if isinstance(output, BaseMessage):
+        return str(output.text)
+    return f"(a `{type(output).__name__}`)" if json_problem(output) else output
+
+
+def _raw_text(record: Attempt) -> str | None:
+    """Return what the model wrote, or a structured value it gave."""
+    raw = record["raw"] or {}
+    value = raw.get("value")
+    if "text" in raw or value is None:
+        return raw.get("text")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
