@@ -5,6 +5,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL ?=
 PORT ?= 2024
 
@@ -16,15 +17,17 @@ PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
 
 .PHONY: help install format lint types mypy pyright postgres test long compat demo studio bench crash \
-  races load docs
+  races load docs site
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## create .venv and install everything the other commands need
 
+# Two stamps in one environment: what the demo needs, and everything. To compile a few thousand
+# modules for a demo that loads some hundred takes longer than the demo.
 # A candidate counts only if it runs: version managers leave shims that do not.
-.venv/.installed: pyproject.toml
+.venv/.demo: pyproject.toml
 	@for python in python3 python3.13 python3.12 python3.11; do \
 	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    "$$python" -m venv .venv || { \
@@ -34,7 +37,11 @@ install: .venv/.installed ## create .venv and install everything the other comma
 	  fi; \
 	done; \
 	[ -x $(BIN)/python ] || { echo "No Python 3.11 or newer found: install one, then run make again." >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --no-compile --editable '.[cli,sqlite]'
+	@touch $@
+
+.venv/.installed: .venv/.demo
+	$(PIP) --editable '.[dev]'
 	@touch $@
 
 format: install ## rewrite the code in the house format
@@ -71,7 +78,7 @@ long: install postgres ## the other part of the tests: every combination, and mo
 compat: install postgres ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
 
-demo: install ## review a failing model call in the terminal; MODEL=openai:... asks a real model
+demo: .venv/.demo ## review a failing model call in the terminal; MODEL=openai:... asks a real model
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')
 
 # Nothing is sent anywhere: no analytics, no version check, no traces. Studio is a page that comes
@@ -107,3 +114,8 @@ load: install postgres ## 1,000 waiting threads, and one `Send` of 1,000 failing
 
 docs: install ## run every example of README, docs, docstrings, examples and notebooks
 	$(BIN)/python -m pytest tests/test_docs.py tests/test_examples.py tests/test_notebooks.py
+
+# Without its advice about other programs, and strictly: a dead link or an unlisted page fails.
+site: export NO_MKDOCS_2_WARNING := 1
+site: install ## build the site into site/; open site/index.html, no network needed
+	$(BIN)/python -m mkdocs build --strict --quiet

@@ -19,6 +19,17 @@ from typing import Any
 from graph_retry._redact import shown_record
 from graph_retry.records import Attempt, FailureKind, Issue
 
+__all__ = [
+    "AttemptFailed",
+    "AttemptsExhausted",
+    "CallCancelled",
+    "GraphRetryError",
+    "InterventionRequired",
+    "PauseSwallowed",
+    "ReplayMismatch",
+    "StaleDecision",
+]
+
 
 class GraphRetryError(Exception):
     """Base of all errors of this library; `attempts` is the ledger as far as it is known."""

@@ -13,6 +13,8 @@ from graph_retry.answering import PendingReview
 from graph_retry.errors import StaleDecision
 from graph_retry.inbox import find_all
 
+__all__ = ["aexpire_reviews", "expire_reviews"]
+
 
 def expire_reviews(
     source: Any, *, config: RunnableConfig | None = None, context: Any = None

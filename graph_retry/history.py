@@ -21,6 +21,8 @@ from graph_retry._threads.reviews import thread_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
+__all__ = ["aattempts_of", "attempts_of", "export_ledgers", "import_ledgers"]
+
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports had none
 
 
@@ -121,6 +123,14 @@ def import_ledgers(path: str | Path) -> list[Ledger]:
     Raises:
         ReplayMismatch: If a newer version wrote it.
         ValueError: If a line is no ledger; it is named by its number.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "ledgers.jsonl")
+        ...     export_ledgers([Ledger([])], path)
+        ...     [len(ledger.attempts) for ledger in import_ledgers(path)]
+        [0]
     """
     ledgers: list[Ledger] = []
     with Path(path).open(encoding="utf-8") as file:

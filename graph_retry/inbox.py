@@ -15,6 +15,8 @@ from graph_retry._threads.reviews import whole_reviews
 from graph_retry._threads.saved_reviews import list_saved_reviews
 from graph_retry.answering import PendingReview
 
+__all__ = ["alist_reviews", "list_reviews"]
+
 
 def list_reviews(
     source: Any,

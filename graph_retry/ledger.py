@@ -11,6 +11,8 @@ from graph_retry._params.patch import readable_diff
 from graph_retry._redact import shown_record
 from graph_retry.records import Attempt
 
+__all__ = ["Ledger", "Outcome"]
+
 _STEP = re.compile(r"(.+):[0-9a-f-]{36}")
 """A part of a namespace that names a task of a graph: of its node, by its id."""
 

@@ -11,6 +11,8 @@ from typing_extensions import TypedDict
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt
 
+__all__ = ["Attempts", "Summary", "summarize"]
+
 Attempts = Ledger | Iterable[Attempt] | Iterable[Sequence[Attempt]] | Iterable[Ledger]
 """One ledger, several of them, or the records that `on_attempt` collected."""
 

@@ -25,6 +25,8 @@ from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
+__all__ = ["RepairOption", "RetryOptions", "StateKeys"]
+
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
 _ALLOWED: tuple[DecisionType, ...] = tuple(kind for kind in DECISION_TYPES if kind != "accept")

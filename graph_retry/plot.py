@@ -10,6 +10,8 @@ from graph_retry.ledger import Ledger
 from graph_retry.metrics import Attempts, Summary, distinct, ledgers_of, summarize
 from graph_retry.records import Attempt
 
+__all__ = ["plot_summary", "plot_timeline"]
+
 _COLOURS = {
     "succeeded": "#2a9d60",
     "transient": "#e9a23b",

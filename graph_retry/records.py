@@ -4,6 +4,17 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+__all__ = [
+    "SCHEMA_VERSION",
+    "Attempt",
+    "Failure",
+    "FailureKind",
+    "Issue",
+    "KeptIn",
+    "Repair",
+    "RepairLevel",
+]
+
 SCHEMA_VERSION = 1
 """Version of the ledger record; a reader refuses a newer one."""
 

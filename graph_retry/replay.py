@@ -23,6 +23,8 @@ from graph_retry.errors import ReplayMismatch
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, Failure
 
+__all__ = ["ReplayOptions", "Replayed", "areplay", "replay"]
+
 _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
 
 

@@ -17,6 +17,8 @@ from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, find_reviews
 from graph_retry.ledger import Ledger
 
+__all__ = ["Change", "arewind", "rewind"]
+
 
 class Change(TypedDict):
     """What to do differently from where.

@@ -17,6 +17,8 @@ from graph_retry.answering import pending_reviews, resume
 from graph_retry.history import attempts_of
 from graph_retry.records import Attempt, Failure
 
+__all__ = ["ScriptedLLM", "assert_replayable", "from_ledger"]
+
 _STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}
 _VOLATILE = ("started_at", "duration_s", "idempotency_key", "origin", "review_id", "at")
 

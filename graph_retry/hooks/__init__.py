@@ -8,7 +8,7 @@ from graph_retry._review.shown import Review, Reviewer, ReviewFunction
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
-from graph_retry.hooks._lessons import Lessons, lessons_of
+from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons
 from graph_retry.hooks._model_reviewer import model_reviewer
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "escalate",
     "feedback",
     "lessons_of",
+    "merge_lessons",
     "model_reviewer",
     "raise_limit",
 ]

@@ -98,7 +98,16 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return what some attempts of a step teach, for a state key with `merge_lessons`."""
+    """Return what some attempts of a step teach, for a state key with `merge_lessons`.
+
+    Example:
+        >>> from graph_retry import AttemptsExhausted, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda prompt: "ten", "How many?", output=int, review=False)
+        ... except AttemptsExhausted as error:
+        ...     print(lessons_of("count", error.attempts)[0]["text"][:24])
+        the whole answer: There
+    """
     lessons: list[Lesson] = []
     for attempt in attempts:
         failure, text = attempt["failure"], None

@@ -1,0 +1,66 @@
+"""The site's reference lists each public name once, and each public function shows itself."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import graph_retry
+from tests.test_house_rules import PUBLIC
+
+PAGES = sorted((Path(__file__).parent.parent / "docs" / "reference").glob("*.md"))
+LISTED = [
+    found for page in PAGES for found in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)
+]
+
+
+def named(path: str) -> Any:
+    """Import what a path of the reference names."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def public() -> dict[str, Any]:
+    """Return what the public modules export, by path; the package itself comes first."""
+    modules = [graph_retry]
+    modules += [importlib.import_module(f"graph_retry.{name}") for name in sorted(PUBLIC)]
+    return {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in modules
+        for name in getattr(module, "__all__", [])
+    }
+
+
+def test_the_reference_lists_every_public_name_once():
+    """What a module's `__all__` has stands in docs/reference/, and nothing else does."""
+    assert len(set(LISTED)) == len(LISTED)
+    exported = public()
+    assert [path for path in LISTED if path not in exported] == []
+
+    seen = [(path.rpartition(".")[2], named(path)) for path in LISTED]
+    missing = [
+        path
+        for path, value in exported.items()
+        if not any(name == path.rpartition(".")[2] and value is shown for name, shown in seen)
+    ]
+    assert missing == [], "list them in a page of docs/reference/"
+
+
+def test_every_public_function_has_an_example():
+    """A doctest of its own, or for an async twin the one of the function it names."""
+    silent = []
+    for path, value in public().items():
+        if inspect.isfunction(value):
+            twin = public().get(path.replace(f".{value.__name__}", f".{value.__name__[1:]}"))
+            told = [value.__doc__ or "", *([twin.__doc__ or ""] if twin else [])]
+            if not any(">>> " in text for text in told):
+                silent.append(path)
+    assert silent == []
+
+
+def test_what_is_public_says_so():
+    """A public module that users import from exports by `__all__`, so that the list is known."""
+    inside = {"answering", "cli", "function", "node"}  # come from `graph_retry`, or are a command
+    modules = [importlib.import_module(f"graph_retry.{name}") for name in sorted(PUBLIC - inside)]
+    assert [module.__name__ for module in modules if not hasattr(module, "__all__")] == []
