@@ -30,13 +30,20 @@ from graph_retry.hooks._feedback import Feedback
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, RepairLevel
 
+__all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers"]
+
 Ledgers = dict[str, list[Attempt]]
 
 _ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
 
 
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
-    """Reduce the ledgers of calls into those of an agent."""
+    """Reduce the ledgers of calls into those of an agent.
+
+    Example:
+        >>> merge_ledgers({"a": []}, {"b": []})
+        {'a': [], 'b': []}
+    """
     return {**(ledgers or {}), **(new or {})}
 
 

@@ -200,7 +200,7 @@ def test_every_public_name_is_documented_with_an_example():
     """A function shows itself in its own docstring; any other name in one or in README or docs."""
     import graph_retry
 
-    texts = [path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]]
+    texts = [path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]]
     blocks = "\n".join(
         block for text in texts for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     )
