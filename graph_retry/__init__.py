@@ -21,7 +21,7 @@ from graph_retry.errors import (
     StaleDecision,
 )
 from graph_retry.function import aretry_llm_call, gather_calls, retry_llm_call
-from graph_retry.node import create_retry_node
+from graph_retry.node import create_retry_node, review_later
 from graph_retry.options import RetryOptions
 from graph_retry.records import Attempt, Issue
 
@@ -63,6 +63,7 @@ __all__ = [
     "respond",
     "resume",
     "retry_llm_call",
+    "review_later",
 ]
 
 _ANSWERING = {"PendingReview", "apending_reviews", "aresume", "pending_reviews", "resume"}

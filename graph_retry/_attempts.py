@@ -155,6 +155,7 @@ def open_attempt(
     reason: str | None,
     started_at: str,
     idempotency_key: str,
+    labels: dict[str, str],
 ) -> Attempt:
     """Make the record of an attempt that is about to run."""
     before = params_at(attempts)
@@ -170,6 +171,7 @@ def open_attempt(
         "reason": reason,
         "started_at": started_at,
         "idempotency_key": idempotency_key,
+        **({"labels": labels} if labels else {}),
     }
     return cast("Attempt", {**_blank(), **record})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +25,7 @@ def list_reviews(
     limit: int | None = None,
     before: PendingReview | None = None,
     config: RunnableConfig | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> list[PendingReview]:
     """List the reviews that wait in all threads, the last asked first.
 
@@ -35,6 +37,7 @@ def list_reviews(
         before: The last review of the page before: those asked earlier are listed.
         config: What the runs that answers start need beside their thread: other keys of
             `configurable`, tags, metadata, callbacks. Each review's `config` has it.
+        labels: Only reviews of calls that were given these `labels`, perhaps beside others.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -48,7 +51,7 @@ def list_reviews(
         >>> [(review.thread_id, review.attempt) for review in list_reviews(count)]
         [('bob', 1), ('ada', 1)]
     """
-    return run_sync(_listed(source, limit, before, config))
+    return run_sync(_listed(source, limit, before, config, labels))
 
 
 async def alist_reviews(
@@ -57,15 +60,23 @@ async def alist_reviews(
     limit: int | None = None,
     before: PendingReview | None = None,
     config: RunnableConfig | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> list[PendingReview]:
     """Do what `list_reviews` does, from async code."""
-    return await run_async(_listed(source, limit, before, config))
+    return await run_async(_listed(source, limit, before, config, labels))
 
 
 async def _listed(
-    source: Any, limit: int | None, before: PendingReview | None, config: RunnableConfig | None
+    source: Any,
+    limit: int | None,
+    before: PendingReview | None,
+    config: RunnableConfig | None,
+    labels: Mapping[str, str] | None,
 ) -> list[PendingReview]:
-    return await whole_reviews(source, await find_all(source, limit, before, config))
+    reviews = await find_all(source, None if labels else limit, before, config)
+    wanted = (labels or {}).items()
+    labelled = [review for review in reviews if wanted <= review.labels.items()]
+    return await whole_reviews(source, labelled[:limit])
 
 
 async def find_all(

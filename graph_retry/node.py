@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
+from graph_retry._attempts import params_at, readable
 from graph_retry._engine.graph import node_graph
 from graph_retry._engine.plan import make_plan
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, name_of
+from graph_retry.errors import AttemptsExhausted
 from graph_retry.options import RetryOptions, settle
+from graph_retry.records import Attempt
 
 
 def create_retry_node(
@@ -53,3 +57,37 @@ def create_retry_node(
     settings = settle(name_of(llm_call, "llm_call"), "node", options)
     codec: ParamsCodec[Any] = ParamsCodec(params_type)
     return node_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)
+
+
+def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
+    """Return what to give a retry node so that it asks about a call that is exhausted.
+
+    Nothing is called for it: a job that runs where nobody can be asked (`review=False`) collects
+    what failed, and later a node for the same params opens a review of each last attempt, in a
+    thread of its own. Where all its attempts are used, a review offers nothing that calls again:
+    give that node a higher `max_attempts`.
+
+    Args:
+        ended: The error, or the `attempts` of a node that ended `exhausted`, perhaps read back from
+            JSON.
+
+    Raises:
+        ValueError: If the last attempt did not fail, or the attempts do not hold its params.
+
+    Example:
+        >>> from graph_retry import AttemptsExhausted, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda prompt: "many", "How many?", output=int, review=False)
+        ... except AttemptsExhausted as error:
+        ...     given = review_later(error)
+        >>> given["params"], given["attempts"][-1]["to_review"]
+        ({'value': 'How many?'}, True)
+    """
+    attempts = readable(ended.attempts if isinstance(ended, AttemptsExhausted) else ended)
+    params = params_at(attempts)
+    if not attempts or attempts[-1]["failure"] is None or params is None:
+        raise ValueError(
+            "`ended` has no failed last attempt with its params: there is no question."
+        )
+    last = cast("Attempt", {**attempts[-1], "to_review": True})
+    return {"params": params.view, "attempts": [*attempts[:-1], last]}

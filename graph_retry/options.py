@@ -1,6 +1,6 @@
 """The options all three forms share, and their validation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
 from langchain_core.runnables import Runnable
@@ -30,6 +30,8 @@ __all__ = ["RepairOption", "RetryOptions", "StateKeys"]
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
 _ALLOWED: tuple[DecisionType, ...] = tuple(kind for kind in DECISION_TYPES if kind != "accept")
+
+_MAX_LABEL = 200
 
 
 class StateKeys(TypedDict, total=False):
@@ -89,6 +91,8 @@ class RetryOptions(TypedDict, total=False):
     key: What this call is known by among the calls of its name that one node makes (default: its
         params). Needed where params change from run to run and could be another call's (function
         form only).
+    labels: What reviewers sort and filter calls by, such as `tenant`, `assignee`, `priority`: text
+        by name (default none). They ride in reviews, records and notifications, and decide nothing.
     on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
         `end` with that status (default of the node form, and only there).
     allowed_decisions: Decisions a reviewer may take (default all but `accept`, which takes an
@@ -117,6 +121,7 @@ class RetryOptions(TypedDict, total=False):
     on_attempt: Callable[[Attempt], Any]
     name: str
     key: str
+    labels: Mapping[str, str]
     on_cancel: Literal["raise", "end"]
     allowed_decisions: Sequence[DecisionType]
     locked: Sequence[str]
@@ -148,6 +153,7 @@ class Settings(BaseModel):
     budget: InstanceOf[Budget] | None = None
     lessons: InstanceOf[Lessons] | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
+    labels: dict[str, str] = Field(default_factory=dict[str, str], max_length=20)
     on_cancel: Literal["raise", "end"]
     allowed_decisions: tuple[DecisionType, ...] = Field(default=_ALLOWED, min_length=1)
     locked: tuple[str, ...] = ()
@@ -158,6 +164,14 @@ class Settings(BaseModel):
     def _known_review(cls, given: Any) -> Any:
         if not (isinstance(given, bool) or callable(given) or given == "always"):
             raise ValueError("give True, False, 'always' or a function of the attempt's record")
+        return given
+
+    @field_validator("labels")
+    @classmethod
+    def _short(cls, given: dict[str, str]) -> dict[str, str]:
+        long = [name for name, text in given.items() if len(name + text) > _MAX_LABEL]
+        if long:
+            raise ValueError(f"`{long[0]:.80}` and its text are over {_MAX_LABEL} characters")
         return given
 
     @field_validator("allowed_decisions", "locked", "reviewer", mode="before")

@@ -167,6 +167,13 @@ class Attempt(TypedDict):
     """True where the answer was a stream that was closed before its end: `raw` has what had come
     by then, and `issues` what could not become valid any more."""
 
+    labels: NotRequired[dict[str, str]]
+    """What the caller gave as `labels`, where there are any."""
+
+    to_review: NotRequired[bool]
+    """True in the last record of what a retry node is given, where it is to open a review of that
+    attempt instead of making another; see `review_later`."""
+
     redacted: NotRequired[bool]
     """True where the option `redact` is set: the texts here went through it."""
 

@@ -22,7 +22,7 @@ from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.finish import emit
 from graph_retry._engine.fork import continued
 from graph_retry._engine.hooks import check_params
-from graph_retry._engine.opening import succeeded
+from graph_retry._engine.opening import reviewed_later, succeeded
 from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.receiving import Reception
@@ -59,6 +59,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
         given = read_input(run, {**given.state, **past})
+    if LOOP not in given.state and given.attempts and given.attempts[-1].get("to_review"):
+        return reviewed_later(given)
     plan, state, name = given.plan, given.state, given.plan.settings.name
     loop, attempts, ledger_is_old = _position(given)
     params = plan.codec.load(state.get(keys["params"]), loop["types"])
@@ -73,6 +75,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         reason=loop["reason"],
         started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
+        labels=plan.settings.labels,
     )
     number, redact = record["number"], plan.settings.redact
     if redact is not None:

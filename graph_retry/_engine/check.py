@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from graph_retry._attempts import params_at, parsed_value
-from graph_retry._engine.opening import succeeded
+from graph_retry._engine.opening import read_value, succeeded
 from graph_retry._engine.state import LOOP, REVIEWED
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.tracing import validation_span
@@ -107,7 +107,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
         update["status"] = "failed"
         failed: dict[str, Any] = {LOOP: {**loop, "next": "revise"}, attempts_key: [update]}
         may_be_taken = checked is not None and "accept" in plan.settings.allowed_decisions
-        return failed | ({REVIEWED: _read_value(record, plan.validator)} if may_be_taken else {})
+        return failed | ({REVIEWED: read_value(record, plan.validator)} if may_be_taken else {})
     update["status"] = "succeeded"
     whole = cast("Attempt", {**record, **update})
     return {attempts_key: [update], **await succeeded(plan, loop, whole, checked.jsonable)}
@@ -134,13 +134,6 @@ async def validate_attempt(
     if not checked.ok:
         update["failure"] = _schema_failure(record, validator, checked.issues)
     return update, checked
-
-
-def _read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return what an output was read as, for a person to take although it is not valid."""
-    value = parsed_value(record, as_text=validator is not None and validator.wants_text)
-    cut_off = finish_kind(record["finish_reason"]) is not None
-    return None if cut_off or json_problem(value) is not None else {"value": value}
 
 
 def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:

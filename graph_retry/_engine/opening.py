@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+from langgraph.types import Overwrite
+
+from graph_retry._attempts import parsed_value
 from graph_retry._awaiting import call
 from graph_retry._engine.finish import emit, finished
 from graph_retry._engine.hooks import Proposal
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import LOOP, REVIEWED, Loop, OpenReview, fresh_review
+from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review
+from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._engine.transitions import Reviewed, after_success
+from graph_retry._issues import json_problem
 from graph_retry._json import digest
+from graph_retry._output.failures import finish_kind
+from graph_retry._output.validator import Validator
 from graph_retry._review.deadline import after, now
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
+
+
+def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
+    """Return what an output was read as, for a person to take although it is not valid.
+
+    None where it was cut off, or could not be read.
+    """
+    if finish_kind(record["finish_reason"]) is not None:
+        return None
+    with suppress(ValueError):
+        value = parsed_value(record, as_text=validator is not None and validator.wants_text)
+        return None if json_problem(value) is not None else {"value": value}
+    return None
 
 
 def open_review(
@@ -45,6 +66,33 @@ async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -
         return learned | {LOOP: asked, REVIEWED: {"value": output}}
     ended: Loop = {**loop, "next": "end"}
     return learned | {LOOP: ended, keys["output"]: output, keys["status"]: "succeeded"}
+
+
+def reviewed_later(given: StepInput) -> dict[str, Any]:
+    """Return what opens a review of the last attempt that a node was given, as `review_later` does.
+
+    The call it belongs to ended because nobody could be asked then.
+    """
+    settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
+    record: Any = {name: known for name, known in last.items() if name != "to_review"}
+    loop: Loop = {
+        **given.loop,
+        "next": "review",
+        "types": last["params_types"],
+        "author": last["author"],
+        "reason": last["reason"],
+        "identity": given.loop["identity"] or given.run.identity,
+        "task_path": given.loop["task_path"] or given.run.task_path,
+        "review": open_review(settings, record),
+    }
+    may_be_taken = "accept" in settings.allowed_decisions and last["issues"]
+    return {
+        LOOP: loop,
+        ANSWER: None,
+        REVIEWED: read_value(record, given.plan.validator) if may_be_taken else None,
+        keys["params"]: given.state[keys["params"]],
+        keys["attempts"]: Overwrite([*given.attempts[:-1], record]),
+    }
 
 
 async def _wanted(settings: Settings, record: Attempt) -> Reviewed:

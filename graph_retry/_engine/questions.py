@@ -66,6 +66,7 @@ def question_of(
         expires_at=review["expires_at"],
         allowed=_allowed(plan, loop, attempts),
         locked=plan.settings.locked,
+        labels=plan.settings.labels,
         redact=redact,
         output_schema=_shown_schema(plan),
         **({"check_output": plan.validator.acheck} if plan.validator else {}),

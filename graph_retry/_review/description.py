@@ -72,6 +72,9 @@ def _facts(question: Question) -> Iterator[str]:
     if question.diff:
         what = "Changed for this attempt" if question.suggested is None else "Suggested changes"
         yield f"{what}:\n{_quote(_changes(question.diff))}"
+    if question.labels:
+        labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
+        yield one_line(labels, 300)
     if question.expires_at:
         yield f"Answer before {question.expires_at}."
 

@@ -61,6 +61,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         "lossless": question.lossless,
         "diff": question.diff,
         "note": question.note and cut(question.note, MAX_ERROR),
+        "labels": question.labels,
         "redacted": is_redacted,
         "problem": question.problem and cut(question.problem, MAX_RAW),
         "review_id": question.review_id,

@@ -57,6 +57,7 @@ class Question:
     check_output: Callable[[Any], Awaitable[Checked]] = accept_output
     with_comment: Callable[[str], Encoded] | None = None
     seen_decisions: tuple[str, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict[str, str])
     redact: Callable[[str], str] | None = None
 
     @property

@@ -39,6 +39,7 @@ class Review:
     problem: str | None
     asked_at: str | None
     expires_at: str | None
+    labels: dict[str, str]
     value: dict[str, Any] = field(repr=False)
     history: list[Attempt] = field(repr=False)
 
@@ -73,6 +74,7 @@ def parts_of(
         **{name: value[name] for name in (*same, "diff", "problem")},
         "thread_id": thread_id,
         "output": value.get("output"),
+        "labels": value.get("labels", {}),
         "asked_at": value.get("asked_at"),
         "expires_at": value.get("expires_at"),
         "attempt": value["attempt_count"],

@@ -15,7 +15,7 @@ import typer
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.cli.answer import Answers
-from graph_retry.cli.decide import from_options
+from graph_retry.cli.decide import from_options, labels_of
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
 from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review, unfinished
@@ -35,6 +35,7 @@ _GRAPH_HELP = "With --db: module:variable or path/to/file.py:variable. Only `ans
 _GRAPH = typer.Option(metavar="GRAPH", envvar="GRAPH_RETRY_GRAPH", help=_GRAPH_HELP)
 _BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (default: you).")
 _SET = typer.Option("--set", metavar="FIELD=VALUE", help="Call again with a field changed.")
+_LABEL = typer.Option(metavar="NAME=TEXT", help="Only calls with this label.")
 _APPROVE_HELP = "Call again with the params as shown, or take a valid output."
 _COMMENT = typer.Option(metavar="WORDS", help="Tell the model, and call again (`-`: stdin).")
 _ACCEPT = typer.Option(metavar="REASON", help="Take the output although it is not valid.")
@@ -43,6 +44,7 @@ Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id."
 Url = Annotated[str | None, _URL]
 Db = Annotated[str | None, _DB]
 Graph = Annotated[str | None, _GRAPH]
+Label = Annotated[list[str] | None, _LABEL]
 Json = Annotated[bool, typer.Option("--json", help="Write a JSON object a line.")]
 Approve = Annotated[bool, typer.Option("--approve", help=_APPROVE_HELP)]
 Set = Annotated[list[str] | None, _SET]
@@ -72,10 +74,12 @@ def options(version: Version = False) -> None:
 
 
 @app.command()
-def inbox(url: Url = None, db: Db = None, graph: Graph = None, json: Json = False) -> None:
+def inbox(
+    url: Url = None, db: Db = None, graph: Graph = None, label: Label = None, json: Json = False
+) -> None:
     """List what waits, newest first."""
     with _session(url, db, graph) as (source, screen):
-        reviews = source.inbox()
+        reviews = source.inbox(labels_of(label or ()))
         if json:
             for review in reviews:
                 screen.say(as_json(review))

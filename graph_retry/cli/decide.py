@@ -67,6 +67,25 @@ def from_options(
     return approve() if reason is None else reject(said or None)
 
 
+def labels_of(given: Sequence[str]) -> dict[str, str]:
+    """Read `name=text` labels.
+
+    Raises:
+        Stop: If one is not written like this.
+
+    Example:
+        >>> labels_of(["tenant=acme"])
+        {'tenant': 'acme'}
+    """
+    labels: dict[str, str] = {}
+    for label in given:
+        name, sign, text = label.partition("=")
+        if not sign or not name:
+            raise Stop(ExitCode.USAGE, f"{label!r} is no label: write name=text.")
+        labels[name] = text
+    return labels
+
+
 def ways(offered: Sequence[str], *, of_valid: bool = False) -> str:
     """List what can be typed, about a failure or about a valid output."""
     helps = _HELP | _HELP_WITH_VALID_OUTPUT if of_valid else _HELP

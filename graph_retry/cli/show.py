@@ -19,6 +19,7 @@ _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "toke
 _IN_JSON = (
     *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
     *("failure", "issues", "raw_output", "output", "params", "suggested_params", "problem"),
+    "labels",
 )
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -46,6 +47,8 @@ def show_review(screen: Screen, review: PendingReview) -> None:
     asked = f"thread {review.thread_id}, review {review.review_id}, asked {_since(review.asked_at)}"
     expires = f", expires {_until(review.expires_at)}" if review.expires_at else ""
     screen.say(f"{asked} ago{expires}", "quiet")
+    if review.labels:
+        screen.say(", ".join(f"{name}: {text}" for name, text in review.labels.items()), "quiet")
     if review.problem:
         screen.say(f"The last answer was not applied: {review.problem}", "bad")
     if review.value["note"]:

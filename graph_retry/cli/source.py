@@ -7,7 +7,7 @@ import importlib
 import re
 import sqlite3
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +43,9 @@ class Source:
         """Whether a thread can be run on from here: a database needs its graph for that."""
         return not isinstance(self.opened, BaseCheckpointSaver)
 
-    def inbox(self) -> list[PendingReview]:
-        """List what waits on all threads, newest first."""
-        return self.runner.run(alist_reviews(self.opened))
+    def inbox(self, labels: Mapping[str, str] | None = None) -> list[PendingReview]:
+        """List what waits on all threads, newest first; only what has these labels."""
+        return self.runner.run(alist_reviews(self.opened, labels=labels))
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
         """List what waits on one thread."""

@@ -33,6 +33,7 @@ KEYS = {
     "lossless",
     "diff",
     "note",
+    "labels",
     "redacted",
     "problem",
     "review_id",

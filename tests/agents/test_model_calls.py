@@ -1,0 +1,219 @@
+"""A model call of an agent fails by what it would do, and is reviewed in the agent's thread."""
+
+from dataclasses import dataclass
+
+import pytest
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from graph_retry import AttemptsExhausted, CallCancelled, approve, comment, edit, reject, respond
+from graph_retry.agents import RetryMiddleware
+from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, weather_of
+from tests.loops import answer, reviews, thread
+
+HI = {"messages": [HumanMessage("Where is it sunny?")]}
+
+
+class Report(BaseModel):
+    """The best city."""
+
+    city: str
+    days: int
+
+
+@dataclass
+class Place:
+    """The best city, as a dataclass."""
+
+    city: str
+    days: int
+
+
+def reporting(days):
+    return asking({"name": "Report", "args": {"city": "Rome", "days": days}, "id": "r"})
+
+
+def scripted(*answers):
+    """Make a model that gives these answers one after the other."""
+    steps = iter(answers)
+    return ScriptedChat(answer=lambda _: next(steps))
+
+
+def started(mode, model, tools=(), given=HI, middleware=None, **more):
+    """Run an agent until it pauses or ends; return it and its state."""
+    retry = middleware or RetryMiddleware()
+    agent = agent_of(model, tools, retry, checkpointer=InMemorySaver(), **more)
+    return agent, mode.invoke(agent, given, thread())
+
+
+FAILURES = [
+    (TimeoutError("no answer"), "transient", "no answer"),
+    (asking({"name": "weather", "args": {"town": "Rome"}, "id": "1"}), "invalid_schema", "/city"),
+    (asking({"name": "wether", "args": {}, "id": "1"}), "invalid_schema", "no tool `wether`"),
+    (
+        asking(broken=[{"name": "weather", "args": "Rome, I think", "id": "1"}]),
+        "invalid_schema",
+        "cannot be read",
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "kind", "told"), FAILURES, ids=range(len(FAILURES)))
+def test_a_model_call_that_cannot_be_used_is_reviewed(mode, first, kind, told):
+    """It is reviewed before any tool runs; an edited prompt is what the model is asked next."""
+    model, weather = scripted(first, "Rome."), Weather()
+    tools = [weather.tool(is_async=mode.is_async)]
+    agent, _ = started(mode, model, tools, system_prompt="Be kind.")
+    (review,) = reviews(mode, agent, thread())
+    assert (review.function_name, review.failure["kind"]) == ("model", kind)
+    assert told in review.error
+    assert review.params["system_prompt"] == "Be kind."
+    assert review.params["messages"][0]["content"] == "Where is it sunny?"
+    state = answer(mode, agent, thread(), edit(system_prompt="Be brief."))
+    assert [said.content for said in state["messages"]] == ["Where is it sunny?", "Rome."]
+    assert [calls[0].content for calls in model.calls] == ["Be kind.", "Be brief."]
+    assert not weather.calls
+
+
+def test_broken_arguments_are_read_where_that_loses_nothing(mode):
+    """No call is repeated for a trailing comma, and the agent's ledger tells what was changed."""
+    broken = {"name": "weather", "args": '{"city": "Lima",}', "id": "Lima"}
+    model = scripted(asking(weather_of("Rome"), broken=[broken]), "Done.")
+    weather = Weather()
+    _, state = started(mode, model, [weather.tool(is_async=mode.is_async)])
+    assert weather.calls == {"Rome": 1, "Lima": 1}
+    (attempts,) = state["ledgers"].values()
+    assert [repair["kind"] for repair in attempts[0]["repairs"]] == ["trailing_comma"]
+    assert state["messages"][1].invalid_tool_calls == []
+
+
+@pytest.mark.parametrize("strategy", [ToolStrategy, AutoStrategy, lambda schema: schema])
+def test_a_structured_response_that_does_not_validate_is_reviewed(mode, strategy):
+    """LangChain would ask again by itself; here a person's words go to the model."""
+    model = scripted(reporting("many"), reporting(3))
+    agent, _ = started(mode, model, response_format=strategy(Report))
+    (review,) = reviews(mode, agent, thread())
+    assert review.issues[0]["path"] == "/tool_calls/0/args/days"
+    state = answer(mode, agent, thread(), comment("count the days"))
+    assert state["structured_response"] == Report(city="Rome", days=3)
+    assert isinstance(state["messages"][-1], ToolMessage)
+    assert "count the days" in str(model.calls[1][-1].content)
+    assert len(state["messages"]) == 3
+
+
+@pytest.mark.parametrize("schema", [Report, Place, Report.model_json_schema()])
+def test_structured_output_of_a_provider_is_repaired_and_validated(mode, schema):
+    """Text that is JSON but for a fence is read; what does not fit is reviewed."""
+    model = scripted('{"city": "Rome"}', '```json\n{"city": "Rome", "days": 3}\n```')
+    agent, _ = started(mode, model, response_format=ProviderStrategy(schema))
+    (review,) = reviews(mode, agent, thread())
+    assert "days" in review.error
+    response = answer(mode, agent, thread(), approve())["structured_response"]
+    days = response["days"] if isinstance(response, dict) else response.days
+    assert (days, len(model.calls)) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("output", "content"),
+    [("It is Rome.", "It is Rome."), ({"content": "Rome"}, "Rome")],
+)
+def test_a_person_answers_in_the_model_s_stead(mode, output, content):
+    """Words become the agent's message; no call is paid."""
+    model = scripted(TimeoutError("no"))
+    agent, _ = started(mode, model)
+    state = answer(mode, agent, thread(), respond(output))
+    assert state["messages"][-1].content == content
+    assert len(model.calls) == 1
+
+
+def test_a_person_gives_the_structured_response(mode):
+    """It is validated like the model's."""
+    agent, _ = started(mode, scripted(TimeoutError("no")), response_format=ToolStrategy(Report))
+    answer(mode, agent, thread(), respond({"city": "Oslo"}))
+    assert "days" in reviews(mode, agent, thread())[0].problem
+    state = answer(mode, agent, thread(), respond({"city": "Oslo", "days": 1}))
+    assert state["structured_response"] == Report(city="Oslo", days=1)
+
+
+def test_another_model_is_chosen_by_name_and_no_unknown_one(mode):
+    """The names that may be chosen are those the agent was given."""
+    small, large = scripted(TimeoutError("no")), scripted("Rome.")
+    large.model_name = "large"
+    agent, _ = started(mode, small, middleware=RetryMiddleware(models={"big": large}))
+    answer(mode, agent, thread(), edit(model="huge"))
+    assert "'small' or 'big'" in reviews(mode, agent, thread())[0].problem
+    state = answer(mode, agent, thread(), edit(model="big", settings={"temperature": 0}))
+    assert state["messages"][-1].content == "Rome."
+    assert (len(small.calls), large.bound) == (1, [{"temperature": 0}])
+
+
+def test_feedback_asks_again_by_itself(mode):
+    """What was wrong is told to the model, and is no part of the agent's conversation."""
+    model = scripted(reporting("many"), reporting(3))
+    retry = RetryMiddleware(feedback="errors_only", auto_retries=1)
+    _, state = started(mode, model, middleware=retry, response_format=ToolStrategy(Report))
+    assert state["structured_response"].days == 3
+    assert "/tool_calls/0/args/days" in str(model.calls[1][-1].content)
+    assert len(state["messages"]) == 3
+    (attempts,) = state["ledgers"].values()
+    assert [attempt["author"] for attempt in attempts] == ["caller", "feedback"]
+
+
+def test_a_valid_answer_is_approved_before_its_tools_run(mode):
+    """With `review="always"` the person sees the tool calls, and the agent waits for them."""
+    model, weather = scripted(asking(weather_of("Rome")), "Sunny."), Weather()
+    tools = [weather.tool(is_async=mode.is_async)]
+    agent, _ = started(mode, model, tools, middleware=RetryMiddleware(review="always"))
+    (review,) = reviews(mode, agent, thread())
+    assert review.output["tool_calls"][0]["args"] == {"city": "Rome"}
+    assert not weather.calls
+    answer(mode, agent, thread(), approve())
+    assert weather.calls == {"Rome": 1}
+    state = answer(mode, agent, thread(), approve())
+    assert (state["messages"][-1].content, len(model.calls)) == ("Sunny.", 2)
+
+
+@pytest.mark.parametrize("review", [True, False])
+def test_an_agent_whose_model_is_given_up_raises(mode, review):
+    """A rejection, or nobody to ask, ends the agent's run with the ledger in the error."""
+    model = scripted(TimeoutError("no"))
+    if not review:
+        with pytest.raises(AttemptsExhausted):
+            started(mode, model, middleware=RetryMiddleware(review=False))
+        return
+    agent, _ = started(mode, model)
+    with pytest.raises(CallCancelled) as ended:
+        answer(mode, agent, thread(), reject("too late"))
+    assert ended.value.attempts[0]["failure"]["type"] == "TimeoutError"
+
+
+def test_what_a_provider_adds_to_a_message_is_kept(mode):
+    """Reasoning blocks, ids and figures come back as the model gave them."""
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "text": "R"},
+    ]
+    usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    said = AIMessage(
+        blocks, id="m1", usage_metadata=usage, response_metadata={"stop_reason": "end"}
+    )
+    _, state = started(mode, scripted(said))
+    last = state["messages"][-1]
+    assert (last.content, last.id, last.usage_metadata) == (blocks, "m1", usage)
+    assert last.response_metadata["stop_reason"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"key": "x"}, "`key`"),
+        ({"max_attempts": 0}, "`max_attempts`"),
+        ({"on_cancel": "end"}, "on_cancel"),
+    ],
+)
+def test_a_wrong_option_is_told_when_the_agent_is_made(options, told):
+    """Not at the first failure."""
+    with pytest.raises(ValueError, match=told):
+        RetryMiddleware(**options)

@@ -1,0 +1,147 @@
+"""A tool call of an agent that fails is reviewed; several at once keep their results."""
+
+import random
+import time
+
+import pytest
+from langchain.agents.middleware import ModelRetryMiddleware, ToolRetryMiddleware
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graph_retry import CallCancelled, approve, comment, edit, reject, respond
+from graph_retry.agents import RetryMiddleware
+from tests.agents.scripted import CITIES, ScriptedChat, Weather, agent_of, asking, told, weather_of
+from tests.loops import answer, reviews, thread
+
+HI = {"messages": [HumanMessage("Where is it sunny?")]}
+
+
+def travelling(messages):
+    """Ask about three cities at once, one with broken JSON, and end with what was told."""
+    if isinstance(messages[-1], ToolMessage):
+        return "; ".join(str(said.content) for said in messages if isinstance(said, ToolMessage))
+    lima = {"name": "weather", "args": '{"city": "Lima",}', "id": "Lima"}
+    return asking(weather_of("Rome"), weather_of("Oslo"), broken=[lima])
+
+
+def traveller(mode, weather, *middleware, saver=None, **options):
+    """Make an agent whose tool calls are wrapped, and its model."""
+    model = ScriptedChat(answer=travelling)
+    retry = RetryMiddleware(tools=True, **options)
+    tools = [weather.tool(is_async=mode.is_async)]
+    more = {"checkpointer": saver or InMemorySaver()}
+    return agent_of(model, tools, retry, *middleware, **more), model
+
+
+@pytest.mark.parametrize(
+    ("decision", "oslo", "calls"),
+    [
+        (edit(city="Bergen"), "sunny in Bergen", {"Rome": 1, "Oslo": 1, "Lima": 1, "Bergen": 1}),
+        (respond("rain"), "rain", {"Rome": 1, "Oslo": 1, "Lima": 1}),
+        (respond({"mm": 3}), '{"mm": 3}', {"Rome": 1, "Oslo": 1, "Lima": 1}),
+        (
+            reject("closed on Sundays"),
+            "The call of `weather` failed, and a person stopped it: closed on Sundays.",
+            {"Rome": 1, "Oslo": 1, "Lima": 1},
+        ),
+    ],
+)
+def test_a_failing_tool_is_reviewed_and_its_siblings_keep_their_results(
+    mode, checkpointer, decision, oslo, calls
+):
+    """One of three calls at once fails: no other runs again, and each result is at its own call."""
+    weather = Weather(failing=["Oslo"])
+    agent, model = traveller(mode, weather, saver=checkpointer)
+    mode.invoke(agent, HI, thread())
+    (review,) = reviews(mode, agent, thread())
+    assert (review.function_name, review.params) == ("weather", {"city": "Oslo"})
+    state = answer(mode, agent, thread(), decision)
+    assert told(state) == {"Rome": "sunny in Rome", "Oslo": oslo, "Lima": "sunny in Lima"}
+    assert weather.calls == calls
+    assert len(model.calls) == 2
+    assert "Oslo" in state["ledgers"]
+
+
+def test_a_rejected_tool_call_raises_where_that_is_asked_for(mode):
+    """The agent's run ends with the reason."""
+    agent, _ = traveller(mode, Weather(failing=["Oslo"]), rejected_tools="raise")
+    mode.invoke(agent, HI, thread())
+    with pytest.raises(CallCancelled, match="closed"):
+        answer(mode, agent, thread(), reject("closed"))
+
+
+def test_only_the_named_tools_are_wrapped(mode):
+    """Any other fails as it would without the middleware."""
+    model = ScriptedChat(answer=travelling)
+    tools = [Weather(failing=["Oslo"]).tool(is_async=mode.is_async)]
+    retry = RetryMiddleware(tools=["search"])
+    agent = agent_of(model, tools, retry, checkpointer=InMemorySaver())
+    with pytest.raises(TimeoutError):
+        mode.invoke(agent, HI, thread())
+
+
+def test_nothing_is_told_to_a_tool(mode):
+    """A comment is for the model: of a tool call it is refused, whatever its arguments."""
+    agent, _ = traveller(mode, Weather(failing=["Oslo"]))
+    mode.invoke(agent, HI, thread())
+    answer(mode, agent, thread(), comment("look again"))
+    assert "Comment is not allowed" in reviews(mode, agent, thread())[0].problem
+
+
+def test_a_tool_that_updates_the_agent_s_state_still_does(mode):
+    """A `Command` of a tool comes through, after a review as well."""
+    failed = []
+
+    @tool
+    def weather(city: str) -> Command:
+        """Tell a city's weather."""
+        if not failed:
+            failed.append(city)
+            raise TimeoutError(city)
+        return Command(update={"messages": [ToolMessage("sunny", tool_call_id="Rome")]})
+
+    asked = iter([asking(weather_of("Rome")), "Done."])
+    model = ScriptedChat(answer=lambda _: next(asked))
+    agent = agent_of(model, [weather], RetryMiddleware(tools=True), checkpointer=InMemorySaver())
+    mode.invoke(agent, HI, thread())
+    state = answer(mode, agent, thread(), approve())
+    assert told(state) == {"Rome": "sunny"}
+    assert len(state["ledgers"]["Rome"]) == 2
+
+
+def test_retries_of_langchain_s_own_happen_within_one_attempt(mode):
+    """Placed after it in the list they do not multiply with it, and a person is asked once."""
+    weather = Weather(failing=["Oslo"])
+    own = ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False, on_failure="error")
+    agent, model = traveller(mode, weather, own, ModelRetryMiddleware(max_retries=2))
+    mode.invoke(agent, HI, thread())
+    assert weather.calls == {"Rome": 1, "Oslo": 3, "Lima": 1}
+    assert [review.attempt for review in reviews(mode, agent, thread())] == [1]
+    answer(mode, agent, thread(), edit(city="Bergen"))
+    assert (weather.calls["Bergen"], len(model.calls)) == (1, 2)
+
+
+@pytest.mark.parametrize("threads", [5, pytest.param(50, marks=pytest.mark.long)])
+def test_no_result_is_at_another_call(mode, threads):
+    """Tools that take a random time, all failing first: every result is at its own call."""
+    wrong = {}
+    for seed in range(threads):
+        draw, config = random.Random(seed), thread(str(seed))
+        weather = Weather(CITIES, pause=lambda: time.sleep(draw.uniform(0, 0.01)))  # noqa: B023
+        agent, model = traveller(mode, weather)
+        mode.invoke(agent, HI, config)
+        state: dict = {"messages": []}
+        while open_reviews := reviews(mode, agent, config):
+            draw.shuffle(open_reviews)
+            chosen = open_reviews[: draw.randint(1, len(open_reviews))]
+            answers = {
+                review.review_id: edit(city=f"near {review.params['city']}") for review in chosen
+            }
+            state = answer(mode, agent, config, answers=answers)
+        right = {city: f"sunny in near {city}" for city in CITIES}
+        counts = {name: 1 for city in CITIES for name in (city, f"near {city}")}
+        if told(state) != right or weather.calls != counts or len(model.calls) != 2:
+            wrong[seed] = (told(state), weather.calls, len(model.calls))
+    assert wrong == {}
