@@ -50,8 +50,12 @@ async def test_recorded_answers_do_over_http_what_the_person_clicked(served):
     """Texts, rounded numbers and `"null"` of a browser become the fields' own values again."""
     found = await asyncio.gather(*(replayed(served, name) for name in RECORDED))
     for (name, (_, meant)), (decision, state, calls) in zip(RECORDED.items(), found, strict=True):
-        assert decision["type"] == meant["type"], name
         assert decision["channel"] == channel_of_the_client(name), name
+        if name == "Agent Inbox: response":  # the params have a field for what the model is told
+            assert decision["type"] == "comment"
+            assert [meant["message"] in str(call) for call in calls] == [False, False, True]
+            continue
+        assert decision["type"] == meant["type"], name
         if meant["type"] == "reject":
             assert (len(calls), state["status"], decision["message"]) == (
                 *(2, "cancelled"),
