@@ -11,20 +11,27 @@ from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY
 _STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
 # Words that tell of data left out wherever they stand.
+_DATA = r"(?:fields?|keys?|propert(?:y|ies)|members?|items?|entr(?:y|ies)|elements?|rows?|lines?|records?|values?|objects?)"
 _LEFT_OUT = re.compile(
     r"(?i)\.\.\.|…|\b(?:omit(?:s|ted|ting)?|truncated?|abbreviated|elided|snip(?:ped)?|left out"
+    r"|shortened|collapsed|cut(?: (?:off|short|here))?\W*\Z|stays?\b.*\bsame|not? changed?"
     r"|skip(?:s|ped|ping)?|not shown|for brevity|and so (?:on|forth)|etc|continue[sd]?|continuing"
+    r"|goes on|go on|ditto|showing|(?:only the )?first \d+|\d+ (?:others|of them)"
+    r"|(?:previous|earlier|last|original) (?:answer|response|message|output|input)"
     r"|unchanged|unmodified|as before|\d+ more|(?:the |all )?(?:rest|remaining|others)\W*\Z"
-    r"|same for|similar(?:ly)? for|todo|tbd|placeholder|(?:goes?|add|insert|put)\b.*\bhere)\b"
+    rf"|(?:other|more|additional|further|existing|previous|remaining|rest of the|same|similar)"
+    rf" (?:\w+ )?{_DATA}"
+    r"|same for|similar(?:ly)? for|todo|tbd|placeholder|(?:go|goes|add|insert|put)\b.*\bhere)\b"
 )
 # Words that do so where a member or an element could stand.
 _INSTEAD = re.compile(
     r"(?i)\b(?:rest|more|remain(?:ing|der|s)?|others?|same|similar(?:ly)?|further|additional"
-    r"|existing|previous|earlier|repeat(?:ed|s)?|until|through|up to|fill in|insert"
-    r"|\d+ (?:items|entries|rows|records)|\d+\s*(?:-|–|to|\.\.)\s*\d+)\b"
+    r"|existing|previous|earlier|repeat(?:ed|s)?|until|through|up to|fill in|insert|keep|kept"
+    r"|removed|dropped|hidden|your|\d+ (?:\w+ )?(?:items|entries|rows|records|lines|fields|elements)|\d+\s*(?:-|–|to|\.\.)\s*\d+)\b"
 )
 # Data that a comment took in because a line break or a comma went missing.
 _SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[ \t]{{2,}}[\"\d\[{{-]|\t")
+_ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
 _EMPTY = re.compile(r"(?i)\b(?:no|none|nothing|empty|not any)\b")
 
@@ -72,7 +79,7 @@ def comment_end(text: str, start: int) -> int:
     instead = not before or (before[-1] in ",[{" and (not line or ahead in {"]", "}"}))
     left_out = _LEFT_OUT.search(body) or (instead and _INSTEAD.search(body))
     refuse_if(left_out, "elided", start, "A comment says that data was left out.")
-    swallowed = (line or "\n" in match[0]) and _SWALLOWED.search(body.rstrip())
+    swallowed = (line or "\n" in match[0]) and _SWALLOWED.search(_ADDRESS.sub("", body.rstrip()))
     attached = text[start - 1 : start] in {'"', "'"} and '"' in body
     number = text[:start].rstrip()[-1:].isdigit() and _NUMBER.match(body) if before else None
     unclear = swallowed or attached or number

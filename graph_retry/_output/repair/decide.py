@@ -15,7 +15,7 @@ _ANSWER_LABEL = re.compile(
     r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
     r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
 )
-_LINE_END = re.compile(r"[\s`.;)]*(?:</|<\||//|/\*|#|\Z)")
+_LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 # What a piece of something else has before it.
 _CONTINUES = re.compile(
     r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
@@ -31,6 +31,7 @@ _LEFT_OUT = re.compile(
     r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
     r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
     r"|to be continued|continued in|(?:me to|shall i) continue"
+    r"|(?:list|output|array|table|data|json) (?:goes|go) on|continues (?:below|in|on)"
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
 )
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
@@ -40,8 +41,10 @@ _SCALAR_BEFORE = re.compile(
 _SCALAR_AFTER = re.compile(
     rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
 )
+_BULLET = re.compile(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+")
+_ORDINAL = re.compile(r"(?i)\d+|\b(?:one|two|three|four|first|second|third|fourth|last|[a-z])\b")
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
-_JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
+_JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.!)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
 _FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
 _JSON_TAGS = {"json", "json5", "jsonc"}
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
@@ -74,6 +77,8 @@ def decide(text: str, *, complete: bool | None) -> Document:
     answer = answers[0]
     others = [other.start for other in answers[1:] if not same(other.value, answer.value)]
     refuse_if(others, "ambiguous", max([0, *others]), "There are two answers, and they differ.")
+    listed = _are_listed(text, answers, begin)
+    refuse_if(listed, "ambiguous", answers[-1].start, "One answer twice, or two of a list.")
     places = [begin, *(place for a in answers for place in (a.start, a.end)), len(text)]
     gaps = [text[low:high] for low, high in zip(places[::2], places[1::2], strict=True)]
     _check_surroundings(text, answers, gaps)
@@ -84,6 +89,21 @@ def decide(text: str, *, complete: bool | None) -> Document:
     if len(answers) > 1:
         repairs.append(repair("repeated", answers[1].start, "the same answer given again"))
     return replace(answer, repairs=repairs)
+
+
+def _are_listed(text: str, answers: list[Document], begin: int) -> bool:
+    """Tell whether equal answers stand there as the items of a list, not as a repetition.
+
+    Then a number, a bullet or a rule stands before them, or labels that differ in a number only.
+    """
+    starts = [begin, *(answer.end for answer in answers)]
+    heads = [text[low : answer.start] for low, answer in zip(starts, answers, strict=False)]
+    labels = [_FENCE.sub("", head).strip(EDGES).rpartition("\n")[2] for head in heads]
+    first = _ORDINAL.sub("0", labels[0])
+    return any(
+        _BULLET.fullmatch(label) or (label != labels[0] and _ORDINAL.sub("0", label) == first)
+        for label in labels[1:]
+    )
 
 
 def _without_other_fences(text: str) -> str:

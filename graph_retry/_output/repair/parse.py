@@ -124,17 +124,18 @@ def remove_trailing_commas(text: str) -> str:
 
 def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
     low, high = _bounds(text) if level != "none" else (0, len(text))
-    if level not in {"none", "minimal"} and text[low : low + 1] in {"{", "["}:
-        return decide(text, complete=complete)
+    inside = text[low:high]
     try:
-        value = STRICT.decode(text[low:high])
-        if complete is False and high == len(text) and type(value) in {int, float}:
-            raise Unreadable("truncated", high, "The number may go on.")
-        return Document(value, low, high, [repair("wrapping", 0, "fence left out")], text[low:high])
+        value = STRICT.decode(inside)
     except ValueError as error:
         if level in {"none", "minimal"}:
             place = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
             raise Unreadable("syntax", place, f"This is no strict JSON: {error!s:.40}.") from None
+    else:
+        if complete is False and high == len(text) and type(value) in {int, float}:
+            raise Unreadable("truncated", high, "The number may go on.")
+        kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
+        return Document(value, low, high, [repair(kind, 0, "left out around the answer")], inside)
     try:
         return decide(text, complete=complete)
     except Unreadable as error:

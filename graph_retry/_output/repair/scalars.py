@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ELIDED, FOLLOW, STRICT, Slot
+from graph_retry._output.repair.scan import ELIDED, FOLLOW, STRICT, Slot, finite
 
 _TOKEN = re.compile(
     r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\\u200b-\u200f\u2060-\u2064\ufeff\xad])*+"
@@ -22,7 +22,7 @@ _LITERALS: dict[str, Any] = {
 # Words that stand for a value, for several values, or for none at all.
 _UNSAYING = re.compile(
     r"(?i)(?:undefined|yes|no|on|off|[yntf]|na|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?"
-    r"|object|array|any|void|missing|empty|xxx)(?!\S)"
+    r"|object|array|any|void|missing|empty|xxx|ellipsis|nat|self|this)(?!\S)"
 )
 # Words that are code: a value that is computed, or the name of one.
 _CODE = re.compile(
@@ -30,6 +30,8 @@ _CODE = re.compile(
     r"|.*\bif\b.*\belse\b|(?:not|new|await) "
     r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
 )
+# In Python, which writes strings in single quotes, a word without quotes is the name of a variable.
+_NAME = re.compile(r"[a-z]\w*", re.ASCII)
 _PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
 _WORD = re.compile(
     r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
@@ -53,7 +55,12 @@ def number(token: str, position: int, notes: Notes) -> int | float | None:
     refuse_if(len(plain) > 4000, "syntax", position, "A number is too long to be read.")
     if _RADIX.match(plain):
         return int(plain, 0)
-    return float(plain) if re.search(r"[.eE]", plain) else int(plain)
+    if not re.search(r"[.eE]", plain):
+        return int(plain)
+    try:
+        return finite(plain)
+    except ValueError:
+        raise Unreadable("syntax", position, f"No float can be `{token[:40]}`.") from None
 
 
 def _shortened(word: str) -> set[str]:
@@ -110,10 +117,18 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     split = _SPLIT.match(text, start)
     ends = token, words[0], words[-1], "".join(split.groups()) if split else token
     unclear = any(map(resembles_value, ends)) or _COMMENT_AFTER.match(text, end)
-    if careful or unsaying or unclear or not _WORD.fullmatch(token):
+    variable = _NAME.fullmatch(token) and _is_python(text, start)
+    if careful or unsaying or unclear or variable or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
     notes.add("unquoted_value", start, "value without quotes")
     return token, end
+
+
+def _is_python(text: str, position: int) -> bool:
+    """Tell whether the quote nearest to `position`, of those before it or else after, is single."""
+    before = re.findall(r"['\"]", text[max(position - 200, 0) : position])
+    after = re.search(r"['\"]", text[position : position + 200])
+    return (before[-1] if before else after[0] if after else "") == "'"
 
 
 def read_emphasized(mark: re.Match[str], notes: Notes) -> tuple[Any, int]:

@@ -1,6 +1,7 @@
 """The smallest things: strict JSON, white space, comments, and what may follow a string."""
 
 import json
+import math
 import re
 from typing import Any, Literal
 
@@ -83,6 +84,9 @@ FOLLOW_STRONG = {
 }
 
 
+_NOT_ZERO = re.compile(r"[^eE]*[1-9]")
+
+
 def same(left: Any, right: Any) -> bool:
     """Tell whether two JSON values are equal in value and type (`1`, `1.0` and `True` differ)."""
     return canonical(left) == canonical(right)
@@ -110,9 +114,21 @@ class _Strict(json.JSONDecoder):
         return value, end
 
 
-# Keys that disagree, `NaN`, which is no `int`, and what is too deep are left to the tolerant
-# reader: it refuses or reports them.
-STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int)
+def finite(token: str) -> float:
+    """Return the float that `token` spells.
+
+    Raises:
+        ValueError: no float is as large, or as small and not zero.
+    """
+    value = float(token)
+    if (value == 0 and _NOT_ZERO.match(token)) or math.isinf(value):
+        raise ValueError("a number out of the range of floats")
+    return value
+
+
+# Keys that disagree, `NaN`, which is no `int`, numbers out of range and what is too deep are left
+# to the tolerant reader: it refuses or reports them.
+STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int, parse_float=finite)
 
 
 def strict_part(text: str, start: int) -> tuple[Any, int]:
