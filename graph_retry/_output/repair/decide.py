@@ -22,7 +22,10 @@ _CONTINUES = re.compile(
     r"|[\"'”]\s*[:：]\s*\Z|[\]}][ \t]*[:：][ \t]*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
     r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
 )
-_MEMBER = re.compile(r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)")
+_MEMBER = re.compile(
+    r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)"
+    r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
+)
 _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
 _LEFTOVER = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
 _LEFT_OUT = re.compile(
@@ -41,7 +44,7 @@ _SCALAR_BEFORE = re.compile(
 _SCALAR_AFTER = re.compile(
     rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
 )
-_BULLET = re.compile(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+")
+_BULLET = re.compile(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+|<[\w-]+>")
 _ORDINAL = re.compile(r"(?i)\d+|\b(?:one|two|three|four|first|second|third|fourth|last|[a-z])\b")
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
 _JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.!)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
@@ -53,7 +56,7 @@ _CODE = re.compile(
     r"|for .+:\s*$|if .+:\s*$|#include\b|public \w)"
 )
 _FIELD = re.compile(r"(?m)^\s*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^\s*- +\S|^\[[a-z][\w.-]*\]\s*$")
-_LABELS = "Answer|Final|Result|Output|JSON|Response|A\\b"
+_LABELS = "Answer|Action|Final|Result|Output|JSON|Response|A\\b"
 _FIELD_BEFORE = re.compile(rf"(?:\A|\n)\s*(?:- +)?(?!{_LABELS})[\w.-]+ *[:=]\s+\Z")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 
@@ -159,7 +162,8 @@ def _joined(text: str, group: list[Document], *, complete: bool | None) -> Docum
     unclear = not commas and not all(document.value for document in group)
     unclear = unclear or (True in lists and (commas or not all(between)))
     escaped = {any(r["kind"] == "escaped" for r in document.repairs) for document in group}
-    mixed = in_prose or len(lists) > 1 or unclear or len(escaped) > 1
+    arguments = re.search(r"\w\(\Z", before)
+    mixed = in_prose or arguments or len(lists) > 1 or unclear or len(escaped) > 1
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
     repairs = [met for document in group for met in document.repairs]
     repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))
@@ -187,7 +191,14 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
             refuse_if(piece, "syntax", start, "This looks like a part of something else.")
         line = before.rpartition("\n")[2]
         word = before[-1:].isalnum() and not before.lower().endswith("json")
-        attached = word or before[-1:] in {"-", "+"} or _JUNK.fullmatch(line) or _JUNK.match(after)
+        accessed = re.match(r"\.[a-z_]", after)
+        attached = (
+            word
+            or accessed
+            or before[-1:] in {"-", "+"}
+            or _JUNK.fullmatch(line)
+            or _JUNK.match(after)
+        )
         value = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
         refuse_if(attached or value, "syntax", start, "More stands beside the answer than prose.")
         extra = any(r["kind"] == "extra_closer" for r in answer.repairs)

@@ -20,8 +20,8 @@ _ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
 _COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
 _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
 _EMPTY_ESCAPED = re.compile(r"\[\s*\\\"\\\"")
-_ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
-_ENTITY = re.compile(r"(?is)&(?:quot|apos|amp|lt|gt|nbsp|#\d{1,6}|#x[\da-f]{1,5});|.")
+_ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
+_ENTITY = re.compile(r"(?is)&(?:[a-z]\w{1,31}|#\d{1,6}|#x[\da-f]{1,5});|.")
 _START = re.compile(
     rf"(?i)[{{｛]\{{?{SPACE}(?:(?:u|[*_]{{1,3}})?{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
     rf"|{_ENTITIES.pattern}"

@@ -164,6 +164,8 @@ class Reader:
         while (char := char_at(text, at)) != "}":
             if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
                 after = self._skip(at + 1)
+                empty = not result and char_at(text, after) == "}"
+                refuse_if(empty, "elided", at, "A comma with no members beside it.")
                 doubtful = second_comma_is_doubtful(text, frame.end, after)
                 refuse_if(doubtful, "ambiguous", at, "The comma may belong to what is beside it.")
                 notes.add("extra_comma", at, "a comma too many left out")

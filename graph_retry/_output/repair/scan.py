@@ -32,7 +32,7 @@ FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=Tru
 # The usual, in one step each.
 STRICT_KEY = re.compile(
     r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+"
-    r"(?![/#\s:<\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
+    r"(?![/#\s:<=\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
 )
 STRICT_SCALAR = re.compile(
     r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"

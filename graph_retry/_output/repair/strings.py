@@ -25,11 +25,14 @@ _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
 _STRUCTURE = re.compile(rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]")
 _LIST_LIKE = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
 _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
-# Quotes inside a string as writers use them: in pairs around words, or an apostrophe in a word.
+_SCALAR = re.compile(r"\s*(?:\".*\"|'.*'|[-+.]?\d[\d.eE+-]*|true|false|null|True|False|None)\s*")
+# Quotes inside a string as writers use them: in pairs around words or the attributes of HTML, or
+# an apostrophe in a word.
 _PAIRED = {
     q: re.compile(
         rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
         + (rf"|(?<=\w){q}(?=\w)" if q in "'’" else "")
+        + (r"|(?<=\w=)\"[^\"<>\n]*\"(?=\s*/?>|\s+[\w-]+=\")" if q == '"' else "")
         + ")*+"
     )
     for q in "\"'`“”‘’＂＇"
@@ -42,6 +45,8 @@ _BARE_VALUE = re.compile(
 
 _HEX = "[0-9a-fA-F]"
 _ESCAPE = re.compile(rf"(?s)\\(u{_HEX}{{4}}|U00(?:0{_HEX}|10){_HEX}{{4}}|x{_HEX}{{2}}|.)")
+# Escapes of other languages, or of JSON with a digit missing.
+_OTHER_ESCAPES = re.compile(rf"u[{{\dA-Fa-f]|x{_HEX}|v|e\[|N\{{")
 _MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
 # Where a backslash stands before a letter it keeps, it does so before punctuation, too.
 _PATTERN = re.compile(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
@@ -72,9 +77,9 @@ def decode(raw: str, start: int, notes: Notes) -> str:
         if escape == "\n":
             notes.add("bad_escape", place, "a string that goes on in the next line")
             return ""
-        cut_off = escape == "u" and re.match(_HEX, raw[match.end() :][:1])
+        other = re.match(_OTHER_ESCAPES, raw[match.start() + 1 : match.start() + 3])
         pattern = pattern_like and escape.isascii() and not escape.isalnum()
-        if cut_off or escape == "v" or not (pattern or (escape.isascii() and escape.isalpha())):
+        if other or not (pattern or (escape.isascii() and escape.isalpha())):
             raise Unreadable("ambiguous", place, f"The escape `\\{escape}` has two readings.")
         kept = True
         notes.add("bad_escape", place, f"`\\{escape}` kept as written")
@@ -150,7 +155,10 @@ class StringReader:
 
     def _finish(self, start: int, end: int) -> str:
         raw = self.text[start + 1 : end]
-        refuse_if("${" in raw and self.text[start] == "`", "elided", start, "An unfilled template.")
+        if self.text[start] == "`":
+            refuse_if("${" in raw, "elided", start, "An unfilled template.")
+            code = _SCALAR.fullmatch(raw)
+            refuse_if(code, "ambiguous", start, "A value marked as code, or a string.")
         return decode(raw, start + 1, self.notes)
 
     def _unescaped(self, start: int, close: str, slot: Slot) -> tuple[str, int]:
