@@ -11,12 +11,11 @@ from graph_retry._attempts import params_at, readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.check import read_raw, validate_attempt
 from graph_retry._engine.hooks import propose
-from graph_retry._engine.outcome import announced
 from graph_retry._engine.plan import Plan, make_plan
 from graph_retry._engine.receiving import stopped_again
 from graph_retry._engine.revise import hooks_may_help
 from graph_retry._engine.task import in_place
-from graph_retry._output.failures import failure_of
+from graph_retry._output.failures import announced, failure_of
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._signatures import OnRetry
 from graph_retry.errors import ReplayMismatch
@@ -197,7 +196,8 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
     if "type" in raw:
         return failure
     refused = failure["message"] if failure and failure["type"] == "Refusal" else None
-    return announced(record["finish_reason"], refused, wants_text=validator.wants_text)
+    is_read = "text" in (record["raw"] or {}) and not validator.wants_text
+    return announced(record["finish_reason"], refused, is_read=is_read)
 
 
 def _differences(record: Attempt, now: Attempt) -> list[tuple[str, Any, Any]]:

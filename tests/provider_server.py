@@ -57,9 +57,12 @@ class Script:
                     return False
         return True
 
-    def break_off(self, text: str) -> None:
-        """Add a stream that gives this text and is cut before its end."""
-        self.steps.append({"stream": text})
+    def break_off(
+        self, text: str | None, *calls: tuple[str, str], error: str | None = None
+    ) -> None:
+        """Add a stream that is cut inside an event before its end, or ends with an error event."""
+        step = {"text": text, "calls": calls, "finish": "stop", "refusal": None}
+        self.steps.append({**step, "broken": True, "error": error})
 
     def fail(self, status: int, code: str, **headers: str) -> None:
         """Add an error response."""
@@ -102,6 +105,58 @@ def anthropic_answer(step: dict[str, Any]) -> dict[str, Any]:
     return {**body, "content": blocks, "stop_reason": "end_turn", "usage": usage}
 
 
+def openai_events(step: dict[str, Any]) -> Iterator[Any]:
+    """Spell an answer as the chunks of a chat completion, texts and arguments in two pieces."""
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        body = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+        return {**body, "choices": [choice]}
+
+    yield chunk({"role": "assistant", "content": ""})
+    for piece in halves(step["text"] or ""):
+        yield chunk({"content": piece})
+    for n, (name, arguments) in enumerate(step["calls"]):
+        call = {"index": n, "id": f"call_{n}", "type": "function"}
+        yield chunk({"tool_calls": [{**call, "function": {"name": name, "arguments": ""}}]})
+        for piece in halves(arguments):
+            yield chunk({"tool_calls": [{"index": n, "function": {"arguments": piece}}]})
+    if not step.get("broken"):
+        yield chunk({}, step["finish"])
+        yield "[DONE]"
+    elif step["error"]:
+        yield {"error": {"message": "no", "type": step["error"], "code": None}}
+
+
+def anthropic_events(step: dict[str, Any]) -> Iterator[Any]:
+    """Spell an answer as the events of a message."""
+    empty = anthropic_answer({"text": None, "calls": ()}) | {"stop_reason": None}
+    yield {"type": "message_start", "message": empty}
+    blocks = [({"type": "text", "text": ""}, "text_delta", "text", step["text"])]
+    for n, (name, arguments) in enumerate(step["calls"]):
+        call = {"type": "tool_use", "id": f"call_{n}", "name": name, "input": {}}
+        blocks.append((call, "input_json_delta", "partial_json", arguments))
+    for index, (block, kind, key, content) in enumerate(block for block in blocks if block[3]):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        for piece in halves(content):
+            delta = {"type": kind, key: piece}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        if not step.get("broken"):
+            yield {"type": "content_block_stop", "index": index}
+    if not step.get("broken"):
+        reason = {"stop": "end_turn", "length": "max_tokens"}[step["finish"]]
+        delta = {"stop_reason": reason, "stop_sequence": None}
+        yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 3}}
+        yield {"type": "message_stop"}
+    elif step["error"]:
+        yield {"type": "error", "error": {"type": step["error"], "message": "no"}}
+
+
+def halves(text: str) -> list[str]:
+    """Cut a text in two."""
+    return [part for part in (text[: len(text) // 2], text[len(text) // 2 :]) if part]
+
+
 class Handler(BaseHTTPRequestHandler):
     """Answers each request with the next step of its self.script."""
 
@@ -109,31 +164,40 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         size = int(self.headers["content-length"])
-        self.script.requests.append(json.loads(self.rfile.read(size)))
+        asked = json.loads(self.rfile.read(size))
+        self.script.requests.append(asked)
         step = self.script.steps.pop(0)
         if step.get("hang"):
             self.script.release.wait(30)
         elif "status" in step:
             error = {"message": step["code"], "type": step["code"], "code": step["code"]}
             self._send(step["status"], {"error": error}, step["headers"])
-        elif "stream" in step:
-            self._break_off(step["stream"])
         elif "tokens" in step:
             self._write(step["tokens"])
         elif self.path.endswith("/messages"):
-            self._send(200, anthropic_answer(step), {})
+            self._answer(asked, step, anthropic_answer, anthropic_events)
         else:
-            self._send(200, openai_answer(step), {})
+            self._answer(asked, step, openai_answer, openai_events)
 
-    def _break_off(self, text: str) -> None:
-        """Stream a text in two pieces, and close the connection in the middle of an event."""
+    def _answer(self, asked: Any, step: Any, spell: Any, events: Any) -> None:
+        if asked.get("stream"):
+            self._stream(events(step), cut="broken" in step and not step["error"])
+        else:
+            self._send(200, spell(step), {})
+
+    def _stream(self, events: Iterator[Any], *, cut: bool) -> None:
+        """Send events one by one; with `cut`, close the connection in the middle of one."""
+        lines = []
+        for event in events:
+            kind = event.get("type") if isinstance(event, dict) else None
+            data = event if isinstance(event, str) else json.dumps(event)
+            lines.append(f"event: {kind}\n" * bool(kind) + f"data: {data}\n\n")
+        data = "".join([*lines, 'data: {"id"' * cut]).encode()
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", "100000")
+        self.send_header("content-length", str(len(data) + cut))
         self.end_headers()
-        for piece in (text[:5], text[5:]):
-            self._event({"role": "assistant", "content": piece})
-        self.wfile.write(b'data: {"id"')
+        self.wfile.write(data)
 
     def _write(self, tokens: list[str]) -> None:
         """Stream tokens until the last one, or until the other side closes the connection."""

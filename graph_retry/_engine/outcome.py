@@ -6,7 +6,6 @@ import logging
 import traceback
 from typing import Any
 
-from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import BaseMessage
 from typing_extensions import TypedDict
 
@@ -14,8 +13,8 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.stored import store, unsavable
 from graph_retry._output.build import wrap_error
-from graph_retry._output.completion import read_result
-from graph_retry._output.failures import failure_of, finish_kind
+from graph_retry._output.completion import read_result, said_in
+from graph_retry._output.failures import announced, failure_of
 from graph_retry._redact import redacted, without_keys
 from graph_retry._signatures import name_of
 from graph_retry.options import Settings
@@ -35,10 +34,9 @@ class Outcome(TypedDict):
 def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outcome:
     """Put what a call raised into the terms of the ledger."""
     settings = plan.settings
-    # A LangChain parser that could not read the model's text hands it over with its error.
-    text = error.llm_output if isinstance(error, OutputParserException) else None
-    if text is not None and plan.validator is not None:
-        return outcome_of_result(plan, text)
+    said = said_in(error)
+    if said is not None and plan.validator is not None:
+        return outcome_of_result(plan, said)
     if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
         trace = without_keys("".join(traceback.format_exception(error)))
         trace = redacted(trace, settings.redact)
@@ -46,7 +44,7 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
     failure = _failure_of(error, settings)
     # Only an error about the output has issues; a transport error is told by its message.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
-    raw = None if text is None else {"text": text}
+    raw = {"text": said} if isinstance(said, str) else None
     return Outcome(
         record={"failure": failure, "issues": issues, "raw": raw}, output=None, output_types={}
     )
@@ -68,7 +66,9 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
         _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
     else:
         record["failure"] = announced(
-            reading.finish_reason, reading.refusal, wants_text=plan.validator.wants_text
+            reading.finish_reason,
+            reading.refusal,
+            is_read=reading.text is not None and not plan.validator.wants_text,
         )
     value = None if reading.text is not None else store(reading.value)
     if reading.text is not None:
@@ -100,19 +100,6 @@ def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
     else:
         outcome["output"] = kept
         outcome["output_types"] = {} if stored is None else stored.types
-
-
-def announced(
-    finish_reason: str | None, refusal: str | None, *, wants_text: bool
-) -> Failure | None:
-    """Return the failure the provider itself announced; cut-off JSON is left to the reader."""
-    if refusal:
-        return _failure("refusal", "Refusal", refusal)
-    kind = finish_kind(finish_reason)
-    if kind == "refusal" or (kind in ("truncated", "context_overflow") and wants_text):
-        stopped = f"the model stopped with `{finish_reason}`"
-        return _failure(kind, kind.capitalize(), stopped)
-    return None
 
 
 def _failure(kind: FailureKind, type_: str, message: str) -> Failure:

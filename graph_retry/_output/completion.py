@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from graph_retry._issues import attempt, cut, json_problem
+from graph_retry._issues import attempt, cut, json_problem, text_of
 from graph_retry._json import is_array, is_object
+from graph_retry._output.failures import UNPARSED, is_complete
 from graph_retry._output.provider_objects import message_of
 from graph_retry._output.validator import Validator
 
 _MAX_USAGE = 10_000
+_UNPARSED_ARGUMENTS = re.compile(rf"{UNPARSED}\b.*? JSON: (.*)", re.DOTALL)
 _MAX_WORDS = 4_000
 
 
@@ -77,6 +81,21 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
     if message is not None and not failed:
         return _read_message(message, validator)
     return Reading(text=None, value=_dumped(result))
+
+
+def said_in(error: Exception) -> Any:
+    """Return what the model said, where an exception holds it: a text, a completion, or None.
+
+    LangChain's parsers hand over the text that they could not read, and OpenAI's client the
+    completion that was cut off; Anthropic's quotes the arguments of a tool call.
+    """
+    if isinstance(error, OutputParserException):
+        return error.llm_output
+    completion, failed = attempt(message_of, getattr(error, "completion", None))
+    if completion is not None and not failed:
+        return completion
+    quoted = _UNPARSED_ARGUMENTS.match(text_of(error)) if isinstance(error, ValueError) else None
+    return quoted[1] if quoted else None
 
 
 def _dumped(value: Any) -> Any:
@@ -144,13 +163,18 @@ def _of_tool_calls(
     if not calls:
         return text, None
     is_one = len(calls) == 1 and not wants_list
+    complete = is_complete(_finish_reason(message.response_metadata))
     if all(is_object(call["args"]) for call in calls):
         return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
+    # A tool without arguments is called with no text at all.
+    nothing = "" if complete is False else "{}"
     spelled = [
-        json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or ""
+        json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or nothing
         for call in calls
     ]
-    return (spelled[0] if is_one else f"[{', '.join(spelled)}]"), None
+    # More calls may have followed in what was cut off: their list is not closed.
+    close = "" if complete is False else "]"
+    return (spelled[0] if is_one else f"[{', '.join(spelled)}{close}"), None
 
 
 def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:

@@ -27,6 +27,8 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
 }
 """What each kind of failure is given to first: hooks and feedback, or a reviewer at once."""
 
+UNPARSED = "Unable to parse tool parameter JSON from model"
+"""How Anthropic's client says that the arguments in a stream are no JSON."""
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
 _OVERFLOWED = frozenset({"model_context_window_exceeded"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist"})
@@ -83,6 +85,21 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
     return "refusal" if reason in _REFUSED else None
 
 
+def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
+    """Return the failure the provider itself announced.
+
+    Text that `is_read` as JSON shows itself whether it is whole. A value does not: Anthropic gives
+    the arguments of a tool call that was cut off as far as they went.
+    """
+    if refusal:
+        return {"kind": "refusal", "type": "Refusal", "message": refusal}
+    kind = finish_kind(finish_reason)
+    if kind == "refusal" or (kind in ("truncated", "context_overflow") and not is_read):
+        stopped = f"the model stopped with `{finish_reason}`"
+        return {"kind": kind, "type": kind.capitalize(), "message": stopped}
+    return None
+
+
 def is_complete(finish_reason: str | None) -> bool | None:
     """Tell whether the model said it was done: yes, no (cut off), or unknown.
 
@@ -97,7 +114,7 @@ def is_complete(finish_reason: str | None) -> bool | None:
 
 
 def _kind(error: Exception) -> FailureKind:
-    if isinstance(error, OutputParserException):
+    if isinstance(error, OutputParserException) or text_of(error).startswith(UNPARSED):
         return "invalid_syntax"
     if isinstance(error, ValidationError):
         return "invalid_schema"

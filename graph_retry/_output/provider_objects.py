@@ -33,7 +33,10 @@ def _of_agent(result: Any) -> BaseMessage | None:
         messages = getattr(result, "result", None)
         value = getattr(result, "structured_response", None)
     elif result.keys() == {"raw", "parsed", "parsing_error"}:
-        messages, value = [result["raw"]], result["parsed"]
+        # Of several tool calls LangChain parses the first, and of broken ones none.
+        raw, parsed = result["raw"], result["parsed"]
+        has_calls = isinstance(raw, AIMessage) and (raw.tool_calls or raw.invalid_tool_calls)
+        messages, value = [raw], None if has_calls else parsed
     else:
         messages, value = result.get("messages"), result.get("structured_response")
     if not is_array(messages) or not messages or not isinstance(messages[-1], AIMessage):

@@ -1,6 +1,8 @@
 """What the clients of OpenAI and Anthropic return, from a loopback server, in both forms."""
 
 import asyncio
+import functools
+import operator
 
 import anthropic
 import httpx
@@ -27,6 +29,9 @@ class Person(BaseModel):
     age: int
 
 
+BOTH = pytest.mark.parametrize(
+    ("form", "mode"), [("node", "sync"), ("function", "async")], indirect=True
+)
 ADA, BOB = '{"name": "Ada", "age": 36}', '{"name": "Bob", "age": 7}'
 DRAFT = 'Perhaps {"name": "Eve", "age": 1}? Let me note it.'
 
@@ -64,9 +69,9 @@ def ask_openai(script, client, params):
     return made.chat.completions.create(model="scripted", messages=asked)
 
 
-def ask_langchain_anthropic(script, client, params):
-    """Ask by LangChain's model of Anthropic's."""
-    chat = ChatAnthropic(
+def anthropic_chat(script):
+    """Return LangChain's model of Anthropic's."""
+    return ChatAnthropic(
         model_name="scripted",
         base_url=script.anthropic_url,
         api_key="none",
@@ -74,7 +79,11 @@ def ask_langchain_anthropic(script, client, params):
         timeout=30,
         stop=None,
     )
-    return chat.bind_tools([Person]).invoke(params["prompt"])
+
+
+def ask_langchain_anthropic(script, client, params):
+    """Ask by LangChain's model of Anthropic's."""
+    return anthropic_chat(script).bind_tools([Person]).invoke(params["prompt"])
 
 
 def ask_anthropic(script, client, params):
@@ -84,8 +93,37 @@ def ask_anthropic(script, client, params):
         return made.messages.create(model="scripted", messages=asked, max_tokens=10)
 
 
-CLIENTS = [ask_langchain_openai, ask_include_raw, ask_openai]
-ALL_CLIENTS = [*CLIENTS, ask_langchain_anthropic, ask_anthropic]
+def stream_langchain_openai(script, client, params):
+    """Ask by LangChain's model, and add up what streams in."""
+    chat = openai_chat(script, client).bind_tools([Person])
+    return functools.reduce(operator.add, chat.stream(params["prompt"]))
+
+
+def stream_openai(script, client, params):
+    """Ask by OpenAI's own client, and let it add up what streams in."""
+    made = openai.OpenAI(api_key="none", base_url=script.url, http_client=client, max_retries=0)
+    asked = [{"role": "user", "content": params["prompt"]}]
+    with made.chat.completions.stream(model="scripted", messages=asked) as stream:
+        return stream.get_final_completion()
+
+
+def stream_langchain_anthropic(script, client, params):
+    """Ask by LangChain's model of Anthropic's, and add up what streams in."""
+    chat = anthropic_chat(script).bind_tools([Person])
+    return functools.reduce(operator.add, chat.stream(params["prompt"]))
+
+
+def stream_anthropic(script, client, params):
+    """Ask by Anthropic's own client, and let it add up what streams in."""
+    asked = [{"role": "user", "content": params["prompt"]}]
+    made = anthropic.Anthropic(api_key="none", base_url=script.anthropic_url, max_retries=0)
+    with made, made.messages.stream(model="scripted", messages=asked, max_tokens=9) as stream:
+        return stream.get_final_message()
+
+
+OPENAI = [ask_langchain_openai, ask_include_raw, ask_openai]
+WHOLE = [*OPENAI, ask_langchain_anthropic, ask_anthropic]
+STREAMS = [stream_langchain_openai, stream_openai, stream_langchain_anthropic, stream_anthropic]
 
 
 def start(form, mode, script, client, output, **options):
@@ -97,7 +135,8 @@ def start(form, mode, script, client, output, **options):
         return graph, model, state
 
 
-@pytest.mark.parametrize("client", ALL_CLIENTS)
+@BOTH
+@pytest.mark.parametrize("client", [*WHOLE, *STREAMS])
 def test_a_tool_call_beside_text_is_the_answer(form, mode, script, client):
     """Whatever draft the text holds."""
     script.say(DRAFT, ("Person", ADA))
@@ -106,16 +145,17 @@ def test_a_tool_call_beside_text_is_the_answer(form, mode, script, client):
     assert len(model.calls) == 1
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@BOTH
+@pytest.mark.parametrize("client", [*OPENAI, *STREAMS])
 def test_broken_arguments_are_repaired_like_text(form, mode, script, client):
-    """A trailing comma costs no second call; what is cut off is shown and fed back."""
+    """A trailing comma costs no second call; Anthropic parses what is not streamed itself."""
     script.say("", ("Person", '{"name": "Ada", "age": 36,}'))
     _, model, state = start(form, mode, script, client, Person)
     assert Person.model_validate(state["output"]) == Person(name="Ada", age=36)
     assert len(model.calls) == 1
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", OPENAI)
 def test_arguments_that_cannot_be_read_are_shown_and_fed_back(form, mode, script, client):
     """The review and the next prompt hold what the model wrote."""
     script.say("", ("Person", '{"name": "Ada", "age": '), finish="length")
@@ -136,7 +176,22 @@ def test_arguments_that_cannot_be_read_are_shown_and_fed_back(form, mode, script
     assert len(model.calls) == 2
 
 
-@pytest.mark.parametrize("client", [ask_langchain_openai, ask_openai, ask_anthropic])
+@BOTH
+@pytest.mark.parametrize("client", [*OPENAI, *STREAMS])
+def test_what_is_cut_off_is_no_answer(form, mode, script, client):
+    """Of `{"age": 3`, Anthropic's client makes a 3. Whole calls tell nothing about further ones."""
+    for output, arguments in ((Person, ADA[:-2]), (list[Person], ADA)):
+        script.say("", ("Person", arguments), finish="length")
+        graph, model, _ = start(form, mode, script, client, output)
+        (review,) = reviews(mode, graph, thread())
+        assert review.failure["kind"] == "truncated"
+        assert len(model.calls) == 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "client", [ask_langchain_openai, ask_openai, ask_include_raw, ask_anthropic, *STREAMS]
+)
 def test_parallel_tool_calls_are_a_list(form, mode, script, client):
     """In the order they were made, one of them too."""
     script.say("Two:", ("Person", ADA), ("Person", BOB))
@@ -149,8 +204,17 @@ def test_parallel_tool_calls_are_a_list(form, mode, script, client):
     assert [Person.model_validate(each).name for each in state["output"]] == ["Bob"]
 
 
+@BOTH
+@pytest.mark.parametrize("client", [ask_openai, *STREAMS[:3]])
+def test_parallel_calls_keep_their_order(form, mode, script, client):
+    """Also where one of them has to be repaired."""
+    script.say(None, ("Person", '{"name": "Ada", "age": 36,}'), ("Person", BOB))
+    _, _, state = start(form, mode, script, client, list[Person])
+    assert [Person.model_validate(each).name for each in state["output"]] == ["Ada", "Bob"]
+
+
 def test_one_of_parallel_calls_may_be_broken(form, mode, script):
-    """LangChain lists those it could read first, and so it stays."""
+    """LangChain lists those it could read first, without their order, and so it stays."""
     script.say(None, ("Person", '{"name": "Ada", "age": 36,}'), ("Person", BOB))
     _, _, state = start(form, mode, script, ask_langchain_openai, list[Person])
     assert [Person.model_validate(each).name for each in state["output"]] == ["Bob", "Ada"]
@@ -170,17 +234,17 @@ def test_text_is_the_answer_where_text_is_wanted(form, mode, script):
     assert state["output"] == "Ada, 36."
 
 
-def test_a_stream_that_is_cut_off_is_a_transient_failure(form, mode, script):
-    """What came before is no answer."""
-
-    def ask(script, client, params):
-        return "".join(str(chunk.text) for chunk in openai_chat(script, client).stream("Who?"))
-
-    script.break_off(ADA)
-    graph, model, _ = start(form, mode, script, ask, Person)
-    (review,) = reviews(mode, graph, thread())
-    assert review.failure["kind"] == "transient"
-    assert len(model.calls) == 1
+@BOTH
+@pytest.mark.parametrize("client", STREAMS)
+def test_a_stream_that_breaks_off_is_a_transient_failure(form, mode, script, client):
+    """In the middle of an event or with an event that says so; what came before is no answer."""
+    error = "server_error" if "openai" in client.__name__ else "overloaded_error"
+    for breaks in ({}, {"error": error}):
+        script.break_off(DRAFT, ("Person", ADA), **breaks)
+        graph, model, _ = start(form, mode, script, client, Person)
+        (review,) = reviews(mode, graph, thread())
+        assert review.failure["kind"] == "transient"
+        assert len(model.calls) == 1
 
 
 @pytest.mark.parametrize("method", ["invoke", "ainvoke"])

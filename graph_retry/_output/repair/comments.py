@@ -10,8 +10,11 @@ from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY
 
 _STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
+_DATA = (
+    r"(?:fields?|keys?|propert(?:y|ies)|members?|items?|entr(?:y|ies)|elements?|rows?|lines?"
+    r"|records?|values?|objects?)"
+)
 # Words that tell of data left out wherever they stand.
-_DATA = r"(?:fields?|keys?|propert(?:y|ies)|members?|items?|entr(?:y|ies)|elements?|rows?|lines?|records?|values?|objects?)"
 _LEFT_OUT = re.compile(
     r"(?i)\.\.\.|…|\b(?:omit(?:s|ted|ting)?|truncated?|abbreviated|elided|snip(?:ped)?|left out"
     r"|shortened|collapsed|cut(?: (?:off|short|here))?\W*\Z|stays?\b.*\bsame|not? changed?"
@@ -19,7 +22,7 @@ _LEFT_OUT = re.compile(
     r"|goes on|go on|ditto|showing|(?:only the )?first \d+|\d+ (?:others|of them)"
     r"|(?:previous|earlier|last|original) (?:answer|response|message|output|input)"
     r"|unchanged|unmodified|as before|\d+ more|(?:the |all )?(?:rest|remaining|others)\W*\Z"
-    rf"|(?:other|more|additional|further|existing|previous|remaining|rest of the|same|similar)"
+    r"|(?:other|more|additional|further|existing|previous|remaining|rest of the|same|similar)"
     rf" (?:\w+ )?{_DATA}"
     r"|same for|similar(?:ly)? for|todo|tbd|placeholder|(?:go|goes|add|insert|put)\b.*\bhere)\b"
 )
@@ -27,7 +30,7 @@ _LEFT_OUT = re.compile(
 _INSTEAD = re.compile(
     r"(?i)\b(?:rest|more|remain(?:ing|der|s)?|others?|same|similar(?:ly)?|further|additional"
     r"|existing|previous|earlier|repeat(?:ed|s)?|until|through|up to|fill in|insert|keep|kept"
-    r"|removed|dropped|hidden|your|\d+ (?:\w+ )?(?:items|entries|rows|records|lines|fields|elements)|\d+\s*(?:-|–|to|\.\.)\s*\d+)\b"
+    rf"|removed|dropped|hidden|your|\d+ (?:\w+ )?{_DATA}|\d+\s*(?:-|–|to|\.\.)\s*\d+)\b"
 )
 # Data that a comment took in because a line break or a comma went missing.
 _SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[ \t]{{2,}}[\"\d\[{{-]|\t")
