@@ -60,9 +60,11 @@ def readers() -> tuple[dict[str, Reader], list[str]]:
 
     load("json_repair", "json_repair", lambda m: m.loads)
     load("json_repair strict", "json_repair", lambda m: lambda t: m.loads(t, strict=True))
-    langchain = "langchain_core.utils.json"
-    load("LangChain parse_json_markdown", langchain, lambda m: m.parse_json_markdown)
-    load("LangChain parse_partial_json", langchain, lambda m: m.parse_partial_json)
+    parsers = "langchain_core.output_parsers"
+    load("LangChain JsonOutputParser", parsers, lambda m: m.JsonOutputParser().parse)
+    partial = "langchain_core.utils.json"
+    load("LangChain parse_partial_json", partial, lambda m: m.parse_partial_json)
+    load("json5", "json5", lambda m: m.loads)
     for module in ("instructor.utils", "instructor.utils.core", "instructor.v2.core.json"):
         with contextlib.suppress(ImportError, AttributeError):
             extract = importlib.import_module(module).extract_json_from_codeblock

@@ -30,29 +30,86 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right or (left != left and right != right))  # noqa: PLR0124 - NaN
 
 
+# Classes of damage by the modes of the corpus that belong to them.
+CLASSES = {
+    "HTML entities": ("exact/html_entities",),
+    "several fences": ("exact/fences_",),
+    "zero-width characters": ("exact/zero_width",),
+    "invalid escapes": ("exact/escape_",),
+    "values in Markdown": ("exact/markdown_",),
+    "comments that annotate": ("exact/comment_",),
+    "`=` for `:`": ("exact/equals_",),
+    "two kinds at once": ("exact/combined_",),
+    "all that is repairable": ("exact/",),
+    "data left out": ("lossy/elided_", "lossy/empty_slot", "lossy/placeholder"),
+    "cut off": ("lossy/truncated",),
+}
+
+
 def percent(part: int, whole: int) -> str:
-    """Write a share."""
-    return f"{100 * part / whole:6.2f}" if whole else "   n/a"
+    """Write a share; what is not all is never rounded to 100 %, and what is not none never to 0."""
+    if not whole:
+        return "–"
+    share = 100 * part / whole
+    return f"{share:.0f}" if part in {0, whole} else f"{min(max(share, 0.1), 99.9):.1f}"
 
 
-def score(name: str, cases: list[Case], outcomes: Iterable[Outcome]) -> None:
-    """Print one row: exact and corrupt of `exact`, values given for `lossy` and `none`."""
-    count: Counter[str] = Counter()
+def verdicts(cases: list[Case], outcomes: list[Outcome]) -> Counter[tuple[str, str]]:
+    """Count by group, and by group and mode: cases, exact values, and values that are wrong."""
+    count: Counter[tuple[str, str]] = Counter()
     for case, (ok, value) in zip(cases, outcomes, strict=True):
-        count[case.group] += 1
-        if case.group in {"exact", "damage"} and ok:
-            count[case.group, same(value, case.value)] += 1
-        elif ok:
-            count[case.group, False] += 1
-    cells = [
-        percent(count["exact", True], count["exact"]),
-        percent(count["exact", False], count["exact"]),
-        percent(count["lossy", False], count["lossy"]),
-        percent(count["none", False], count["none"]),
-        percent(count["damage", True], count["damage"]),
-        percent(count["damage", False], count["damage"]),
-    ]
-    print(f"{name:32}" + "  ".join(f"{cell:>9}" for cell in cells))
+        readable = case.group in {"exact", "damage"}
+        verdict = "refused"
+        if ok:
+            verdict = "exact" if readable and same(value, case.value) else "wrong"
+        for name in (case.group, f"{case.group}/{case.mode}"):
+            count[name, "cases"] += 1
+            count[name, verdict] += 1
+    return count
+
+
+def table(heads: list[str], rows: Iterable[list[str]]) -> None:
+    """Print a table in Markdown."""
+    for row in (heads, ["---"] + ["---:"] * (len(heads) - 1), *rows):
+        print(f"| {' | '.join(row)} |")
+
+
+def print_groups(counts: dict[str, Counter[tuple[str, str]]]) -> None:
+    """Print a row for each reader."""
+    columns = {
+        "repairable: exact": ("exact", "exact"),
+        "wrong": ("exact", "wrong"),
+        "data missing: value given": ("lossy", "wrong"),
+        "no JSON: value given": ("none", "wrong"),
+        "one token damaged: exact": ("damage", "exact"),
+        "wrong ": ("damage", "wrong"),
+    }
+    rows = (
+        [
+            name,
+            *(percent(n[group, verdict], n[group, "cases"]) for group, verdict in columns.values()),
+        ]
+        for name, n in counts.items()
+    )
+    table(["reader, in %", *columns], rows)
+
+
+def print_classes(counts: dict[str, Counter[tuple[str, str]]]) -> None:
+    """Print a row for each class: the exact and the wrong values of each reader."""
+
+    def cell(count: Counter[tuple[str, str]], starts: tuple[str, ...], verdict: str) -> str:
+        modes = {name for name, _ in count if name.startswith(starts)}
+        whole = sum(count[mode, "cases"] for mode in modes)
+        return percent(sum(count[mode, verdict] for mode in modes), whole)
+
+    rows = (
+        [
+            name,
+            *(f"{cell(n, starts, 'exact')} / {cell(n, starts, 'wrong')}" for n in counts.values()),
+        ]
+        for name, starts in CLASSES.items()
+    )
+    table(["exact / wrong, in %", *counts], rows)
 
 
 def best(run: Callable[[], object], times: int = 3) -> float:
@@ -109,28 +166,30 @@ def main() -> None:
     """Print the tables."""
     arguments = argparse.ArgumentParser(description="Score readers of malformed JSON.")
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--each", type=int, default=40, help="cases a mode")
-    arguments.add_argument("--damaged", type=int, default=5000, help="damaged documents")
+    arguments.add_argument("--each", type=int, default=10, help="cases a mode")
+    arguments.add_argument("--damaged", type=int, default=1000, help="damaged documents")
+    arguments.add_argument("--only", default="", help="readers whose names start with this")
     arguments.add_argument("--jsonrepair", default="node_modules/jsonrepair/lib/esm/index.js")
     options = arguments.parse_args()
     cases = build(options.seed, options.each) + damaged(options.seed + 1, options.damaged)
     groups = Counter(case.group for case in cases)
     modes = len({(case.group, case.mode) for case in cases})
-    print(f"{len(cases)} cases in {modes} modes: {dict(groups)}; all figures in %")
-    heads = ["exact", "corrupt", "lossy", "none", "damage", "damage"]
-    print(" " * 32 + "  ".join(f"{head:>9}" for head in heads))
-    heads = ["", "", "accepted", "invented", "right", "wrong"]
-    print(" " * 32 + "  ".join(f"{head:>9}" for head in heads))
+    print(f"{len(cases)} cases in {modes} modes, seed {options.seed}: {dict(groups)}\n")
     found, absent = readers()
-    for name, reader in found.items():
-        score(name, cases, [reader(case.text, case.complete) for case in cases])
-    if Path(options.jsonrepair).exists():
-        texts = [case.text for case in cases]
-        score("npm jsonrepair", cases, jsonrepair(texts, options.jsonrepair))
-    else:
+    found = {name: reader for name, reader in found.items() if name.startswith(options.only)}
+    counts = {
+        name: verdicts(cases, [reader(case.text, case.complete) for case in cases])
+        for name, reader in found.items()
+    }
+    if not Path(options.jsonrepair).exists():
         absent.append("npm jsonrepair")
-    if absent:
-        print(f"absent: {', '.join(absent)}")
+    elif "npm jsonrepair".startswith(options.only):
+        texts = [case.text for case in cases]
+        counts["npm jsonrepair"] = verdicts(cases, [*jsonrepair(texts, options.jsonrepair)])
+    print_groups(counts)
+    print()
+    print_classes(counts)
+    print(f"\nnot installed, so not run: {', '.join(absent) or 'none'}")
     speed(cases, found)
     pathological()
 

@@ -54,7 +54,7 @@ def second_comma_is_doubtful(text: str, end: int, at: int) -> bool:
 
 
 def second_colon_is_doubtful(text: str, at: int, end: int) -> bool:
-    """Tell whether one of the two colons from `at` to `end` may be a part of what is beside it."""
+    """Tell whether one of the two marks from `at` to `end` may be a part of what is beside them."""
     number = text[end : end + 1] in {*"0123456789."}
     return number or text[at - 1].isalnum() or text.startswith(('""', "''"), end)
 

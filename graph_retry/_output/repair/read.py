@@ -228,7 +228,7 @@ class Reader:
     def _colon(self, frame: Frame, at: int) -> int:
         text, at = self.text, self._skip(at)
         if match := COLON.match(text, at):
-            swapped = match[0] == "::" and second_colon_is_doubtful(text, at, match.end())
+            swapped = match[0] in {"::", ":="} and second_colon_is_doubtful(text, at, match.end())
             refuse_if(swapped, "ambiguous", at, "The colon may belong to what is beside it.")
             if match[0] != ":":
                 self.notes.add("colon", at, f"`{match[0]}` for `:`")

@@ -26,6 +26,7 @@ _STRUCTURE = re.compile(rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]")
 _LIST_LIKE = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
 _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
 _SCALAR = re.compile(r"\s*(?:\".*\"|'.*'|[-+.]?\d[\d.eE+-]*|true|false|null|True|False|None)\s*")
+_TEMPLATE = re.compile(r"`([^`]*+)`")
 # Quotes inside a string as writers use them: in pairs around words or the attributes of HTML, or
 # an apostrophe in a word.
 _PAIRED = {
@@ -98,6 +99,7 @@ class StringReader:
     def __init__(self, text: str, notes: Notes, *, careful: bool) -> None:
         self.text, self.notes, self.careful = text, notes, careful
         self._absent: set[str] = set()
+        self._templates: bool | None = None
 
     def read(self, start: int, slot: Slot) -> tuple[str, int]:
         """Read the string whose opening quote is at `start`; return it and where it ends."""
@@ -157,9 +159,16 @@ class StringReader:
         raw = self.text[start + 1 : end]
         if self.text[start] == "`":
             refuse_if("${" in raw, "elided", start, "An unfilled template.")
-            code = _SCALAR.fullmatch(raw)
-            refuse_if(code, "ambiguous", start, "A value marked as code, or a string.")
+            either = _SCALAR.fullmatch(raw) and not self._has_template()
+            refuse_if(either, "ambiguous", start, "A value marked as code, or a string.")
         return decode(raw, start + 1, self.notes)
+
+    def _has_template(self) -> bool:
+        """Tell whether a string in backticks is no number or the like, so that all are strings."""
+        if self._templates is None:
+            inside = _TEMPLATE.findall(self.text)
+            self._templates = any(not _SCALAR.fullmatch(part) for part in inside)
+        return self._templates
 
     def _unescaped(self, start: int, close: str, slot: Slot) -> tuple[str, int]:
         """Read a string with unescaped quotes inside, where only one end makes sense."""
