@@ -134,10 +134,13 @@ def _in_passing(text: str, group: list[Document], begin: int) -> bool:
     if not group:
         return True
     start, end = group[0].start, group[-1].end
+    quote = text[start - 1 : start]
+    if quote in {'"', "'"} and text[end : end + 1] == quote:
+        start, end = start - 1, end + 1
+    elif not _WORD_END.match(text, end) or quote in {'"', "'"}:
+        return False
     before = text[max(begin, start - 100) : start].rpartition("\n")[2]
     after = text[end : end + 100].partition("\n")[0]
-    if not _WORD_END.match(text, end) or text[start - 1 : start] in {'"', "'"}:
-        return False
     return not (_LINE_END.match(after) and _ANSWER_LABEL.search(before))
 
 
@@ -186,6 +189,8 @@ def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> 
             before, after = before[:-1], after[1:]
             twice = opened in {'"', "'"} and "\\" in text[start : answer.end]
             refuse_if(twice, "ambiguous", start, "Escapes inside a quoted document.")
+            field = before.rstrip(" \t")[-1:] == "," or after.lstrip(" \t")[:1] == ","
+            refuse_if(field, "syntax", start, "This looks like a part of something else.")
         else:
             piece = opened in {'"', "'"} or _CONTINUES.search(before.removesuffix("<![CDATA["))
             refuse_if(piece, "syntax", start, "This looks like a part of something else.")

@@ -210,6 +210,8 @@ class Reader:
         if (mark := MARKDOWN.match(text, at)) and mark[2][0] == '"':
             return read_emphasized(mark, self.notes)
         if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
+            python = match[0] in {"None", "True", "False"}
+            refuse_if(python, "ambiguous", at, f"In JSON the key `{match[0]}` has another name.")
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
         refuse_absence(self.text, at, "key")

@@ -21,7 +21,7 @@ _LITERALS: dict[str, Any] = {
 }  # fmt: skip
 # Words that stand for a value, for several values, or for none at all.
 _UNSAYING = re.compile(
-    r"(?i)(?:undefined|yes|no|on|off|[yntf]|na|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?"
+    r"(?i)(?:undefined?|yes|no|on|off|[yntf]|na|str(?:ing)?|number|int(?:eger)?|float|bool(?:ean)?"
     r"|object|array|any|void|missing|empty|xxx|ellipsis|nat|self|this)(?!\S)"
 )
 # Words that are code: a value that is computed, or the name of one.
@@ -98,7 +98,8 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     # A comma may be missing: before another number or literal, or before an unquoted key.
     split = {"element": _PLAIN.match((*words, "")[1]), "member": after in {":", "：", "="}}[slot]
     for word in [token, words[0]] if split and len(words) > 1 else [token]:
-        plain = word.lower().replace("infinity", "inf").removeprefix("+")
+        plain = word.lower().replace("infinity", "inf")
+        plain = "inf" if plain == "+inf" else plain
         if plain in _LITERALS:
             value = _LITERALS[plain]
             if word not in {"true", "false", "null"}:
