@@ -20,10 +20,14 @@ _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
 
 
 def with_linear_patterns(draft: Any) -> Any:
-    """Return a draft's validator class that matches every pattern in linear time."""
-    additional = _additional(draft.VALIDATORS["additionalProperties"])
+    """Return a draft's validator class that matches every pattern in linear time.
+
+    `dependencies` holds in every draft: the newer ones would ignore it without a word.
+    """
+    known = {"dependencies": _lib.Draft7Validator.VALIDATORS["dependencies"], **draft.VALIDATORS}
+    additional = _additional(known["additionalProperties"])
     rules = {"pattern": _pattern, "patternProperties": _pattern_properties}
-    return _lib.validators.extend(draft, {**rules, "additionalProperties": additional})
+    return _lib.validators.extend(draft, {**known, **rules, "additionalProperties": additional})
 
 
 @lru_cache(maxsize=256)

@@ -40,6 +40,9 @@ TREE = {
         ),
         pytest.param({"enum": [1]}, 1, True, id="true-is-not-one"),
         pytest.param(
+            {"dependencies": {"a": ["b"]}}, {"a": 1, "b": 2}, {"a": 1}, id="dependencies-of-draft-7"
+        ),
+        pytest.param(
             {"$defs": {"a": {"$anchor": "x", "const": 1}}, "$ref": "#x"}, 1, 2, id="anchor"
         ),
         pytest.param({"$defs": {"a/b": {"const": 1}}, "$ref": "#/$defs/a~1b"}, 1, 2, id="pointer"),

@@ -43,6 +43,8 @@ AROUND = {
     "citations": "According to [1] and [2, 3]:\n@\n\nSources: [1], [2].",
     "byte-order-mark": "\ufeff@",
     "zero-width": "\u200b@\u2060",
+    "react": "Thought: I know it.\nAction: @",
+    "exclamation": "I would say @!",
     "quoted-whole": "'@'",
     "repeated": "@\n\n@",
     "fence-in-another-language": f"{F}json\n@\n{F}\nUse it:\n{F}python\nx = {{'a': 2}}\n{F}\n",
@@ -108,6 +110,14 @@ INSIDE: dict[str, tuple[str, Any]] = {
     "inner-quotes-at-the-end": ('{"a": "he said "hi"", "b": 1}', {"a": 'he said "hi"', "b": 1}),
     "inner-quotes-and-commas": ('{"a": ""Yes", he said", "b": 1}', {"a": '"Yes", he said', "b": 1}),
     "inner-quotes-in-list": ('["a "b" c", "d"]', ['a "b" c', "d"]),
+    # Two of json_repair's own cases (MIT).
+    "inner-attributes": ('{"a": "<h3 id="aaa">x</h3>"}', {"a": '<h3 id="aaa">x</h3>'}),
+    "inner-quotes-of-html": ('["<b class="x y">hi</b>", "z"]', ['<b class="x y">hi</b>', "z"]),
+    "html-entities-named": ("{&quot;a&quot;: &quot;&eacute;&quot;}", {"a": "é"}),
+    "html-entities-indented": ("{\n&nbsp;&nbsp;&quot;a&quot;: 1\n}", A),
+    "walrus": ('{"a" := 1}', A),
+    "comment-with-address": ('["a", // see https://x.y/z\n "b"]', ["a", "b"]),
+    "template-strings": ('{"a": `5`, "b": `x y`}', {"a": "5", "b": "x y"}),
     "html-entities": ("{&quot;a&quot;: &quot;b &amp; c&quot;}", {"a": "b & c"}),
     "zero-width-inside": ('{\u200b"a":\u200b \u2060"x", "b": [1\u200b]}', {"a": "x", "b": [1]}),
     "escape-pattern": ('{"a": "\\d{3}\\-\\w"}', {"a": "\\d{3}\\-\\w"}),
@@ -170,6 +180,15 @@ def test_nan_is_read_as_a_float_and_reported():
     assert math.isnan(parsed.value["a"])
     assert [r["kind"] for r in parsed.repairs] == ["non_finite"]
     assert not parse_output('{"a": NaN}', "minimal").ok
+
+
+@pytest.mark.parametrize("value", [{}, [], [1, 2]])
+@pytest.mark.parametrize("template", ["\ufeff@", "\u200b@\u2060", "```\n@\n```", "```json\n@"])
+def test_what_is_read_at_a_level_is_read_at_the_next(template, value):
+    """Also brackets that would only be mentioned in a sentence."""
+    text = template.replace("@", json.dumps(value))
+    for level in ("minimal", "standard", "aggressive"):
+        assert parse_output(text, level).value == value
 
 
 def test_a_finished_answer_may_lack_its_last_bracket():
