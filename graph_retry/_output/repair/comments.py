@@ -90,6 +90,8 @@ def comment_end(text: str, start: int) -> int:
     return match.end()
 
 
-def only_comments(text: str, start: int, end: int) -> bool:
-    """Tell whether an empty container holds comments that do not say it is empty."""
-    return any(not _EMPTY.search(match[0]) for match in COMMENT.finditer(text, start, end))
+def refuse_only_comments(text: str, start: int, end: int) -> None:
+    """Refuse an empty object or list whose comments do not say that it is empty."""
+    comments = COMMENT.finditer(text, start, end)
+    unsaid = any(not _EMPTY.search(comment[0]) for comment in comments)
+    refuse_if(unsaid, "elided", start, "Only a comment stands between the brackets.")

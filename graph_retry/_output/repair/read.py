@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from graph_retry._output.repair.comments import only_comments, skip
+from graph_retry._output.repair.comments import refuse_only_comments, skip
 from graph_retry._output.repair.frame import CLOSE, Frame, shifted
 from graph_retry._output.repair.gaps import (
     COLON,
@@ -37,7 +37,6 @@ from graph_retry._output.repair.scan import (
 from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 _LITERAL = {"true": True, "false": False, "null": None}
-
 _BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
 _HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
 _EITHER = "A comma is missing here, or something else is wrong."
@@ -164,8 +163,8 @@ class Reader:
         while (char := char_at(text, at)) != "}":
             if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
                 after = self._skip(at + 1)
-                empty = not result and char_at(text, after) == "}"
-                refuse_if(empty, "elided", at, "A comma with no members beside it.")
+                nothing = not result and char_at(text, after) == "}"
+                refuse_if(nothing, "elided", at, "Nothing stands beside the comma.")
                 doubtful = second_comma_is_doubtful(text, frame.end, after)
                 refuse_if(doubtful, "ambiguous", at, "The comma may belong to what is beside it.")
                 notes.add("extra_comma", at, "a comma too many left out")
@@ -211,7 +210,7 @@ class Reader:
             return read_emphasized(mark, self.notes)
         if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
             python = match[0] in {"None", "True", "False"}
-            refuse_if(python, "ambiguous", at, f"In JSON the key `{match[0]}` has another name.")
+            refuse_if(python, "ambiguous", at, f"JSON spells the key `{match[0]}` differently.")
             self.notes.add("unquoted_key", at, "key without quotes")
             return match[0], match.end()
         refuse_absence(self.text, at, "key")
@@ -290,8 +289,7 @@ class Reader:
 
     def _check_end(self, frame: Frame, at: int) -> None:
         if frame.end < 0:
-            only = only_comments(self.text, frame.start, at)
-            refuse_if(only, "elided", frame.start, "Only a comment stands between the brackets.")
+            refuse_only_comments(self.text, frame.start, at)
         elif frame.end <= frame.comma:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
 
