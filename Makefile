@@ -100,7 +100,7 @@ studio: install ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 
 	  --host 127.0.0.1 --port $(PORT)
 
 bench: install ## print the measured figures
-	@for name in import_time overhead storage repair_score repair_damage ladder; do \
+	@for name in import_time overhead storage streaming false_stops repair_score repair_damage ladder; do \
 	  echo "== bench/$$name.py"; $(BIN)/python -m bench.$$name; done
 
 crash: install postgres ## kill workers at random, 200 times in each of 36 configurations and more

@@ -16,12 +16,13 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from graph_retry._json import is_array
+from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType, reject
 from graph_retry._review.dialects import did_you_mean
 from graph_retry._review.shown import Review, Reviewer
 from graph_retry._signatures import check_hook
 from graph_retry.hooks._budget import Budget
-from graph_retry.hooks._feedback import FeedbackStrategy, feedback
+from graph_retry.hooks._feedback import Feedback, FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
@@ -54,6 +55,8 @@ class RetryOptions(TypedDict, total=False):
     repair: How far a model's text may be repaired before it is validated: `none`, `minimal`,
         `standard` (default; lossless) or `aggressive`, or a function `text -> text` that runs
         after `standard`, or both as a pair.
+    format: What the answer is written in: `json`, `yaml`, `jsonl` (JSON Lines, for lists) or `xml`
+        (a tag for each field), or a `graph_retry.output.Format` (default None: JSON).
     strict: Refuse values of the wrong type instead of converting them (default False).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). See `docs/streaming.md`.
@@ -102,6 +105,7 @@ class RetryOptions(TypedDict, total=False):
     """
 
     repair: RepairOption
+    format: FormatName | Format
     strict: bool
     stop_early: bool
     max_attempts: int
@@ -136,6 +140,7 @@ class Settings(BaseModel):
     name: str
     key: str | None = Field(default=None, min_length=1)
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
+    format: InstanceOf[Format] | None = None
     strict: bool = False
     stop_early: bool = True
     max_attempts: int = Field(default=10, ge=1)
@@ -188,6 +193,11 @@ class Settings(BaseModel):
             return ("standard", given)
         return cast("Any", given if isinstance(given, tuple) else (given, None))
 
+    @field_validator("format", mode="before")
+    @classmethod
+    def _as_format(cls, given: Any) -> Format | None:
+        return format_named(given)
+
     @field_validator("feedback", mode="before")
     @classmethod
     def _as_hook(cls, given: Any) -> Any:
@@ -234,8 +244,12 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
     ending = "raise" if form == "function" else "end"
     try:
-        return Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
+        settings = Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
     except ValidationError as error:
         first = error.errors()[0]
         reason = first["msg"].removeprefix("Value error, ")
         raise ValueError(f"`{first['loc'][0]}`: {reason}; not {first['input']!r}.") from None
+    told = settings.feedback
+    if settings.format is None or not isinstance(told, Feedback):
+        return settings
+    return settings.model_copy(update={"feedback": told.in_format(settings.format.describe())})

@@ -1,10 +1,12 @@
 """Reading and judging outputs on their own, without a call.
 
 `parse_output` reads what a model wrote, losslessly or not at all; `build_validator` makes what
-`output=` is made into; `SchemaOfParams` and `heuristic` are values for `output=`.
+`output=` is made into; `SchemaOfParams` and `heuristic` are values for `output=`. `Format` is what
+`format=` may be besides a name, and `describe_format` says in a prompt how to answer.
 """
 
 from graph_retry._output.build import build_validator, heuristic
+from graph_retry._output.formats.format import Format, describe_format
 from graph_retry._output.repair.parse import (
     extract_code_fence,
     extract_json_block,
@@ -18,11 +20,13 @@ from graph_retry._output.validator import Checked, Validator
 
 __all__ = [
     "Checked",
+    "Format",
     "ParsedOutput",
     "Refusal",
     "SchemaOfParams",
     "Validator",
     "build_validator",
+    "describe_format",
     "extract_code_fence",
     "extract_json_block",
     "heuristic",

@@ -14,6 +14,7 @@ from graph_retry._issues import json_problem
 from graph_retry._output.build import Checked, Validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
+from graph_retry._output.formats.format import read_as
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
 from graph_retry.options import Settings
@@ -34,7 +35,8 @@ def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> b
     if text is None or validator.wants_text:
         return False
     try:
-        return function is not None or not isinstance(json.loads(text), dict | list)
+        is_read = function is None and settings.format is None
+        return not is_read or not isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
         return True
 
@@ -61,20 +63,23 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     raw = record["raw"] or {}
     if "text" not in raw or (validator and validator.wants_text):
         return update
-    spelled = _json_string(raw["text"]) if validator and validator.admits_text else None
+    is_json = settings.format is None
+    may_be_text = is_json and validator is not None and validator.admits_text
+    spelled = _json_string(raw["text"]) if may_be_text else None
     if spelled is not None:  # a string that holds JSON is a string where one is wanted
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:
         complete = False if record.get("stopped_early") else is_complete(record["finish_reason"])
-        parsed = _read(raw["text"], settings, complete)
+        schema = None if validator is None else validator.schema
+        parsed = _read(raw["text"], settings, complete, schema)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
             # One of a few words needs no quotes to be read.
             update["parsed"] = {"value": raw["text"].strip()}
         elif parsed.failure is not None:
             announced = finish_kind(record["finish_reason"])
-            update["failure"] = _syntax_failure(parsed, announced)
-            update["issues"] = [_syntax_issue(parsed)]
+            update["failure"] = _syntax_failure(parsed, announced, settings)
+            update["issues"] = [_syntax_issue(parsed, settings)]
         else:
             update["repairs"] += rounded_numbers(raw["text"], parsed.value)
             if parsed.text != raw["text"]:
@@ -136,32 +141,49 @@ async def validate_attempt(
     return update, checked
 
 
-def _read(text: str, settings: Settings, complete: bool | None) -> ParsedOutput:
+def _read(
+    text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
+) -> ParsedOutput:
     from graph_retry._output.repair.parse import parse_output  # noqa: PLC0415 - a third of the import time
 
-    level, function = settings.repair
-    parsed = parse_output(text, level, complete=complete)
+    (level, function), written = settings.repair, settings.format
+    if written is None:
+        parsed = parse_output(text, level, complete=complete)
+    else:
+        parsed = read_as(written, text, level, schema=schema, complete=complete)
     if function is None:
         return parsed
     changed = function(parsed.text)
-    return parsed if changed == parsed.text else parse_output(changed, level, complete=complete)
+    if changed == parsed.text:
+        return parsed
+    if written is not None and parsed.failure is not None:  # else the text is JSON by now
+        return read_as(written, changed, level, schema=schema, complete=complete)
+    return parse_output(changed, level, complete=complete)
 
 
-def _syntax_failure(parsed: ParsedOutput, announced: FailureKind | None) -> Failure:
+def _syntax_failure(
+    parsed: ParsedOutput, announced: FailureKind | None, settings: Settings
+) -> Failure:
     assert parsed.failure is not None  # noqa: S101
     kind = announced or _REFUSAL_KINDS.get(parsed.failure["kind"], "invalid_syntax")
-    return {"kind": kind, "type": "InvalidJSON", "message": parsed.failure["message"]}
+    name = f"Invalid{_format_name(settings).upper()}"
+    return {"kind": kind, "type": name, "message": parsed.failure["message"]}
 
 
-def _syntax_issue(parsed: ParsedOutput) -> Issue:
+def _syntax_issue(parsed: ParsedOutput, settings: Settings) -> Issue:
     assert parsed.failure is not None  # noqa: S101
+    name = _format_name(settings)
     return {
         "path": "",
         "message": parsed.failure["message"],
-        "code": "invalid_json",
-        "expected": "one JSON value",
+        "code": f"invalid_{name}",
+        "expected": f"one {name.upper()} value",
         "received": parsed.failure["excerpt"],
     }
+
+
+def _format_name(settings: Settings) -> str:
+    return "json" if settings.format is None else settings.format.name
 
 
 def _schema_failure(record: Attempt, validator: Validator, issues: list[Issue]) -> Failure:

@@ -23,7 +23,7 @@ class Reception:
         self._settings, self._attempt = plan.settings, attempt
         self._keeps_result = plan.validator is None
         self._pieces, self._ended = Pieces(), False
-        self._watch = None if plan.validator is None else _watch(plan.validator, plan.settings)
+        self._watch = _watch(plan.validator, plan.settings)
 
     def take(self, piece: Any) -> bool:
         """Take the next piece; tell whether the stream is to be closed."""
@@ -53,7 +53,7 @@ class Reception:
     @property
     def stopped(self) -> dict[str, Any]:
         """What a stopped stream adds to the attempt's record; nothing if it was not stopped."""
-        return {} if self._watch is None else _stopped(self._watch)
+        return _stopped(self._watch)
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
@@ -62,17 +62,20 @@ def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> 
     if text is None or not record.get("stopped_early"):
         return {}
     again = _watch(validator, settings)
-    again.add(text)
+    if again is not None:
+        again.add(text)
     return _stopped(again)
 
 
-def _watch(validator: Validator, settings: Settings) -> Watch:
+def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
+    if validator is None or settings.format is not None:
+        return None
     level, function = settings.repair
     # What a function of the user's makes of the text, nobody knows before.
     return Watch(validator, level, judges=settings.stop_early and function is None)
 
 
-def _stopped(watch: Watch) -> dict[str, Any]:
-    if watch.failure is None:
+def _stopped(watch: Watch | None) -> dict[str, Any]:
+    if watch is None or watch.failure is None:
         return {}
     return {"failure": watch.failure, "issues": watch.issues, "stopped_early": True}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from graph_retry._issues import cut
@@ -20,6 +20,7 @@ from graph_retry.records import Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]
 
+_ASK = "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
 _KINDS = ("invalid_syntax", "invalid_schema", "truncated")
 _QUOTED: dict[str, int] = {"full": 20_000, "truncated": 500, "errors_only": 0}
 """Characters of the last answer that each strategy quotes."""
@@ -81,9 +82,7 @@ class Feedback:
     schema: bool
     limit: int
     measure: Callable[[str], int]
-    ask: str = (
-        "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
-    )
+    ask: str = _ASK
     __name__ = "feedback"
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
@@ -96,6 +95,11 @@ class Feedback:
             if self.measure(plain_text(prompt_with_feedback)) <= self.limit:
                 return prompt.replaced(prompt_with_feedback)
         return None
+
+    def in_format(self, description: str) -> Feedback:
+        """Return the hook for answers that are not JSON, unless it asks for something else."""
+        ask = f"Answer again, complete and corrected. {description}"
+        return replace(self, ask=ask) if self.ask == _ASK else self
 
     def check_params(self, params: Any) -> None:
         """Refuse params that have no text or messages to write to."""

@@ -1,0 +1,123 @@
+"""What a format is, which ones are built in, and reading an answer by one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
+
+from graph_retry._issues import json_problem
+from graph_retry._output.formats.fences import whole_fence
+from graph_retry._output.repair.report import ParsedOutput, Unreadable
+from graph_retry.records import Repair, RepairLevel
+
+FormatName = Literal["json", "yaml", "jsonl", "xml"]
+
+
+@runtime_checkable
+class Format(Protocol):
+    """How an answer is written: three functions that make it a JSON value, and tell a model how."""
+
+    name: str
+    """A short word, for failures: `yaml` gives `InvalidYAML`."""
+
+    def parse(self, text: str, schema: dict[str, Any] | None) -> Any:
+        """Read a text to a JSON value, losslessly or not at all.
+
+        Args:
+            text: The answer, without what `repair` leaves out.
+            schema: The JSON Schema of what is wanted, if it is known, for what the format does not
+                spell out.
+
+        Raises:
+            ValueError: With what is wrong, for the model to read.
+        """
+        ...
+
+    def repair(self, text: str) -> tuple[str, list[Repair]]:
+        """Return the answer in a text, such as what stands in its fence, and what was changed.
+
+        It is asked at the repair levels `standard` and `aggressive`; `minimal` takes off one fence
+        around all of it, whatever the format.
+        """
+        ...
+
+    def describe(self) -> str:
+        """Return a sentence that tells a model what to write."""
+        ...
+
+
+def format_named(given: Any) -> Format | None:
+    """Return a format by its name, or as it is given; None is JSON, which has its own reader.
+
+    Raises:
+        ValueError: If it is no format.
+    """
+    if given is None or given == "json":
+        return None
+    if given == "yaml":
+        from graph_retry._output.formats.yaml_format import Yaml  # noqa: PLC0415 - only where used
+
+        return Yaml()
+    if given == "jsonl":
+        from graph_retry._output.formats.json_lines import JsonLines  # noqa: PLC0415
+
+        return JsonLines()
+    if given == "xml":
+        from graph_retry._output.formats.tagged import Tagged  # noqa: PLC0415
+
+        return Tagged()
+    if isinstance(given, type) or not isinstance(given, Format):
+        names = ", ".join(get_args(FormatName))
+        raise ValueError(  # noqa: TRY004 - as for every option
+            f"give one of {names}, or an object with `name`, `parse`, `repair` and `describe`"
+        )
+    return given
+
+
+def describe_format(given: FormatName | Format) -> str:
+    """Return a sentence for a prompt that tells a model how to write its answer.
+
+    Raises:
+        ValueError: If it is no format.
+
+    Example:
+        >>> describe_format("yaml")
+        'Write one YAML document and nothing else: no prose, no anchors, no tags.'
+    """
+    known = format_named(given)
+    return (
+        "Write JSON and nothing else: no prose, no code fence."
+        if known is None
+        else known.describe()
+    )
+
+
+def read_as(
+    written: Format,
+    text: str,
+    level: RepairLevel,
+    *,
+    schema: dict[str, Any] | None,
+    complete: bool | None,
+) -> ParsedOutput:
+    """Read an answer in a format other than JSON; `text` of the result is JSON."""
+    repairs, inside = list[Repair](), text
+    try:
+        if complete is False:  # most formats show no end of their own
+            raise Unreadable("truncated", len(text), "The answer was cut off.")
+        inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
+        if level in {"standard", "aggressive"}:
+            inside, repairs = written.repair(text)
+        value = written.parse(inside, schema)
+    except Unreadable as error:
+        refusal = error.refusal
+    except (ValueError, RecursionError) as error:
+        refusal = Unreadable("syntax", 0, str(error) or type(error).__name__).refusal
+    else:
+        problem = json_problem(value)
+        if problem is None:
+            spelled = json.dumps(value, ensure_ascii=False)
+            return ParsedOutput(ok=True, value=value, text=spelled, repairs=repairs)
+        refusal = Unreadable("syntax", 0, f"{problem['path']}: {problem['message']}").refusal
+    refusal["excerpt"] = inside[max(0, refusal["position"] - 40) : refusal["position"] + 40]
+    return ParsedOutput(False, None, text, [], lossless=False, failure=cast("Any", refusal))

@@ -1,0 +1,69 @@
+"""JSON Lines: a list, one element a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from graph_retry._json import is_array
+from graph_retry._output.formats.fences import answer_in
+from graph_retry._output.formats.place import Place
+from graph_retry._output.repair.parse import parse_output
+from graph_retry._output.repair.report import Unreadable, repair
+from graph_retry.records import Repair
+
+_TAGS = frozenset({"jsonl", "ndjson", "json"})
+
+
+class JsonLines:
+    """Answers in JSON Lines."""
+
+    name = "jsonl"
+
+    def parse(self, text: str, schema: dict[str, Any] | None) -> list[Any]:
+        """Read each line that is not empty as strict JSON."""
+        elements: list[Any] = []
+        position = 0
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                read = parse_output(line, "none")
+                if read.failure is not None:
+                    at = position + read.failure["position"]
+                    message = f"Line {number} is no JSON value: {read.failure['message']}"
+                    raise Unreadable("syntax", at, message)
+                elements.append(read.value)
+            position += len(line) + 1
+        wanted = Place.of(schema).element(0).kinds
+        if len(elements) == 1 and is_array(elements[0]) and wanted and "array" not in wanted:
+            return elements[0]  # the whole list on one line
+        return elements
+
+    def repair(self, text: str) -> tuple[str, list[Repair]]:
+        """Take the answer out of what stands around it, and mend each line on its own."""
+        inside, repairs = answer_in(text, _TAGS)
+        lines = inside.split("\n")
+        for place, line in enumerate(lines):
+            read = parse_output(line, "standard")
+            if read.ok and read.text != line:
+                lines[place] = read.text
+                repairs += read.repairs
+            elif not read.ok and line.strip():
+                return _whole(inside, repairs)
+        return "\n".join(lines), repairs
+
+    def describe(self) -> str:
+        """Tell a model what to write."""
+        return (
+            "Write JSON Lines and nothing else: one element of the list on each line as JSON, "
+            "without brackets or commas between the lines."
+        )
+
+
+def _whole(text: str, repairs: list[Repair]) -> tuple[str, list[Repair]]:
+    """Write a list whose elements take several lines with one line for each, if it is one."""
+    read = parse_output(text, "standard")
+    if not read.ok or not is_array(read.value):
+        return text, repairs
+    spread = repair("array", 0, "a list over several lines written one element a line")
+    lines = [json.dumps(element, ensure_ascii=False) for element in read.value]
+    return "\n".join(lines), [*repairs, *read.repairs, spread]

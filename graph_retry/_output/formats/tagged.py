@@ -1,0 +1,109 @@
+"""Fields in XML tags, as models are often asked for them: `<name>Ada</name>`.
+
+This is no XML: text stands in its tag as it is, with `<` and `&` in it, so that code and prose need
+no escapes. What the schema wants instead of text is JSON inside the tag, or tags again; a list may
+be the tag again and again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from graph_retry._json import is_array
+from graph_retry._output.formats.fences import answer_in
+from graph_retry._output.formats.place import Place
+from graph_retry._output.repair.parse import parse_output
+from graph_retry._output.repair.report import refuse_if
+from graph_retry.records import Repair
+
+_TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")
+_MAX_DEPTH = 20
+
+
+class Tagged:
+    """Answers with a tag for each field."""
+
+    name = "xml"
+
+    def parse(self, text: str, schema: dict[str, Any] | None) -> dict[str, Any]:
+        """Read the fields that the schema names; all tags at the top where it names none."""
+        return _fields(text, Place.of(schema), 0)
+
+    def repair(self, text: str) -> tuple[str, list[Repair]]:
+        """Take the answer out of its fence and what stands around it."""
+        return answer_in(text, frozenset({"xml", "html"}))
+
+    def describe(self) -> str:
+        """Tell a model what to write."""
+        return (
+            "Write each field in a tag of its name, such as <name>…</name>, and nothing else: text "
+            "as it is, without escapes; numbers, lists and objects as JSON."
+        )
+
+
+def _fields(text: str, place: Place, depth: int) -> dict[str, Any]:
+    refuse_if(depth > _MAX_DEPTH, "too_deep", 0, "Nested too deeply.")
+    known, found = place.fields, dict[str, list[str]]()
+    position, begun = 0, False
+    while match := _next_tag(text, position, known):
+        name, start = match[1], match.end()
+        between = text[position : match.start()].strip()
+        refuse_if(begun and between, "syntax", position, "Text stands between two fields.")
+        refuse_if(match[2], "syntax", match.start(), "A tag with attributes.")
+        end = text.find(f"</{name}>", start)
+        refuse_if(end < 0, "truncated", match.start(), f"The tag `<{name}>` is never closed.")
+        again = f"<{name}>" in text[start:end]
+        refuse_if(again, "ambiguous", start, f"The tag `<{name}>` stands inside itself.")
+        found.setdefault(name, []).append(text[start:end])
+        position, begun = end + len(name) + 3, True
+    closed = [name for name in found if f"</{name}>" in text[position:]]
+    refuse_if(closed, "ambiguous", position, "A tag is closed twice.")
+    refuse_if(not found, "no_json", 0, "There is no field in a tag.")
+    return {name: _value(texts, place.member(name), depth) for name, texts in found.items()}
+
+
+def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None:
+    """Find the next tag that may be a field."""
+    for match in _TAG.finditer(text, position):
+        if not known or match[1] in known:
+            return match
+    return None
+
+
+def _value(texts: list[str], place: Place, depth: int) -> Any:
+    """Read what stands in the tags of one name, as its place wants it."""
+    wants_list = "array" in place.kinds
+    if len(texts) > 1:
+        refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")
+        return [_one(text, place.element(at), depth) for at, text in enumerate(texts)]
+    value = _one(texts[0], place, depth)
+    one_element = wants_list and "string" not in place.kinds and not is_array(value)
+    return [_one(texts[0], place.element(0), depth)] if one_element else value
+
+
+def _one(text: str, place: Place, depth: int) -> Any:
+    kinds = place.kinds
+    if not kinds or "string" in kinds:
+        return _trimmed(text)
+    tag = _TAG.match(text.strip())
+    if tag and "object" in kinds:
+        return _fields(text, place, depth + 1)
+    if tag and "array" in kinds and tag[1] not in place.element(0).fields:
+        inside = _fields_of(text, tag[1])
+        return [_one(part, place.element(at), depth + 1) for at, part in enumerate(inside)]
+    read = parse_output(text.strip(), "none")
+    return read.value if read.ok else _trimmed(text)
+
+
+def _fields_of(text: str, name: str) -> list[str]:
+    """List what stands in tags of one name and nothing between them."""
+    inside = re.findall(rf"(?s)<{name}>(.*?)</{name}>", text)
+    rest = re.sub(rf"(?s)<{name}>.*?</{name}>", "", text).strip()
+    refuse_if(rest, "syntax", 0, f"Text stands between the tags `<{name}>`.")
+    return inside
+
+
+def _trimmed(text: str) -> str:
+    """Leave out the line breaks beside the tags, and spaces where all is on one line."""
+    return text.strip() if "\n" not in text.strip() else text.strip("\n")

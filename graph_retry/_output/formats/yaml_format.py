@@ -1,0 +1,124 @@
+"""YAML, read by PyYAML's parser, without YAML's habit of making something else of plain words.
+
+`NO` stays a country, `1.10` a version where text is wanted, `2026-01-31` and `12:30` text: only
+what JSON, too, would read as a number, a boolean or null is one, and only where that may be wanted.
+Aliases are refused, since a few lines of them can stand for gigabytes; so are tags, keys that are
+there twice, and a second document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from graph_retry._output.formats.fences import answer_in
+from graph_retry._output.formats.place import Place
+from graph_retry._output.repair.report import Unreadable, refuse_if
+from graph_retry.records import Repair
+
+_lib: Any = yaml  # It is published without types.
+
+_TAGS = frozenset({"yaml", "yml"})
+_MAX_DEPTH = 200
+_WORDS = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
+}
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_ELIDED = re.compile(r"(?m)^\s*(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
+_ELIDING_COMMENT = re.compile(
+    r"(?im)^\s*#.*(?:\.\.\.|…|\b(?:omitted|truncated|the rest|remaining|and so on|etc)\b)"
+)
+
+
+class Yaml:
+    """Answers in YAML."""
+
+    name = "yaml"
+
+    def parse(self, text: str, schema: dict[str, Any] | None) -> Any:
+        """Read one YAML document."""
+        comment = _ELIDING_COMMENT.search(text)
+        refuse_if(comment, "elided", comment.start() if comment else 0, "Data was left out.")
+        try:
+            return _Reader(text).document(Place.of(schema))
+        except _lib.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            line = "" if mark is None else f" in line {mark.line + 1}"
+            said = str(getattr(error, "problem", None) or getattr(error, "reason", error))
+            position = 0 if mark is None else mark.index
+            raise Unreadable("syntax", position, f"This is no YAML: {said}{line}.") from None
+
+    def repair(self, text: str) -> tuple[str, list[Repair]]:
+        """Take the answer out of its fence and what stands around it."""
+        return answer_in(text, _TAGS)
+
+    def describe(self) -> str:
+        """Tell a model what to write."""
+        return "Write one YAML document and nothing else: no prose, no anchors, no tags."
+
+
+class _Reader:
+    """Makes a JSON value of the events of PyYAML's parser."""
+
+    def __init__(self, text: str) -> None:
+        self._events: Iterator[Any] = _lib.parse(text, Loader=_lib.SafeLoader)
+
+    def document(self, place: Place) -> Any:
+        value: Any = None
+        count = 0
+        for event in self._events:
+            if isinstance(event, _lib.DocumentStartEvent):
+                count += 1
+                at = event.start_mark.index
+                refuse_if(count > 1, "ambiguous", at, "There are two YAML documents.")
+                value = self._value(next(self._events), place, 0)
+        refuse_if(count == 0, "no_json", 0, "There is no YAML document.")
+        return value
+
+    def _value(self, event: Any, place: Place, depth: int) -> Any:
+        at = event.start_mark.index
+        refuse_if(depth > _MAX_DEPTH, "too_deep", at, "Nested too deeply.")
+        is_alias = isinstance(event, _lib.AliasEvent)
+        refuse_if(is_alias or event.anchor, "syntax", at, "Anchors and aliases are not read.")
+        refuse_if(event.tag not in {None, "!"}, "syntax", at, "Tags are not read.")
+        if isinstance(event, _lib.ScalarEvent):
+            return event.value if event.style else _plain(event.value, place, at)
+        if isinstance(event, _lib.SequenceStartEvent):
+            return self._sequence(place, depth)
+        return self._mapping(place, depth)
+
+    def _sequence(self, place: Place, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(event := next(self._events), _lib.SequenceEndEvent):
+            items.append(self._value(event, place.element(len(items)), depth + 1))
+        return items
+
+    def _mapping(self, place: Place, depth: int) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), _lib.MappingEndEvent):
+            at = event.start_mark.index
+            is_key = isinstance(event, _lib.ScalarEvent) and not event.anchor and not event.tag
+            refuse_if(not is_key, "syntax", at, "A key must be plain text.")
+            key: str = event.value  # as it is written
+            refuse_if(key in members, "ambiguous", at, f"The key `{key[:40]}` is there twice.")
+            refuse_if(key == "<<", "syntax", at, "Merge keys are not read.")
+            members[key] = self._value(next(self._events), place.member(key), depth + 1)
+        return members
+
+
+def _plain(text: str, place: Place, at: int) -> Any:
+    """Read a scalar without quotes: text, unless it is spelled as JSON spells something else."""
+    refuse_if(_ELIDED.search(text), "elided", at, "Data was left out.")
+    number = _NUMBER.fullmatch(text)
+    if number is None and text not in _WORDS:
+        return text
+    value = _WORDS[text] if number is None else json.loads(text)
+    kind = "null" if value is None else "boolean" if number is None else "number"
+    kind = "integer" if type(value) is int else kind
+    return text if place.wants_text_only(kind) else value
