@@ -105,7 +105,7 @@ def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
         >>> try:
         ...     retry_llm_call(lambda prompt: "ten", "How many?", output=int, review=False)
         ... except AttemptsExhausted as error:
-        ...     print(lessons_of("count", error.attempts)[0]["text"][:24])
+        ...     print(lessons_of("count", error.attempts)[0]["text"][:23])
         the whole answer: There
     """
     lessons: list[Lesson] = []
