@@ -168,7 +168,7 @@ def _joined(text: str, group: list[Document], *, complete: bool | None) -> Docum
     arguments = re.search(r"\w\(\Z", before)
     mixed = in_prose or arguments or len(lists) > 1 or unclear or len(escaped) > 1
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
-    repairs = [met for document in group for met in document.repairs]
+    repairs = [record for document in group for record in document.repairs]
     repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))
     end = last.end
     if (match := _LIST_END.match(text, end)) and True not in lists and commas:

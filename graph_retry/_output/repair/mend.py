@@ -58,7 +58,7 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
         if not error.edits:
             raise
         try:  # Without short cuts, for all the edits that may explain it.
-            Reader(text, thorough=True).read(start)
+            Reader(text, all_edits=True).read(start)
         except Unreadable as explained:
             return edited(text, start, explained, complete=complete)
         raise
@@ -78,7 +78,7 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
         if edit.token in CLOSE and text[high : high + 2] in _SWAPPED:
             continue
         attempt = text[:low] + edit.token + text[high:]
-        reader = Reader(attempt, careful=True)
+        reader = Reader(attempt, trial=True)
         try:
             value, end = reader.read(start)
         except Unreadable:

@@ -94,7 +94,7 @@ def extract_code_fence(text: str, lang: str | None = None) -> str | None:
         >>> extract_code_fence("Here:\n```json\n{}\n```", "json")
         '{}'
     """
-    fences = [(each[2].lower(), each[3]) for each in _FENCE.finditer(text)]
+    fences = [(fence[2].lower(), fence[3]) for fence in _FENCE.finditer(text)]
     return next((inside for tag, inside in fences if lang is None or tag == lang.lower()), None)
 
 

@@ -29,7 +29,7 @@ from graph_retry._output.repair.scan import (
     STRICT_KEY,
     STRICT_PART,
     STRICT_SCALAR,
-    Slot,
+    Role,
     char_at,
     same,
     strict_part,
@@ -47,17 +47,17 @@ _PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
 class Reader:
     """Reads one document of `text`.
 
-    `careful` is used while one candidate edit is tested: any further guess is refused.
-    `thorough` takes no short cuts, so that every candidate edit is listed.
+    In a `trial`, the text was edited already, and nothing else may be repaired by judgement.
+    With `all_edits`, an error lists every edit that may explain it; this takes longer.
     """
 
-    def __init__(self, text: str, *, careful: bool = False, thorough: bool = False) -> None:
-        self.text, self.careful, self.notes = text, careful, Notes()
-        self._strings = StringReader(text, self.notes, careful=careful)
+    def __init__(self, text: str, *, trial: bool = False, all_edits: bool = False) -> None:
+        self.text, self.trial, self.notes = text, trial, Notes()
+        self._strings = StringReader(text, self.notes, trial=trial)
         self._closed: dict[str, Frame] = {}  # the container read last, by its kind
-        self._doubled: bool | None = None
-        # How many characters may be read in vain by handing strict parts to the standard library.
-        self._patience = 0 if thorough else 2 * len(text) + 1000
+        self._double_braces: bool | None = None
+        # How many characters the standard library may still read in vain: time stays linear.
+        self._allowance = 0 if all_edits else 2 * len(text) + 1000
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
@@ -73,11 +73,11 @@ class Reader:
     def _skip(self, position: int) -> int:
         return skip(self.text, position, self.notes)
 
-    def _value(self, start: int, slot: Slot, depth: int) -> tuple[Any, int]:
+    def _value(self, start: int, role: Role, depth: int) -> tuple[Any, int]:
         text, char = self.text, char_at(self.text, start)
         if char in CLOSE:
             refuse_if(depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
-            quick = depth and self._patience > 0 and STRICT_PART.match(text, start)
+            quick = depth and self._allowance > 0 and STRICT_PART.match(text, start)
             if quick and (part := self._strict_part(start)):
                 return part
             frame = Frame(text, start, char)
@@ -86,15 +86,15 @@ class Reader:
             self._closed = {char: frame}
             return value, end
         if char in CLOSERS:
-            return self._string(start, slot)
+            return self._string(start, role)
         if mark := MARKDOWN.match(text, start):
             return read_emphasized(mark, self.notes)
         if _PREFIX.match(text, start):
             self.notes.add("python_prefix", start, "`u` before a string left out")
-            return self._string(start + 1, slot)
+            return self._string(start + 1, role)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
         refuse_absence(self.text, start, "value")
-        return read_scalar(text, start, slot, self.notes, self.careful)
+        return read_scalar(text, start, role, self.notes, self.trial)
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself."""
@@ -102,26 +102,26 @@ class Reader:
             return strict_part(self.text, start)
         except (ValueError, RecursionError) as error:
             # Even the smallest failure costs.
-            self._patience -= getattr(error, "pos", len(self.text) - start) + 300
+            self._allowance -= getattr(error, "pos", len(self.text) - start) + 300
         return None
 
-    def _string(self, start: int, slot: Slot) -> tuple[str, int]:
+    def _string(self, start: int, role: Role) -> tuple[str, int]:
         """Read a string, with what `+` adds to it."""
-        value, end = self._strings.read(start, slot)
+        value, end = self._strings.read(start, role)
         after = self._skip(end) if self.text[end : end + 1] not in {",", "}", "]"} else end
         while self.text[after : after + 1] == "+":
             more = self._skip(after + 1)
             single = self.text[more : more + 1]
             refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
             # In a list the `+` may stand in the place of a comma.
-            cut = slot == "member" or (after > end and "\n" in self.text[end:more])
+            cut = role == "member" or (after > end and "\n" in self.text[end:more])
             refuse_if(not cut, "ambiguous", after, _EITHER)
             self.notes.add("concatenation", after, "strings joined by `+`")
-            part, end = self._strings.read(more, slot)
+            part, end = self._strings.read(more, role)
             value, after = value + part, self._skip(end)
         return value, end
 
-    def _member(self, frame: Frame, at: int, slot: Slot, depth: int) -> tuple[Any, int]:
+    def _member(self, frame: Frame, at: int, role: Role, depth: int) -> tuple[Any, int]:
         """Read one value into `frame`, with the comma after it; return where to go on."""
         frame.value_at = at
         if match := STRICT_SCALAR.match(self.text, at):
@@ -133,15 +133,15 @@ class Reader:
             word = self.text[at : frame.end]
             return _LITERAL[word] if match[2] else number(word, at, self.notes), match.end()
         self._closed.clear()
-        value, frame.end = self._value(at, slot, depth)
+        value, frame.end = self._value(at, role, depth)
         frame.inner = self._closed.get(frame.kind)
         if match := STRICT_COMMA.match(self.text, frame.end):
             frame.separate(match.start(1))
             return value, match.end()
         at = self._skip(frame.end)
-        while isinstance(value, str) and not self.careful and goes_on(frame, at):
+        while isinstance(value, str) and not self.trial and goes_on(frame, at):
             self.notes.add("concatenation", at, "adjacent strings joined")
-            part, frame.end = self._string(at, slot)
+            part, frame.end = self._string(at, role)
             value, at = value + part, self._skip(frame.end)
         if char_at(self.text, at) != ",":
             return value, at
@@ -154,14 +154,14 @@ class Reader:
         text, notes = self.text, self.notes
         result: dict[str, Any] = {}
         doubled = text.startswith("{", frame.start + 1)
-        self._doubled = doubled if self._doubled is None else self._doubled
-        if doubled and not self._doubled:
+        self._double_braces = doubled if self._double_braces is None else self._double_braces
+        if doubled and not self._double_braces:
             bare = text[frame.start + 2 : frame.start + 3].isalnum()
             edits = () if bare else (Edit(frame.start, 1, ""), Edit(frame.start, 1, "["))
             raise Unreadable("syntax", frame.start, "A key should stand here.", *edits)
         at = self._skip(frame.start + 1 + doubled)
         while (char := char_at(text, at)) != "}":
-            if char == "," and not self.careful and (depth == 1 or frame.comma >= 0):
+            if char == "," and not self.trial and (depth == 1 or frame.comma >= 0):
                 after = self._skip(at + 1)
                 nothing = not result and char_at(text, after) == "}"
                 refuse_if(nothing, "elided", at, "Nothing stands beside the comma.")
@@ -198,7 +198,7 @@ class Reader:
             notes.add("doubled_braces", frame.start, "braces written twice")
             return result, at + 2
         bare = text[frame.starts[0]].isalnum() if frame.starts else True
-        refuse_if(self.careful or bare, "syntax", at, "Brackets do not pair up.")
+        refuse_if(self.trial or bare, "syntax", at, "Brackets do not pair up.")
         notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
         return result, at + 1
 
@@ -238,7 +238,7 @@ class Reader:
             refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
             return place
         refuse_absence(self.text, at, "colon")
-        doubtful = self.careful or colon_is_doubtful(text, at)
+        doubtful = self.trial or colon_is_doubtful(text, at)
         if not doubtful and VALUE_AHEAD.match(text, at):
             self.notes.add("colon", at, "colon supplied after a key")
             return at
@@ -280,7 +280,7 @@ class Reader:
         lone = doubts == commas == 1 and not frame.aligned()
         refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
         if frame.kind == "(":
-            refuse_if(self.careful, "syntax", frame.start, "A parenthesis for a bracket.")
+            refuse_if(self.trial, "syntax", frame.start, "A parenthesis for a bracket.")
             if len(result) == 1 and frame.comma < 0:
                 self.notes.add("parentheses", frame.start, "parentheses around a value left out")
                 return result[0], at + 1
@@ -294,7 +294,7 @@ class Reader:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
 
     def _supply_comma(self, frame: Frame, at: int) -> None:
-        doubtful = self.careful or comma_is_doubtful(frame, at)
+        doubtful = self.trial or comma_is_doubtful(frame, at)
         refuse_if(doubtful, "ambiguous", at, _EITHER)
         self.notes.add("missing_comma", frame.end, "comma supplied")
         frame.separate(frame.end)

@@ -57,9 +57,11 @@ class Unreadable(Exception):
         self.edits = edits
 
 
-def refuse_if(met: object, kind: RefusalKind, position: int, message: str, *edits: Edit) -> None:
-    """Stop reading where `met` is true."""
-    if met:
+def refuse_if(
+    condition: object, kind: RefusalKind, position: int, message: str, *edits: Edit
+) -> None:
+    """Stop reading where a condition is true."""
+    if condition:
         raise Unreadable(kind, position, message, *edits)
 
 
@@ -69,21 +71,27 @@ def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Re
 
 
 class Notes:
-    """Collects repairs: one record a kind, with the place of the first and how many more."""
+    """Collects the repairs of one document.
+
+    Of a kind there is one record: where it was made first, and how often it was made.
+    """
 
     def __init__(self) -> None:
-        self._met: dict[str, tuple[Repair, int]] = {}
+        self._made: dict[str, tuple[Repair, int]] = {}
 
     def add(self, kind: str, position: int, detail: str, grade: Grade = "format") -> None:
         """Record one repair."""
-        first, count = self._met.get(kind, (repair(kind, position, detail, grade), 0))
-        self._met[kind] = (first, count + 1)
+        first, count = self._made.get(kind, (repair(kind, position, detail, grade), 0))
+        self._made[kind] = (first, count + 1)
 
     def count(self, *kinds: str) -> int:
         """Return how many repairs of these kinds there were."""
-        return sum(self._met[kind][1] for kind in kinds if kind in self._met)
+        return sum(self._made[kind][1] for kind in kinds if kind in self._made)
 
     def records(self) -> list[Repair]:
-        """List the repairs."""
-        told = [(met, f" (and {n - 1} more)" if n > 1 else "") for met, n in self._met.values()]
-        return [{**met, "detail": met["detail"] + more} for met, more in told]
+        """List the repairs, one of a kind."""
+        more = {kind: f" (and {n - 1} more)" for kind, (_, n) in self._made.items() if n > 1}
+        return [
+            {**first, "detail": first["detail"] + more.get(kind, "")}
+            for kind, (first, _) in self._made.items()
+        ]

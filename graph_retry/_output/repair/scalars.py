@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ELIDED, FOLLOW, STRICT, Slot, finite
+from graph_retry._output.repair.scan import ELIDED, FOLLOW, STRICT, Role, finite
 
 _TOKEN = re.compile(
     r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\\u200b-\u200f\u2060-\u2064\ufeff\xad])*+"
@@ -82,9 +82,9 @@ def resembles_value(word: str) -> bool:
     return len(word) < 40 and any(map(_NUMBER_LIKE.fullmatch, _shortened(word)))
 
 
-def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) -> tuple[Any, int]:
+def read_scalar(text: str, start: int, role: Role, notes: Notes, trial: bool) -> tuple[Any, int]:
     """Read what stands unquoted at `start`; return the value and where it ends."""
-    if slot == "member" and not careful and (match := _THOUSANDS.match(text, start)):
+    if role == "member" and not trial and (match := _THOUSANDS.match(text, start)):
         notes.add("number_format", start, f"`{match[0]}` is no JSON number")
         return number(match[0].replace(",", ""), start, notes), match.end()
     match = _TOKEN.match(text, start)
@@ -96,7 +96,7 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     end = start + len(token)
     after, words = text[end : end + 1], token.split()
     # A comma may be missing: before another number or literal, or before an unquoted key.
-    split = {"element": _PLAIN.match((*words, "")[1]), "member": after in {":", "：", "="}}[slot]
+    split = {"element": _PLAIN.match((*words, "")[1]), "member": after in {":", "：", "="}}[role]
     for word in [token, words[0]] if split and len(words) > 1 else [token]:
         plain = word.lower().replace("infinity", "inf")
         plain = "inf" if plain == "+inf" else plain
@@ -110,7 +110,7 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
         if value is not None:
             return value, start + len(word)
     quoted = after in {'"', "”"} and token[0].isalnum() and not resembles_value(token)
-    if quoted and FOLLOW[slot].match(text, end + 1):
+    if quoted and FOLLOW[role].match(text, end + 1):
         raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
     if ELIDED.search(token.replace("_", " ")):
         raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
@@ -119,7 +119,7 @@ def read_scalar(text: str, start: int, slot: Slot, notes: Notes, careful: bool) 
     ends = token, words[0], words[-1], "".join(split.groups()) if split else token
     unclear = any(map(resembles_value, ends)) or _COMMENT_AFTER.match(text, end)
     variable = _NAME.fullmatch(token) and _is_python(text, start)
-    if careful or unsaying or unclear or variable or not _WORD.fullmatch(token):
+    if trial or unsaying or unclear or variable or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
     notes.add("unquoted_value", start, "value without quotes")
     return token, end

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic_core import from_json
 
-Slot = Literal["key", "member", "element"]
+Role = Literal["key", "member", "element"]
+"""What a value is where it stands: a key, the value of a key, or an element of a list."""
 SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*+"
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -29,7 +30,7 @@ ELIDED = re.compile(
 
 FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
 
-# The usual, in one step each.
+# Keys and values of strict JSON, with the mark behind them: most are read in one step.
 STRICT_KEY = re.compile(
     r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+"
     r"(?![/#\s:<=\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
@@ -69,7 +70,7 @@ _SENTENCE = rf"[^\W\d][\w$.\-' ]*+[\"”]?{SPACE}(?![:：=＝\w$.\-' \"”])"
 _CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］<;)#/]|\Z|{_END_MARK})|\s+(?-i:[A-Z]))"
 _MEMBER = rf"{_STOP}|[,，、](?!{SPACE}{_SENTENCE})|(?={QUOTE}|(?<=\s)){KEY}"
 _BREAK = r"|[ \t]*\n"
-# What may follow the closing quote of a string, by the slot it stands in.
+# What may follow the closing quote of a string, by the role it stands in.
 FOLLOW = {
     "key": re.compile(rf"(?i){SPACE}(?:\Z|[:：=＝,，}}\]]|->|{_VALUE})"),
     "member": re.compile(rf"{SPACE}(?:{_MEMBER}){_BREAK}{SPACE}{QUOTE}"),

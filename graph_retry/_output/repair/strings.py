@@ -12,7 +12,7 @@ from graph_retry._output.repair.scan import (
     KEY_AHEAD,
     QUOTE,
     QUOTED_KEY,
-    Slot,
+    Role,
 )
 
 CLOSERS = {
@@ -94,16 +94,16 @@ def decode(raw: str, start: int, notes: Notes) -> str:
 
 
 class StringReader:
-    """Reads the strings of one document; `careful` refuses what needs a judgement."""
+    """Reads the strings of one document; in a `trial`, what needs a judgement is refused."""
 
-    def __init__(self, text: str, notes: Notes, *, careful: bool) -> None:
-        self.text, self.notes, self.careful = text, notes, careful
+    def __init__(self, text: str, notes: Notes, *, trial: bool) -> None:
+        self.text, self.notes, self.trial = text, notes, trial
         self._absent: set[str] = set()
         self._templates: bool | None = None
 
-    def read(self, start: int, slot: Slot) -> tuple[str, int]:
+    def read(self, start: int, role: Role) -> tuple[str, int]:
         """Read the string whose opening quote is at `start`; return it and where it ends."""
-        text, follow, opener = self.text, FOLLOW[slot], self.text[start]
+        text, follow, opener = self.text, FOLLOW[role], self.text[start]
         if match := _STRICT_STRING.match(text, start):
             end = match.end()
             if follow.match(text, end) and text[end : end + 1] != '"':
@@ -127,9 +127,9 @@ class StringReader:
             if not seen and end < first:
                 first, seen = end, close
         if not seen:
-            edits = self._missing_quote(start, first, slot)
+            edits = self._missing_quote(start, first, role)
             raise Unreadable("truncated", first, "The text ends inside a string.", *edits)
-        return self._unescaped(start, seen, slot)
+        return self._unescaped(start, seen, role)
 
     def _find(self, close: str, position: int, limit: int) -> int:
         """Return where the next unescaped `close` is, or `limit`."""
@@ -170,28 +170,28 @@ class StringReader:
             self._templates = any(not _SCALAR.fullmatch(part) for part in inside)
         return self._templates
 
-    def _unescaped(self, start: int, close: str, slot: Slot) -> tuple[str, int]:
+    def _unescaped(self, start: int, close: str, role: Role) -> tuple[str, int]:
         """Read a string with unescaped quotes inside, where only one end makes sense."""
-        text, strong = self.text, FOLLOW_STRONG[slot]
+        text, strong = self.text, FOLLOW_STRONG[role]
         first = end = self._find(close, start + 1, len(text))
         inner = 0
         while end < len(text) and not strong.match(text, end + 1):
             inner += not self._apostrophe(end, close)
             end = self._find(close, end + 1, len(text))
-        edits = () if self.careful else self._missing_quote(start, first, slot)
+        edits = () if self.trial else self._missing_quote(start, first, role)
         refuse_if(end >= len(text), "syntax", start, "A string is not closed in its place.", *edits)
         raw = text[start + 1 : end]
         doubts = (
-            self.careful or edits or not _PAIRED[close].fullmatch(raw),
-            _STRUCTURE.search(raw) or (slot == "key" and re.search(r"[,:{}\[\]]", raw)),
+            self.trial or edits or not _PAIRED[close].fullmatch(raw),
+            _STRUCTURE.search(raw) or (role == "key" and re.search(r"[,:{}\[\]]", raw)),
             raw.startswith(close) and raw.endswith(close),
-            slot == "element" and inner and _LIST_LIKE.search(raw),
+            role == "element" and inner and _LIST_LIKE.search(raw),
         )
         refuse_if(any(doubts), "ambiguous", start, "A string may end in several places.", *edits)
         self.notes.add("inner_quotes", first, "unescaped quotes inside a string")
         return self._finish(start, end), end + 1
 
-    def _missing_quote(self, start: int, first: int, slot: Slot) -> tuple[Edit, ...]:
+    def _missing_quote(self, start: int, first: int, role: Role) -> tuple[Edit, ...]:
         """Suggest where the closing quote may have gone missing.
 
         That is before a colon, or before the next key or the end and the brackets ahead of them.
@@ -199,7 +199,7 @@ class StringReader:
         text, quote = self.text, self.text[start]
         if text.count(quote) < 2:
             return ()
-        if slot == "key":
+        if role == "key":
             # Among keys without quotes, the quote may stand in the place of a letter.
             quoted = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
             match = _OPEN_KEY.match(text, start + 1, first) if quoted else None
