@@ -34,6 +34,7 @@ GRAPHS = (
     "nested",
     "tenants",
     "expiring_tenants",
+    "agent",
 )
 
 

@@ -26,6 +26,7 @@ from graph_retry import (
     respond,
     retry_llm_call,
 )
+from tests.agents.journey import traveller
 from tests.review.questions import Params, Person
 
 HERE = Path(__file__).parent
@@ -272,3 +273,5 @@ fan = (
     .add_conditional_edges(START, fan_out, ["branch"])
     .compile()
 )
+
+agent = traveller(log_call)
