@@ -72,7 +72,6 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
     Example:
         >>> from langchain.agents import create_agent
-        >>> from langchain_core.language_models import FakeListChatModel
         >>> from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
         >>> model = GenericFakeChatModel(messages=iter([AIMessage("Hello!")]))
         >>> agent = create_agent(model, middleware=[RetryMiddleware(feedback="errors_only")])
