@@ -6,10 +6,10 @@ Run it: `python -m examples.agent`. It needs the extra `agents` and no key: the 
 from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents import create_agent
+from langchain import agents
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -55,7 +55,7 @@ def weather(city: str) -> str:
     return f"sunny in {city}"
 
 
-agent = create_agent(
+agent = agents.create_agent(
     Planner(),
     [weather],
     middleware=[RetryMiddleware(tools=True)],
@@ -64,7 +64,7 @@ agent = create_agent(
 )
 config: Any = {"configurable": {"thread_id": "1"}}
 
-agent.invoke({"messages": [("user", "Where shall I go?")]}, config)
+agent.invoke({"messages": [HumanMessage("Where shall I go?")]}, config)
 (review,) = pending_reviews(agent, config)
 print(f"{review.function_name}: {review.error} {review.params}")
 # expect: weather: LookupError: no such city: Olso {'city': 'Olso'}

@@ -46,9 +46,9 @@ def is_large(attempt: Attempt) -> bool:
 
 def act(state: State) -> State:
     """Pay what was approved."""
-    if state["status"] != "succeeded":
+    if state.get("status") != "succeeded":
         return {"receipt": "nothing was paid"}
-    payment = Payment.model_validate(state["output"])
+    payment = Payment.model_validate(state.get("output"))
     return {"receipt": f"paid {payment.euros:g} to {payment.to}"}
 
 
