@@ -20,7 +20,7 @@ from graph_retry.hooks._quoting import fenced
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),
-    *("params", "suggested_params", "raw_output", "output"),
+    *("params", "suggested_params", "output", "raw_output"),
 )
 _TASK = (
     "A model call has failed, or its valid output awaits approval (no `error`). Decide what to do "

@@ -54,7 +54,7 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     assert "change the params in $EDITOR" in shown
 
     person.type("whatever\n")
-    person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, respond.")
+    person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, respond,")
     person.wait_for("answer> ")
     person.type("edit n=many\n")
     person.wait_for('Not applied: `n` expects a number, not "many".')

@@ -52,7 +52,7 @@ KEYS = st.sampled_from(
     ]
 ) | st.text(max_size=8)
 WORDS = st.sampled_from(
-    ["approve", "accept", "retry", "edit", "reject", "response", "ignore", "respond"]
+    ["approve", "accept", "retry", "edit", "reject", "response", "ignore", "respond", "comment"]
 )
 
 
