@@ -64,8 +64,8 @@ def members(pairs: list[tuple[str, Any]]) -> str:
 # Any character at all: control characters, lone surrogates and both directions of writing too.
 CHARACTERS = st.characters(codec=None) | st.characters(categories=["Cc", "Cf", "Cs"])
 KNOWN = [
-    "approve", "accept", "retry", "edit", "reject", "response", "ignore", "respond", "comment", "nil", " Yes ",
-    "null", "NaN", "1e999", "-0", "r2", "d1", TITLE, "\x1b[2J", "\u202eabc", "אב", "```json", "{",
+    "approve", "accept", "retry", "edit", "reject", "response", "ignore", "respond", "nil", " Yes ",
+    "comment", "null", "NaN", "1e999", "-0", "r2", "d1", TITLE, "\x1b[2J", "\u202eabc", "אב", "```json", "{",
     "[", "<think>", "{'n': 1,}", '{"n": 1', '{"type": "approve", "type": "reject"}',
 ]  # fmt: skip
 KEYS = [
