@@ -65,8 +65,8 @@ def members(pairs: list[tuple[str, Any]]) -> str:
 CHARACTERS = st.characters(codec=None) | st.characters(categories=["Cc", "Cf", "Cs"])
 KNOWN = [
     "approve", "accept", "retry", "edit", "reject", "response", "ignore", "respond", "nil", " Yes ",
-    "comment", "null", "NaN", "1e999", "-0", "r2", "d1", TITLE, "\x1b[2J", "\u202eabc", "אב", "```json", "{",
-    "[", "<think>", "{'n': 1,}", '{"n": 1', '{"type": "approve", "type": "reject"}',
+    "null", "NaN", "1e999", "-0", "r2", "d1", TITLE, "\x1b[2J", "\u202eabc", "אב", "```json", "{",
+    "[", "<think>", "{'n': 1,}", '{"n": 1', '{"type": "approve", "type": "reject"}', "comment",
 ]  # fmt: skip
 KEYS = [
     "type", "action", "params", "revised_params", "args", "arguments", "edited_action", "message",
