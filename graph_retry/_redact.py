@@ -1,8 +1,7 @@
-"""Redact values and attempt records, and mask keys of providers."""
+"""Redact values and attempt records."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
@@ -10,24 +9,6 @@ from graph_retry._json import is_array, is_object
 from graph_retry.records import Attempt
 
 Redact = Callable[[str], str]
-
-_KEYS = re.compile(
-    r"""\b(?:sk|pk|rk)-[\w-]{16,} | \bAIza[\w-]{30,} | \bgh[pousr]_\w{30,}
-    | \bxox[abeprs]-[\w-]{10,} | \bAKIA[A-Z0-9]{16}\b | \beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*
-    | (?<=\bBearer\ )[^\s"',;]{8,}
-    | (?<=[?&]key=)[^\s&"']{8,} | (?<=[?&]api_key=)[^\s&"']{8,} | (?<=[?&]token=)[^\s&"']{8,}""",
-    re.VERBOSE,
-)
-
-
-def without_keys(text: str) -> str:
-    """Mask what has the shape of a provider's key: errors quote requests, and requests hold keys.
-
-    Example:
-        >>> without_keys("401 for https://host/v1?key=AIzaSyA-1234567890abcdefghijklmnopqrstu")
-        '401 for https://host/v1?key=[key]'
-    """
-    return _KEYS.sub("[key]", text)
 
 
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from typing_extensions import TypedDict
 
+from graph_retry._credentials import without_keys
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.stored import store, unsavable
@@ -16,6 +17,9 @@ from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._redact import redacted, without_keys
+from graph_retry._output.completion import read_result
+from graph_retry._output.failures import failure_of, finish_kind
+from graph_retry._redact import redacted
 from graph_retry._signatures import name_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind

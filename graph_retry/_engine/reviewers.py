@@ -9,11 +9,12 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._awaiting import AsyncUnderSyncError, call
+from graph_retry._credentials import without_keys
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import current_thread
 from graph_retry._engine.task import as_task
-from graph_retry._redact import redacted, without_keys
+from graph_retry._redact import redacted
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry._review.shown import Review, Reviewer, parts_of

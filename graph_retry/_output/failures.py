@@ -7,9 +7,9 @@ from typing import Literal
 from langchain_core.exceptions import OutputParserException
 from pydantic import ValidationError
 
+from graph_retry._credentials import without_keys
 from graph_retry._issues import attempt, text_of
 from graph_retry._output.provider_errors import provider_kind
-from graph_retry._redact import without_keys
 from graph_retry.records import Failure, FailureKind
 
 MAX_MESSAGE = 4_000

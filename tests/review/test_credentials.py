@@ -1,0 +1,150 @@
+"""Credentials are known by their shape: masked in what errors say, and warned of in params."""
+
+import logging
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import _credentials
+from graph_retry._credentials import without_keys
+from tests.loops import Model, one_call, thread
+
+BODY = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
+
+TOKENS = [
+    f"sk-{BODY}",
+    f"sk-proj-{BODY}-{BODY}_x",
+    f"sk-ant-api03-{BODY}",
+    f"sk-or-v1-{BODY}",
+    f"sk-lf-{BODY}",
+    f"pa-{BODY}",
+    f"sk_live_{BODY}",
+    f"rk_test_{BODY}",
+    f"whsec_{BODY}",
+    f"AIzaSy{BODY}",
+    f"ya29.{BODY}",
+    "AKIAABCDEFGHIJKLMNOP",
+    "ASIAABCDEFGHIJKLMNOP",
+    f"ghp_{BODY}",
+    f"gho_{BODY}",
+    f"ghs_{BODY}",
+    f"github_pat_{BODY}_{BODY}",
+    f"glpat-{BODY[:20]}",
+    f"hf_{BODY}",
+    f"gsk_{BODY}",
+    f"xai-{BODY}",
+    f"pplx-{BODY}",
+    f"nvapi-{BODY}",
+    f"r8_{BODY}",
+    f"fw_{BODY}",
+    f"tgp_v1_{BODY}",
+    f"tvly-{BODY}",
+    f"pcsk_{BODY}",
+    f"lsv2_pt_{BODY}_{BODY[:10]}",
+    f"lsv2_sk_{BODY}_{BODY[:10]}",
+    "xoxb-1234567890-abcdefghij",
+    f"xapp-1-{BODY}",
+    f"npm_{BODY}{BODY}",
+    f"pypi-{BODY}{BODY}",
+    "dop_v1_0123456789abcdef0123456789abcdef",
+    f"SG.{BODY}.{BODY}",
+    f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{BODY}",
+    f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----",
+]
+
+NAMED = [
+    ("x-api-key: {}", BODY),
+    ("X-Goog-Api-Key: {}", BODY),
+    ("api-key={}", BODY),
+    ("OPENAI_API_KEY={}", BODY),
+    ("AWS_SECRET_ACCESS_KEY={}", BODY),
+    ("access_token={}", BODY),
+    ("&refresh_token={}&n=1", BODY),
+    ("client_secret={}", "correcthorse"),
+    ("password={}", "correcthorse"),
+    ("pwd={};", "hunter22"),
+    ('{{"password": "{}"}}', "correct horse"),
+    ("{{'api_key': '{}'}}", "correcthorse"),
+    ("Authorization: Bearer {}", "abc.def.gh1-jkl"),
+    ("Authorization: Basic {}", "dXNlcjpwYXNzd29yZA=="),
+    ("'authorization': 'Token {}'", "abcdef0123456"),
+    ("sent Bearer {} to it", "abcdefghij0123"),
+    ("sent Basic {}, got 401", "dXNlcjpwYXNz"),
+    ("https://user:{}@host/v1", "pass"),
+    ("postgresql://ada:{}@db:5432/x", "p4ss-word"),
+    ("GET /v1?key={}&alt=json", "AIzaSyA1234567890"),
+    ("GET /v1?n=1&token={}", "abcdef123"),
+    ("https://a.blob/x?sig={}", "abc%2Bdef123"),
+]
+
+HARMLESS = [
+    "the risk-free-return-of-capital is low",
+    "sk-learn-compatible-estimators-and-pipelines",
+    "the pk-2024-annual-report-of-the-bank",
+    "no bearer of bad news; a token=3 here",
+    "Bearer authentication is required",
+    "Basic Authentication and Basic information",
+    "password: required",
+    "api_key: Field required",
+    "API key: missing. Set one.",
+    "Unexpected token: identifier_expected_here1",
+    "max_tokens: 4096000",
+    "key=value",
+    "http://127.0.0.1:8000/items@latest",
+    "at 12:30 write to ada@example.org",
+    "hf_hub and gsk_x",
+    "the primary key: customer_0001",
+]
+
+
+@pytest.mark.parametrize("token", TOKENS, ids=[token[:8] for token in TOKENS])
+def test_a_token_is_known_by_its_beginning(token):
+    """Each kind, in a sentence and in quotes."""
+    assert without_keys(f"Incorrect key: {token} (401)") == "Incorrect key: [key] (401)"
+    assert token not in without_keys(f'{{"sent": "{token}"}}')
+
+
+@pytest.mark.parametrize(("text", "value"), NAMED)
+def test_a_credential_is_known_by_what_stands_before_it(text, value):
+    """A header, a query, a DSN, JSON: the name stays and tells what was masked."""
+    assert without_keys(text.format(value)) == text.format("[key]")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_ordinary_words_stay(text):
+    """An error must still say what is wrong."""
+    assert without_keys(text) == text
+
+
+@pytest.mark.parametrize("piece", ["sk-", "eyJ-", "password:", "Bearer ", "api_", "://"])
+def test_a_long_text_is_read_in_linear_time(piece):
+    """Quadratic time would be hours here."""
+    assert len(without_keys(piece * (100_000 // len(piece)))) > 1_000
+
+
+PARAMS = {
+    "prompt": "how many tokens has this?",
+    "api_key": "sk-test",
+    "headers": {"Authorization": "anything", "accept": "json"},
+    "clientSecret": "x",
+    "tools": [{"password": "correct horse"}, f"use {TOKENS[0]}"],
+    "max_tokens": 100,
+    "eos_token": "</s>",
+    "token_count": "3",
+    "password_hint": "",
+    "db_password": "",
+}
+
+
+def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog, monkeypatch):
+    """By its name or its value; the log names the field, and never says what is in it."""
+    monkeypatch.setattr(_credentials, "_told", set())
+    graph = one_call(form, None, Model(lambda params: "no"), InMemorySaver())
+    for name in "ab":
+        graph.invoke({"params": PARAMS}, thread(name))
+    records = [record for record in caplog.records if record.name == "graph_retry.params"]
+    assert [record.levelno for record in records] == [logging.WARNING] * 5
+    fields = [record.args[0] for record in records]
+    expected = ["/api_key", "/headers/Authorization", "/clientSecret"]
+    assert fields == [*expected, "/tools/0/password", "/tools/1"]
+    assert not any(secret in caplog.text for secret in ("sk-test", "anything", "horse", TOKENS[0]))
