@@ -7,9 +7,11 @@ database and by an advisory lock in PostgreSQL; both are free again when their h
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import threading
 from collections.abc import Awaitable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -18,11 +20,23 @@ from weakref import WeakValueDictionary
 from graph_retry._awaiting import call
 
 LOCK_NAME = "graph_retry:"
-"""Prefix of the text whose `hashtextextended(text, 0)` is the advisory lock's key; then the id."""
+"""Beginning of the text whose `hashtextextended(text, 0)` is the advisory lock's key."""
 
 _SAVERS = "langgraph.checkpoint."
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
+
+
+_IN_THE_WAY = "move away what stands there, which is no lock of graph-retry's"
+_DENIED = "give this user the same access to that folder and its files as to the database"
+_NO_LOCKS = "keep the database on a disk whose file system has locks (a network share may not)"
+
+_LOCK_TROUBLE = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
+    **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP), _NO_LOCKS),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
+}
+"""What to do where a lock file cannot be made, by the number of the error."""
 
 
 class ThreadLock:
@@ -67,36 +81,62 @@ class _NoLock:
 
 
 class _FileLock:
-    """A lock file for each thread, in a folder beside the database; empty files stay there."""
+    """A lock file for each thread, in a folder beside the database; empty files stay there.
+
+    Whoever may write the database may write them: they have its group and its permissions.
+    """
 
     def __init__(self, database: str, thread_id: str) -> None:
         from filelock import FileLock, Timeout  # noqa: PLC0415 (only where SQLite is used)
 
-        folder = Path(f"{database}.locks")
-        folder.mkdir(exist_ok=True)
+        self._database, self._folder = Path(database), Path(f"{database}.locks")
         name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
-        self._lock, self._busy = FileLock(folder / f"{name}.lock", thread_local=False), Timeout
+        path, mode = self._folder / f"{name}.lock", self._database.stat().st_mode & 0o666
+        self._lock, self._busy = FileLock(path, mode=mode, thread_local=False), Timeout
+        self._what = f"thread {thread_id!r} cannot be locked by the file {str(path)!r}"
 
     def try_acquire(self) -> bool:
         try:
+            self._make_folder()
             self._lock.acquire(blocking=False)
         except self._busy:
             return False
+        except (OSError, NotImplementedError) as error:
+            number = getattr(error, "errno", None) or errno.ENOSYS
+            why = os.strerror(number)
+            how = _LOCK_TROUBLE.get(number, "see to the disk")
+            raise OSError(number, f"{self._what} ({why}), so nothing was written: {how}") from error
         return True
+
+    def _make_folder(self) -> None:
+        if self._folder.is_dir():
+            return
+        self._folder.mkdir(exist_ok=True)
+        owned = self._database.stat()
+        with suppress(OSError):  # somebody else made it first
+            if hasattr(os, "chown"):
+                os.chown(self._folder, -1, owned.st_gid)
+            # Whoever may read or write the database may look into the folder, too.
+            self._folder.chmod(owned.st_mode & 0o666 | (owned.st_mode & 0o444) >> 2)
 
     def release(self) -> None:
         self._lock.release()
 
 
 class _AdvisoryLock:
-    """PostgreSQL's lock on a number, held by a connection of its own: a pool may be used up."""
+    """PostgreSQL's lock on a number, held by a connection of its own: a pool may be used up.
+
+    It is a lock in the whole database, so a schema other than `public` is a part of its name.
+    """
 
     def __init__(self, connection: Any, thread_id: str) -> None:
-        self._connection, self._key = connection, f"{LOCK_NAME}{thread_id}"
+        self._connection, self._thread_id = connection, thread_id
 
     def try_acquire(self) -> bool:
-        query = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-        return bool(self._connection.execute(query, (self._key,)).fetchone()[0])
+        schema = "coalesce(nullif(current_schema(), 'public') || '/', '')"
+        query = f"SELECT pg_try_advisory_lock(hashtextextended(%s || {schema} || %s, 0))"
+        named = (LOCK_NAME, self._thread_id)
+        return bool(self._connection.execute(query, named).fetchone()[0])
 
     def release(self) -> None:
         self._connection.close()

@@ -18,12 +18,20 @@ from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.remote_runs import RemoteRuns
-from graph_retry._threads.reviews import Waiting, find_reviews, thread_of, who_answered
+from graph_retry._threads.reviews import (
+    Waiting,
+    find_reviews,
+    other_question,
+    thread_of,
+    who_answered,
+)
 from graph_retry._threads.saved_reviews import note_of
 from graph_retry.errors import StaleDecision
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.5
+_UNTIL_NOTED_S = 10.0
+"""Seconds a loser waits for the winner's answer to be written down."""
 
 
 async def resuming(
@@ -48,13 +56,13 @@ async def resuming(
             "`graph` is None, as in a review that was listed from a checkpointer alone: "
             "pass the graph that asked."
         )
-    if decision is not None:  # it is for the review open now, not for one that follows it
-        answers = await _bound(graph, config, decision)
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     try:
+        if decision is not None:  # it is for the review open now, not for one that follows it
+            answers = await _bound(graph, config, decision, lock)
         pause, waited = _FIRST_PAUSE_S, 0.0
         while not await lock.try_acquire():
-            await _match(graph, config, answers)
+            await _match(graph, config, answers, lock)
             if waited >= wait:
                 raise TimeoutError(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
@@ -118,7 +126,9 @@ async def _apply(
     return await invoke(graph, go_on, config, durability=durability, context=context)
 
 
-async def _bound(graph: Any, config: RunnableConfig, decision: Any) -> dict[str, Any]:
+async def _bound(
+    graph: Any, config: RunnableConfig, decision: Any, lock: ThreadLock
+) -> dict[str, Any]:
     """Return a decision by the id of the review it is meant for."""
     named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
     if named is not None:
@@ -132,15 +142,21 @@ async def _bound(graph: Any, config: RunnableConfig, decision: Any) -> dict[str,
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not reviews:
-        by_whom = await who_answered(graph, config, None)
+        by_whom = await _winner(graph, config, None, lock)
         raise StaleDecision(f"thread {thread_id!r} has no open review: {by_whom}.")
     return {reviews[0].review_id: decision}
 
 
 async def _match(
-    graph: Any, config: RunnableConfig, answers: Mapping[str, Any] | None
+    graph: Any,
+    config: RunnableConfig,
+    answers: Mapping[str, Any] | None,
+    lock: ThreadLock | None = None,
 ) -> list[tuple[Waiting, Any]]:
-    """Pair answers with open reviews, before any of them is written down."""
+    """Pair answers with open reviews, before any of them is written down.
+
+    `lock` is that of the thread, unless it was acquired.
+    """
     if not answers:
         return []
     reviews = await find_reviews(graph, config, Waiting)
@@ -148,13 +164,33 @@ async def _match(
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
-            by_whom = await who_answered(graph, config, name)
+            by_whom = await _winner(graph, config, name, lock)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
                 f"{by_whom}."
             )
     return [(places[name], given) for name, given in answers.items()]
+
+
+async def _winner(
+    graph: Any, config: RunnableConfig, review_id: str | None, lock: ThreadLock | None
+) -> str:
+    """Say who answered first, as soon as that is written down or nobody runs the thread any more.
+
+    A function-form call notes an answer a moment after the thread shows its question no longer.
+    """
+    who = await who_answered(graph, config, review_id)
+    pause, waited = _FIRST_PAUSE_S, 0.0
+    while who is None and lock is not None and waited < _UNTIL_NOTED_S:
+        at_rest = await lock.try_acquire()
+        who = await who_answered(graph, config, review_id)
+        if at_rest:
+            break
+        await sleep(pause)
+        pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+    other = await other_question(graph, config)
+    return f"{who or 'it was answered already, or never asked here'}{other}"
 
 
 def _is_late(review: Waiting, decision: Any) -> bool:

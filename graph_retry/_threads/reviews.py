@@ -174,8 +174,11 @@ async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -
     return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
 
 
-async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str:
-    """Say who answered a review and when, as far as the thread tells; None is the last one."""
+async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
+    """Say who answered a review and when, as far as the thread tells; None is the last one.
+
+    The answer of a run that goes on may not be written down yet: then nothing is returned.
+    """
     notes: list[tuple[str, str, str]] = []
     saved = await read_saved(graph, config)
     for namespace, values in saved.calls() if saved else ():
@@ -191,14 +194,13 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
         for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
             notes += _notes(await whole(ledger.attempts, read))
-    other = await _other_question(graph, config)
     for at, author, answered in sorted(notes, reverse=True):
         if review_id in (None, answered):
-            return f"{author} answered it at {at}{other}"
-    return f"it was answered already, or never asked here{other}"
+            return f"{author} answered it at {at}"
+    return None
 
 
-async def _other_question(graph: Any, config: RunnableConfig) -> str:
+async def other_question(graph: Any, config: RunnableConfig) -> str:
     """Name an interrupt that is no review, such as an approval of LangChain's middleware."""
     for question in (await get_state(graph, config)).interrupts:
         if intervention(question.value) is None:

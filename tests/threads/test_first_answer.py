@@ -1,6 +1,7 @@
 """First answer wins: of several answers to one review exactly one is applied (I4)."""
 
 import asyncio
+import errno
 import threading
 from contextlib import ExitStack
 
@@ -13,6 +14,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg_pool import ConnectionPool
 
 from graph_retry import StaleDecision, aresume, edit, pending_reviews, respond, resume
+from graph_retry._awaiting import run_sync
+from graph_retry._threads.lock import ThreadLock
 from tests.loops import Model, one_call, thread
 
 
@@ -182,3 +185,72 @@ def test_an_answer_without_an_address_is_refused(graph, config, needle):
     """No graph or no thread: said at once, in words."""
     with pytest.raises(ValueError, match=needle):
         resume(graph, config, respond({"n": 1}))
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (PermissionError(errno.EACCES, "denied"), "same access"),
+        (OSError(errno.ENOLCK, "none"), "file system has locks"),
+        (NotImplementedError("no flock"), "file system has locks"),
+        (OSError(errno.EIO, "broken"), "see to the disk"),
+        (IsADirectoryError(errno.EISDIR, "a folder"), "move away"),
+    ],
+)
+def test_a_lock_that_cannot_be_had_is_told_with_its_file(tmp_path, monkeypatch, error, what):
+    """One sentence: the thread, the file, the reason, and what to do; nothing is written."""
+    with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
+        model = Model()
+        graph = one_call("node", None, model, saver)
+        graph.invoke({"params": {"n": 0}}, thread())
+
+        def refuse(*args, **kwargs):
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr("filelock.FileLock.acquire", refuse)
+            with pytest.raises(OSError, match=f"thread '1' .*db.sqlite.locks/.*{what}"):
+                resume(graph, thread(), edit(n=1))
+        assert (len(model.calls), len(pending_reviews(graph, thread()))) == (1, 1)
+        assert resume(graph, thread(), edit(n=1))["output"] == {"n": 1}
+
+
+def test_a_file_in_the_way_of_the_locks_is_told(tmp_path):
+    """Where the folder should be stands something else."""
+    with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
+        graph = one_call("node", None, Model(), saver)
+        graph.invoke({"params": {"n": 0}}, thread())
+        (tmp_path / "db.sqlite.locks").write_text("mine")
+        with pytest.raises(FileExistsError, match=r"db.sqlite.locks.*move away what stands there"):
+            resume(graph, thread(), edit(n=1))
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o660, 0o666])
+def test_other_users_of_a_database_can_lock_its_threads(tmp_path, mode):
+    """Folder and files are open to whom the database is open to, whatever the umask."""
+    path = tmp_path / "db.sqlite"
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        graph = one_call("node", None, Model(), saver)
+        graph.invoke({"params": {"n": 0}}, thread())
+        path.chmod(mode)
+        resume(graph, thread(), edit(n=1))
+    folder = tmp_path / "db.sqlite.locks"
+    (file,) = folder.iterdir()
+    assert file.stat().st_mode & 0o777 == mode
+    assert folder.stat().st_mode & 0o777 == mode | (mode & 0o444) >> 2
+
+
+def test_schemas_of_one_database_do_not_lock_each_other_out(postgres_database):
+    """Two tenants with equal thread ids; within a schema one lock is still one lock."""
+    with ExitStack() as stack:
+        locks = []
+        for schema in ("public", "tenant", "tenant"):
+            dsn = f"{postgres_database}&options=-csearch_path%3D{schema}"
+            saver = stack.enter_context(PostgresSaver.from_conn_string(dsn))
+            saver.conn.execute("CREATE SCHEMA IF NOT EXISTS tenant")
+            locks.append(ThreadLock(saver, "1"))
+        try:
+            assert [run_sync(lock.try_acquire()) for lock in locks] == [True, True, False]
+        finally:
+            for lock in locks:
+                lock.release()
