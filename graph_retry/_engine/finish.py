@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from langgraph.config import get_stream_writer
 
 from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.state import current_thread
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._redact import shown_record
@@ -16,12 +18,21 @@ from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._lessons import lessons_of
 from graph_retry.records import Attempt
 
+_LOG = logging.getLogger("graph_retry.reviews")
+
 
 def emit(event: str, name: str, attempt: int, **details: Any) -> None:
     """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`."""
     get_stream_writer()(
         {"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details}
     )
+
+
+def log_review(event: str, name: str, attempt: int, review_id: str, author: str = "") -> None:
+    """Log what became of a review, by names alone: texts of models and people are not for logs."""
+    by = f" by {author.partition(':')[0]}" if author else ""
+    what = "review %s of `%s` (attempt %s, thread %s) was %s%s"
+    _LOG.info(what, review_id, name, attempt, current_thread(), event, by)
 
 
 async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from langgraph.types import Overwrite
 
 from graph_retry._attempts import parsed_value
 from graph_retry._awaiting import call
-from graph_retry._engine.finish import emit, finished
+from graph_retry._engine.finish import emit, finished, log_review
 from graph_retry._engine.hooks import Proposal
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review
@@ -53,6 +53,7 @@ def open_review(
         review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
         review["suggested_types"] = proposal.params.types
     emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
+    log_review("asked", settings.name, record["number"], review["review_id"])
     return review
 
 

@@ -16,9 +16,6 @@ from graph_retry._engine.stored import store, unsavable
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, failure_of
-from graph_retry._redact import redacted, without_keys
-from graph_retry._output.completion import read_result
-from graph_retry._output.failures import failure_of, finish_kind
 from graph_retry._redact import redacted
 from graph_retry._signatures import name_of
 from graph_retry.options import Settings

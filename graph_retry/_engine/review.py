@@ -9,7 +9,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from graph_retry._engine.asking import Taken, take_answer
-from graph_retry._engine.finish import emit, without_output
+from graph_retry._engine.finish import emit, log_review, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import possible
@@ -47,6 +47,8 @@ async def review_step(given: StepInput) -> dict[str, Any]:
             raise ValueError(f"{REFUSED}{verdict.problem}")
         again = _ask_again(loop, attempts[-1], verdict.problem)
         emit("review_asked", settings.name, number, review_id=again["review_id"])
+        log_review("refused an answer", settings.name, number, question.review_id, author)
+        log_review("asked", settings.name, number, again["review_id"])
         return {LOOP: {**loop, "review": again}, ANSWER: None}
     said = verdict.decision.get("message")
     if said is not None:
@@ -55,6 +57,8 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     note = _note(verdict.decision, author, channel, question.review_id)
     decided = verdict.decision["type"]
     emit("review_answered", settings.name, number, decision=decided, author=note["author"])
+    ended = "expired" if author == "system" else f"answered with {decided}"
+    log_review(ended, settings.name, number, question.review_id, author)
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**attempts[-1], "decision": note}))
     ledger: Any = [{"number": number, "decision": note}]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from graph_retry._engine.finish import finished, without_output
 from graph_retry._engine.hooks import Proposal, propose
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.opening import open_review
-from graph_retry._engine.state import LOOP, Loop
+from graph_retry._engine.state import LOOP, Loop, current_thread
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, no_progress
 from graph_retry._output.failures import ROUTES
 from graph_retry.hooks._budget import SharedBudget
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
+
+_LOG = logging.getLogger("graph_retry")
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
@@ -41,6 +44,10 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         auto_retries=settings.auto_retries,
         review=bool(settings.review or settings.reviewer),
     )
+    if verdict == "give_up" or (stop is not None and settings.auto_retries > 0):
+        what = "automation of `%s` stopped after attempt %s (thread %s): %s"
+        why = stop or "nothing was changed, and nobody may be asked"
+        _LOG.warning(what, settings.name, record["number"], current_thread(), why)
     if verdict == "retry" and proposal is not None:
         revised: Loop = {
             **loop,

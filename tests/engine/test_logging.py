@@ -1,0 +1,68 @@
+"""What is logged: each review's moments and where automation stopped, by names alone."""
+
+import logging
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import edit, expiry
+from tests.loops import Model, answer, one_call, reviews, thread
+
+TEXT = "what-the-model-wrote"
+
+
+def lines(caplog):
+    """Return the lines logged so far, with what is different in each run left out."""
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    caplog.clear()
+    return said
+
+
+def test_each_moment_of_a_review_is_one_line(form, mode, caplog):
+    """Asked, refused, asked again, answered; with thread, review, call and attempt."""
+    caplog.set_level(logging.INFO, "graph_retry")
+    model = Model(lambda params: TEXT if params["n"] == 0 else '{"n": 1}')
+    graph = one_call(form, mode, model, InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread("t"))
+    (first,) = reviews(mode, graph, thread("t"))
+    answer(mode, graph, thread("t"), f"do {TEXT}")
+    (second,) = reviews(mode, graph, thread("t"))
+    answer(mode, graph, thread("t"), {**edit(n=1), "by": "ada", "message": TEXT})
+    where = "of `count` (attempt 1, thread t) was"
+    assert lines(caplog) == [
+        ("INFO", f"review {first.review_id} {where} asked"),
+        ("INFO", f"review {first.review_id} {where} refused an answer by human"),
+        ("INFO", f"review {second.review_id} {where} asked"),
+        ("INFO", f"review {second.review_id} {where} answered with edit by human"),
+    ]
+    assert TEXT not in caplog.text
+
+
+def test_an_expired_review_is_told_as_one(mode, caplog):
+    """The sweep ends it."""
+    caplog.set_level(logging.INFO, "graph_retry")
+    graph = one_call("node", mode, Model(), InMemorySaver(), expires_after=0.001)
+    mode.invoke(graph, {"params": {"n": 0}}, thread("t"))
+    (review,) = reviews(mode, graph, thread("t"))
+    lines(caplog)
+    mode.call(expiry, "expire_reviews", graph)
+    said = f"review {review.review_id} of `count` (attempt 1, thread t) was expired by system"
+    assert lines(caplog) == [("INFO", said)]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"auto_retries": 1}, "1 automatic retries did not help"),
+        ({"auto_retries": 5, "max_attempts": 2}, "all 2 attempts are used"),
+        ({"review": False}, "nothing was changed, and nobody may be asked"),
+    ],
+)
+def test_a_warning_tells_where_automation_stopped(caplog, options, why):
+    """At the usual level of a server's log; where it was never meant to run there is none."""
+    hook = None if "review" in options else lambda error, attempt, params: {"n": params["n"] - 1}
+    graph = one_call("node", None, Model(), InMemorySaver(), hook, on_cancel="end", **options)
+    graph.invoke({"params": {"n": 0}}, thread("t"))
+    ((level, said),) = lines(caplog)
+    assert (level, said.partition(": ")[2]) == ("WARNING", why)
+    assert said.startswith("automation of `count` stopped after attempt")
