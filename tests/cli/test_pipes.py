@@ -129,7 +129,7 @@ def test_what_reviews_redact_is_not_printed(sqlite, run):
         told.append(run(*command)[1])
         told.append(run("show", "1", "--db", sqlite.place)[1])
     assert "secret" not in "".join(told)
-    assert "/note (redacted)" in told[-1]
+    assert "/note: *** 1 → *** 2" in told[-1]
     assert told[-2] == "Finished. The output is not shown: this call redacts its texts.\n"
 
 
