@@ -123,6 +123,20 @@ def run_damaged(seed: int, count: int) -> tuple[Counter[str], list[str]]:
     return drawn, wrong
 
 
+def run_foreign(seed: int, count: int) -> tuple[Counter[str], list[str]]:
+    """Stream documents that another type is wanted of, which shares some of their keys."""
+    rng, drawn, wrong = random.Random(seed), Counter[str](), list[str]()
+    for _ in range(count):
+        value, other = document(rng), document(rng)
+        validator, text = narrow(rng, other), json.dumps(value)
+        watch = stopped(rng, text, validator, "standard")
+        is_accepted = validator.check(value).ok
+        drawn["not stopped" if watch is None else "stopped"] += 1
+        if watch is not None and is_accepted:
+            wrong.append(f"{text!r}\n{watch.failure}")
+    return drawn, wrong
+
+
 def main() -> None:
     """Print what was drawn, and every false stop."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -135,6 +149,7 @@ def main() -> None:
         growing._STEP, growing._GROWTH = 1, 10**9  # noqa: SLF001
     for name, run, count in (
         ("valid", run_valid, options.valid),
+        ("foreign", run_foreign, options.valid // 10),
         ("damaged", run_damaged, options.damaged),
     ):
         started = time.perf_counter()

@@ -164,6 +164,9 @@ class Shelf(RootModel[list[Item]]):
 
 
 UNCERTAIN = [
+    ('{"place": {"point": {"x": {"y": [', Order),  # no list, as yet
+    ('{"rows": [{"a": {"n": [', Order),
+    ('{"items": {"a": {"id": "x", "kind": 1', Order),
     ('{"n": "x", "m": 1}', Coerced),
     ('{"number": "x", "m": 1, "n": 2}', Aliased),
     ('{"n": "x", "m": 1, "number": 2}', Named),
@@ -233,6 +236,15 @@ def test_no_valid_document_is_stopped():
     drawn, wrong = false_stops.run_valid(1, draws(60, 1_000))
     assert wrong == []
     assert all(drawn[wrapper] for wrapper in false_stops.WRAPPERS)
+
+
+@pytest.mark.drawn
+@pytest.mark.usefixtures("at_every_character")
+def test_no_document_is_too_strange_to_be_judged():
+    """Any document may come where another is wanted; most are stopped."""
+    drawn, wrong = false_stops.run_foreign(1, draws(40, 1_000))
+    assert wrong == []
+    assert drawn["stopped"] > drawn["not stopped"] / 2
 
 
 @pytest.mark.drawn

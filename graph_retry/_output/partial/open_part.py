@@ -24,8 +24,8 @@ class OpenPart:
     """What a type demands of one container; `issues` is asked again as the container grows."""
 
     wants_container = True
-    """Whether some kind of container is wanted here, if not the one that came: a bracket that was
-    left out may still make it of it."""
+    """Whether some kind of container is wanted. If it is not the one that came, a bracket that was
+    left out may still make it of this one."""
 
     def __init__(self) -> None:
         self._issues: list[Issue] = []
@@ -41,7 +41,7 @@ class OpenPart:
 
     def _certain(self, value: Container) -> list[Issue]:
         parts: list[tuple[Key, Any]] = [*value.items()] if is_object(value) else [*enumerate(value)]
-        if len(parts) > self.wants_container and self._of_wrong_kind is None:
+        if parts and self._of_wrong_kind is None:
             self._of_wrong_kind = self.wrong_kind(value)
         if self._of_wrong_kind:
             return [] if self.wants_container else self._of_wrong_kind

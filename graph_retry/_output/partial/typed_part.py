@@ -71,7 +71,7 @@ class _Scope:
             validator.validate_json(json.dumps(value), strict=self.strict)
         except ValidationError as error:
             return error
-        except Exception:  # noqa: BLE001 - a validator is anybody's code; the whole will tell
+        except Exception:  # noqa: BLE001 - a validator is anybody's code: the whole will raise it
             return None
         return None
 
