@@ -78,11 +78,18 @@ def test_yaml_is_read_as_it_is_written(text, value):
     assert read("yaml", text) == value
 
 
+def test_a_number_that_yaml_1_1_takes_for_text_is_one_where_no_text_is_wanted():
+    """Dialects differ about an exponent without a point or sign; the type decides."""
+    assert read("yaml", "- 1e3\n- 0E0", list[float]) == [1000.0, 0.0]
+    assert read("yaml", "- 1e3\n- 0E0", list[str]) == ["1e3", "0E0"]
+
+
 def test_without_a_type_yaml_has_the_scalars_of_json():
     """What JSON spells is what it is there, and everything else is text."""
-    text = "a: 1\nb: 1.5\nc: true\nd: null\ne: yes\nf: 01\ng: .5\nh: 1e3\ni: ''"
+    text = "a: 1\nb: 1.5\nc: true\nd: null\ne: yes\nf: 01\ng: .5\nh: 1.0e+3\ni: ''\nj: 1e3"
     assert read("yaml", text, None) == {
         "a": 1, "b": 1.5, "c": True, "d": None, "e": "yes", "f": "01", "g": ".5", "h": 1e3, "i": "",
+        "j": "1e3",
     }  # fmt: skip
 
 

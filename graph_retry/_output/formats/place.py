@@ -49,6 +49,11 @@ class Place:
         named = [schema.get("properties") for schema in self._schemas]
         return {name for members in named if is_object(members) for name in members}
 
+    @property
+    def excludes_text(self) -> bool:
+        """Whether no text is wanted here."""
+        return bool(self.kinds) and "string" not in self.kinds
+
     def wants_text_only(self, kind: str) -> bool:
         """Tell whether text is wanted, and what could be a value of this kind is not."""
         wanted = self.kinds

@@ -29,7 +29,9 @@ _WORDS = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
 }
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+# Of numbers with an exponent, YAML 1.1 knows these, and takes other ones for text.
+_AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _ELIDED = re.compile(r"(?m)^\s*(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 _ELIDING_COMMENT = re.compile(
     r"(?im)^\s*#.*(?:\.\.\.|…|\b(?:omitted|truncated|the rest|remaining|and so on|etc)\b)"
@@ -117,6 +119,8 @@ def _plain(text: str, place: Place, at: int) -> Any:
     refuse_if(_ELIDED.search(text), "elided", at, "Data was left out.")
     number = _NUMBER.fullmatch(text)
     if number is None and text not in _WORDS:
+        return text
+    if number is not None and not _AGREED.fullmatch(text) and not place.excludes_text:
         return text
     value = _WORDS[text] if number is None else json.loads(text)
     kind = "null" if value is None else "boolean" if number is None else "number"
