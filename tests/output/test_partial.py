@@ -24,7 +24,6 @@ from graph_retry._output.build import build_validator
 from graph_retry._output.partial import growing
 from graph_retry._output.partial.watch import Watch
 from graph_retry.output import heuristic
-from tests.parts import draws
 
 
 class Item(BaseModel):
@@ -228,33 +227,6 @@ def test_the_issues_are_those_of_the_whole():
     text = '{"items": [{"id": 1, "kind": "song"}, {"id": 2}], "place": null, "sum": 1.5}'
     whole = build_validator(Order).check(json.loads(text)).issues
     assert watched(text, Order).issues == whole
-
-
-@pytest.mark.drawn
-def test_no_valid_document_is_stopped():
-    """A smaller draw of `python -m bench.false_stops`, which streams 10,000 and more."""
-    drawn, wrong = false_stops.run_valid(1, draws(40, 1_000))
-    assert wrong == []
-    assert all(drawn[wrapper] for wrapper in false_stops.WRAPPERS)
-
-
-@pytest.mark.drawn
-@pytest.mark.usefixtures("at_every_character")
-def test_no_document_is_too_strange_to_be_judged():
-    """Any document may come where another is wanted; most are stopped."""
-    drawn, wrong = false_stops.run_foreign(1, draws(25, 1_000))
-    assert wrong == []
-    assert drawn["stopped"] > drawn["not stopped"] / 2
-
-
-@pytest.mark.drawn
-@pytest.mark.usefixtures("at_every_character")
-@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
-def test_no_damaged_document_that_is_mended_is_stopped():
-    """Where the reader of the whole mends a slip, the stream was not stopped because of it."""
-    drawn, wrong = false_stops.run_damaged(3, draws(120, 3_000))
-    assert wrong == []
-    assert drawn["accepted as a whole, not stopped"] > 10
 
 
 @pytest.mark.parametrize("size", [1_000, 100_000])
