@@ -12,6 +12,7 @@ from graph_retry._output.completion import Completion
 from graph_retry._review.decision import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._signatures import AttemptContext
 from graph_retry.errors import (
+    AnswerRefused,
     AttemptFailed,
     AttemptsExhausted,
     CallCancelled,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AnswerRefused",
     "Attempt",
     "AttemptContext",
     "AttemptFailed",

@@ -12,9 +12,45 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, shown_reviews
 
+_IN_JSON = (
+    *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
+    *("failure", "issues", "raw_output", "output", "params", "suggested_params", "diff", "problem"),
+    "labels",
+)
+
 
 class PendingReview(Waiting):
     """A review a thread waits for; `answer` decides it."""
+
+    @property
+    def allowed_decisions(self) -> list[str]:
+        """The decisions that can be made here, such as `approve`."""
+        return list(self.value["review_configs"][0]["allowed_decisions"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the review as plain JSON, for an endpoint that lists what waits.
+
+        Whoever answers sends `thread_id` and `review_id` back, which `resume` needs. The history
+        is left out; `value` is the whole question, with the JSON Schema of an answer.
+
+        Example:
+            >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
+            >>> from langgraph.checkpoint.memory import InMemorySaver
+            >>> from langgraph.func import entrypoint
+            >>> @entrypoint(checkpointer=InMemorySaver())
+            ... def count(prompt):
+            ...     return retry_llm_call(lambda given: given, prompt, output=int)
+            >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
+            >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+            >>> shown = review.to_json()
+            >>> shown["thread_id"], shown["params"], shown["allowed_decisions"]
+            ('1', {'value': 'many'}, ['approve', 'edit', 'reject', 'respond'])
+            >>> config = {"configurable": {"thread_id": shown["thread_id"]}}
+            >>> resume(count, config, answers={shown["review_id"]: edit(value="3")})
+            3
+        """
+        shown = {name: getattr(self, name) for name in _IN_JSON}
+        return {**shown, "allowed_decisions": self.allowed_decisions}
 
     def answer(self, decision: Any, *, context: Any = None) -> Any:
         """Answer this review and run the thread on; see `resume`."""
@@ -82,7 +118,7 @@ def resume(
     The decision is written to the thread before it is applied: if the process dies, calling
     `resume(graph, config)` without a decision continues where it stopped. The first answer wins:
     a lock on the thread (in this process, beside a SQLite file, in PostgreSQL, on a server) is
-    held until the graph stops again. An unusable decision is asked again and never raises.
+    held until the graph stops again. An unusable decision is asked again: `AnswerRefused` says why.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
@@ -101,9 +137,13 @@ def resume(
         The graph's state, as `graph.invoke` returns it.
 
     Raises:
+        AnswerRefused: If an answer was not applied. The thread waits as before: the question is
+            asked again, and nothing was called for that answer.
         StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
         TimeoutError: If the thread is still run by somebody else after `wait` seconds.
-        ValueError: If `decision` could mean more than one open review, or there is no graph.
+        ValueError: If `decision` could mean more than one open review, or there is no graph or no
+            thread.
+        TypeError: If `answers` is no dict of decisions.
 
     Example:
         >>> from graph_retry import create_retry_node, edit, resume

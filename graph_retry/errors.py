@@ -6,6 +6,7 @@
     ├── AttemptsExhausted     automation ran out and nobody may be asked
     ├── InterventionRequired  a person is needed and there is no way to ask one
     ├── PauseSwallowed        code around a call caught the pause for a person
+    ├── AnswerRefused         an answer was not applied, and its question is asked again
     ├── StaleDecision         the review this decision answers is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
 
@@ -101,6 +102,29 @@ class InterventionRequired(GraphRetryError):
 
 class PauseSwallowed(GraphRetryError):
     """A node goes on after a call that waits for a person: code around it caught the pause."""
+
+
+class AnswerRefused(GraphRetryError):
+    """An answer was not applied, for the reason that the message tells; nothing was called.
+
+    The thread waits as before: the question is asked again, with new `review_ids`.
+
+    Example:
+        >>> raise AnswerRefused('`n` expects a number, not "many".', review_ids=["3f92"])
+        Traceback (most recent call last):
+        ...
+        graph_retry.errors.AnswerRefused: `n` expects a number, not "many".
+    """
+
+    def __init__(
+        self,
+        message: str,
+        attempts: list[Attempt] | None = None,
+        *,
+        review_ids: list[str] | None = None,
+    ) -> None:
+        super().__init__(message, attempts)
+        self.review_ids: list[str] = review_ids or []
 
 
 class StaleDecision(GraphRetryError):

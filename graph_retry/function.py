@@ -157,10 +157,16 @@ async def aretry_llm_call(
     return (await Call(llm_call, params, on_retry, output, options).ainvoke())[0]
 
 
-async def gather_calls(*calls: Awaitable[T]) -> list[T]:
+async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> list[T]:
     """Await several `aretry_llm_call`s of one node; pause once with every question they have.
 
     `asyncio.gather` would show the first question only and the next one after its answer.
+
+    Args:
+        *calls: The calls, all of which are made at the same time.
+        one_at_a_time: Show one question, and the next one when it is answered, in the order of
+            `calls`: web chats and inboxes cannot answer several at once. Those that are not shown
+            yet can neither be listed nor answered, though their time (`expires_after`) runs.
 
     Returns:
         The results in the order of `calls`.
@@ -188,7 +194,7 @@ async def gather_calls(*calls: Awaitable[T]) -> list[T]:
             else:
                 finished.append(result)
         if questions:
-            raise GraphInterrupt(tuple(questions))
+            raise GraphInterrupt(tuple(questions[:1] if one_at_a_time else questions))
     return finished
 
 

@@ -136,9 +136,9 @@ def revise(error: AttemptFailed, attempt: int, params: ImageParams) -> ImagePara
 
 def tell(output: dict[str, str]) -> list[dict[str, Any]]:
     """Show the picture in the chat."""
-    url = f"data:{output['mime_type']};base64,{output['data']}"
     told = f"{output['mime_type']}, {len(base64.b64decode(output['data']))} bytes"
-    return [{"type": "text", "text": told}, {"type": "image_url", "image_url": {"url": url}}]
+    picture = {"type": "image", "mime_type": output["mime_type"], "base64": output["data"]}
+    return [{"type": "text", "text": told}, picture]
 
 
 node = create_retry_node(generate, ImageParams, revise, output=Image, name="image")

@@ -4,12 +4,19 @@ import operator
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import pytest
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
 import graph_retry
-from graph_retry import aretry_llm_call, create_retry_node, gather_calls, retry_llm_call
+from graph_retry import (
+    AnswerRefused,
+    aretry_llm_call,
+    create_retry_node,
+    gather_calls,
+    retry_llm_call,
+)
 
 
 class State(TypedDict, total=False):
@@ -144,6 +151,13 @@ def gathered(model: Any, saver: Any, width: int, gather: Any = gather_calls) -> 
 def reviews(mode: Any, graph: Any, config: Any) -> list[graph_retry.PendingReview]:
     """List the open reviews in the mode's way."""
     return mode.call(graph_retry, "pending_reviews", graph, config)
+
+
+def refused(mode: Any, graph: Any, config: Any, *args: Any, **kwargs: Any) -> AnswerRefused:
+    """Resume with an answer that is asked again; returns what tells so."""
+    with pytest.raises(AnswerRefused) as caught:
+        answer(mode, graph, config, *args, **kwargs)
+    return caught.value
 
 
 def answer(mode: Any, graph: Any, config: Any, *args: Any, **kwargs: Any) -> Any:

@@ -125,7 +125,8 @@ def test_reviews_lead_to_success(mode, calls, name, text, answers, failures, aut
     if name == "image":
         assert state["output"]["mime_type"] == output
         assert sniffed(base64.b64decode(state["output"]["data"])) == output
-        assert last.content[1]["image_url"]["url"].startswith(f"data:{output};base64,")
+        picture = {"type": "image", "mime_type": output, "base64": state["output"]["data"]}
+        assert last.content[1] == picture
     else:
         assert state["output"] == output
         assert last.text == (output if name == "chat" else json.dumps(output))

@@ -19,7 +19,7 @@ from langgraph.config import get_config
 
 from examples.demo.answers import HELP, read_answer, scripted_answer
 from examples.demo.calls import CallLog
-from graph_retry import AttemptContext, PendingReview, pending_reviews, resume
+from graph_retry import AnswerRefused, AttemptContext, PendingReview, pending_reviews, resume
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_ledger, show_review
 from graph_retry.ledger import Ledger
@@ -107,7 +107,8 @@ def _answer(screen: Screen, answer: Answerer, review: PendingReview) -> None:
         except ValueError as error:
             screen.say(f"Not understood: {error}", "bad")
         else:
-            review.answer(decision)
+            with suppress(AnswerRefused):  # the next review says why
+                review.answer(decision)
             return
 
 

@@ -16,7 +16,7 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import question_of
 from graph_retry._engine.reviewers import ask_reviewers, notify
 from graph_retry._engine.run_config import current_saver, plain_answer_hidden
-from graph_retry._engine.shown import look_at_shown
+from graph_retry._engine.shown import look_at_shown, was_sent_before
 from graph_retry._engine.state import (
     ANSWER,
     REVIEWED,
@@ -150,7 +150,8 @@ async def _ask_person(
             return interrupt(payload, response_schema=shown_schema), True
     value = interrupt(payload, response_schema=shown_schema)
     given_before = await shown.note_given(value)
-    return value, shown.is_ours and not given_before
+    too_early = was_sent_before(question.asked_at)
+    return value, shown.is_ours and not given_before and not too_early
 
 
 def require_checkpointer(name: str, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
@@ -70,6 +72,30 @@ async def look_at_shown(review_id: str) -> Shown:
         if call is None or is_open(call.checkpoint["channel_values"], question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)
     return Shown(is_ours=False, saver=saver, thread=thread)
+
+
+def was_sent_before(asked_at: str | None) -> bool:
+    """Tell whether the run of an answer was created before its question was asked."""
+    return is_older(get_config().get("metadata", {}).get("run_id"), asked_at)
+
+
+def is_older(run_id: Any, moment: str | None) -> bool:
+    """Tell whether a run was created before a moment, as far as its id tells.
+
+    Servers name runs by UUIDs of version 7, whose first 48 bits are milliseconds. So a second click
+    that waits for the first one's run is told from an answer to what that run asks.
+
+    Example:
+        >>> run_id = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
+        >>> is_older(run_id, "2027-03-03T12:00:00.000+00:00")
+        True
+    """
+    try:
+        created = UUID(str(run_id))
+        asked = datetime.fromisoformat(moment or "")
+    except ValueError:
+        return False
+    return created.version == 7 and created.int >> 80 < int(asked.timestamp() * 1000)
 
 
 def _questions(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:

@@ -67,7 +67,19 @@ def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
     loop = loop_of(state)
     check_identity(run.plan.settings.name, loop["identity"], run.identity)
     attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
+    _check_keys(run.plan, state, has_failed=loop["review"] is not None)
     return StepInput(run, _fitted(run.plan, state, loop), state, loop, attempts)
+
+
+def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) -> None:
+    """Refuse a saved call whose params or attempts are under other keys than the plan's."""
+    params, attempts = plan.settings.keys["params"], plan.settings.keys["attempts"]
+    renamed = params if params not in state else attempts
+    if has_failed and not (params in state and state.get(attempts)):
+        raise ReplayMismatch(
+            f"`{plan.settings.name}` goes on with a saved call that has nothing under the state "
+            f"key `{renamed}`: if it was renamed in `keys=`, give it its old name back."
+        )
 
 
 def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:

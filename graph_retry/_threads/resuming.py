@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -12,13 +14,16 @@ from pydantic_core import to_json
 from graph_retry._awaiting import sleep
 from graph_retry._engine.open_reviews import end_answered
 from graph_retry._engine.state import ANSWER
+from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE, is_expired, now
 from graph_retry._threads.forking import bring_back
-from graph_retry._threads.graphs import invoke, is_local, saver_of, update_state
+from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock
+from graph_retry._threads.outcome import check_applied
 from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry._threads.reviews import (
+    HOW_CONFIG,
     Waiting,
     find_reviews,
     other_question,
@@ -34,6 +39,71 @@ _UNTIL_NOTED_S = 10.0
 """Seconds a loser waits for the winner's answer to be written down."""
 
 
+@dataclass(frozen=True)
+class HeldThread:
+    """A thread that nobody else runs, with answers written down: what is left is to run it.
+
+    `given` is what the graph is run with. `chosen` are the answered reviews, and `open_before` the
+    ids of all that were open.
+    """
+
+    graph: Any
+    config: RunnableConfig
+    lock: ThreadLock
+    chosen: list[tuple[Waiting, Any]]
+    open_before: frozenset[str]
+    by_id: dict[str, Any]
+    remote: RemoteRuns | None
+
+    @property
+    def given(self) -> Command[Any] | None:
+        """What the graph is run on with."""
+        return Command(resume=self.by_id) if self.by_id else None
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *raised: object) -> None:
+        """Let the next one in."""
+        self.lock.release()
+
+    async def run(self, durability: Durability | None, context: Any) -> Any:
+        """Run the thread on."""
+        if self.remote is not None:
+            given = {} if durability is None else {"durability": durability}
+            state = await self.remote.answer(self.by_id, given)
+        else:
+            options: Any = {"durability": durability or "sync", "context": context}
+            state = await invoke(self.graph, self.given, self.config, **options)
+        await self.end_answered()
+        return state
+
+    async def end_answered(self) -> None:
+        """Take the answered reviews out of the inbox."""
+        for review, _ in self.chosen:
+            await end_answered(saver_of(self.graph), note_of(review))
+
+    async def check_shown(self) -> None:
+        """Do what is left to do after a run whose result is not at hand; then as `check`."""
+        await self.end_answered()
+        shown = (await get_state(self.graph, self.config)).interrupts
+        await self.check({"__interrupt__": shown})
+
+    async def check(self, state: Any) -> None:
+        """Tell whether the answers were applied, by what the run returned.
+
+        Raises:
+            AnswerRefused: If an answer was not applied: its question is asked again.
+            StaleDecision: If an answer came too late.
+        """
+        await check_applied([review for review, _ in self.chosen], self.open_before, state)
+        late = [review for review, given in self.chosen if _is_late(review, given)]
+        if late:
+            raise StaleDecision(
+                f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default "
+                "decision was applied, not your answer."
+            )
+
+
 async def resuming(
     graph: Any,
     config: RunnableConfig,
@@ -46,18 +116,31 @@ async def resuming(
     background: bool = False,
 ) -> Any:
     """Do what `resume` does; on a server in the background, if that is wanted."""
-    thread_id = thread_of(config)
-    if decision is not None and answers is not None:
-        raise TypeError("give `decision` for one review or `answers` for several, not both.")
-    if thread_id is None:
-        raise ValueError('`config` names no thread: pass {"configurable": {"thread_id": …}}.')
-    if graph is None:
-        raise ValueError(
-            "`graph` is None, as in a review that was listed from a checkpointer alone: "
-            "pass the graph that asked."
-        )
+    held = await hold(
+        graph, config, decision, answers, wait=wait, context=context, background=background
+    )
+    with held:
+        state = await held.run(durability, context)
+    if not background:
+        await held.check(state)
+    return state
+
+
+async def hold(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any = None,
+    answers: Mapping[str, Any] | None = None,
+    *,
+    wait: float = 600.0,
+    context: Any = None,
+    background: bool = False,
+) -> HeldThread:
+    """Take the lock of a thread and write answers to its reviews down."""
+    thread_id = _checked(graph, config, decision, answers)
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
-    try:
+    with ExitStack() as until_held:
+        until_held.callback(lock.release)
         if decision is not None:  # it is for the review open now, not for one that follows it
             answers = await _bound(graph, config, decision, lock)
         pause, waited = _FIRST_PAUSE_S, 0.0
@@ -74,22 +157,35 @@ async def resuming(
         if not is_local(graph):
             remote = RemoteRuns(graph, config, context=context, wait=not background)
             await remote.look()
-        chosen = await _match(graph, config, answers)
+        chosen, open_before = await _match(graph, config, answers)
         if hidden := await _hidden(graph, config, chosen):
             await bring_back(graph, config, hidden, context)
-            chosen = await _match(graph, config, answers)
-        late = [review for review, given in chosen if _is_late(review, given)]
-        state = await _apply(graph, config, chosen, durability, context, remote)
-        for review, _ in chosen:
-            await end_answered(saver_of(graph), note_of(review))
-    finally:
-        lock.release()
-    if late:
-        raise StaleDecision(
-            f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default decision "
-            "was applied, not your answer."
+            chosen, open_before = await _match(graph, config, answers)
+        by_id = await _write_down(graph, chosen)
+        until_held.pop_all()
+    return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
+
+
+def _checked(
+    graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None
+) -> str:
+    """Return the thread's id, once it is known what is to be done on it."""
+    thread_id = thread_of(config)
+    if decision is not None and answers is not None:
+        raise TypeError("give `decision` for one review or `answers` for several, not both.")
+    if thread_id is None:
+        raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
+    if graph is None:
+        raise ValueError(
+            "`graph` is None, as in a review that was listed from a checkpointer alone: "
+            "pass the graph that asked."
         )
-    return state
+    if answers is not None and (not isinstance(cast("Any", answers), Mapping) or not answers):
+        raise TypeError(
+            f"`answers` is {literal(answers, 80)}: pass {{review_id: decision}}, with an id of "
+            "`pending_reviews`; or leave it out to run the thread on without an answer."
+        )
+    return thread_id
 
 
 async def _hidden(
@@ -102,15 +198,8 @@ async def _hidden(
     return next((review.hidden for review in waiting if review.hidden), None)
 
 
-async def _apply(
-    graph: Any,
-    config: RunnableConfig,
-    chosen: Sequence[tuple[Waiting, Any]],
-    durability: Durability | None,
-    context: Any,
-    remote: RemoteRuns | None,
-) -> Any:
-    """Write the answers down, then run the thread on."""
+async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict[str, Any]:
+    """Write answers into the states of their calls; return those that cannot be, by interrupt."""
     by_id: dict[str, Any] = {}
     notes = [_noted(given, review) for review, given in chosen]
     for (review, _), note in zip(chosen, notes, strict=True):
@@ -118,12 +207,7 @@ async def _apply(
             by_id[review.interrupt_id] = note["value"]
         else:
             await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
-    if remote is not None:
-        given = {} if durability is None else {"durability": durability}
-        return await remote.answer(by_id, given)
-    go_on: Command[Any] | None = Command(resume=by_id) if by_id else None
-    durability = durability or "sync"
-    return await invoke(graph, go_on, config, durability=durability, context=context)
+    return by_id
 
 
 async def _bound(
@@ -152,13 +236,13 @@ async def _match(
     config: RunnableConfig,
     answers: Mapping[str, Any] | None,
     lock: ThreadLock | None = None,
-) -> list[tuple[Waiting, Any]]:
-    """Pair answers with open reviews, before any of them is written down.
+) -> tuple[list[tuple[Waiting, Any]], frozenset[str]]:
+    """Pair answers with open reviews, before any of them is written down; list all open ones.
 
     `lock` is that of the thread, unless it was acquired.
     """
     if not answers:
-        return []
+        return [], frozenset()
     reviews = await find_reviews(graph, config, Waiting)
     places = {review.interrupt_id: review for review in reviews}
     places |= {review.review_id: review for review in reviews}
@@ -170,7 +254,8 @@ async def _match(
                 f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
                 f"{by_whom}."
             )
-    return [(places[name], given) for name, given in answers.items()]
+    chosen = [(places[name], given) for name, given in answers.items()]
+    return chosen, frozenset(review.review_id for review in reviews)
 
 
 async def _winner(

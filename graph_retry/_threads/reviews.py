@@ -13,7 +13,7 @@ from langgraph.types import Interrupt, StateSnapshot
 from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import newest_checkpoint
 from graph_retry._engine.keeping import whole
-from graph_retry._engine.state import ANSWER, LOOP, is_open
+from graph_retry._engine.state import ANSWER, LOOP, is_open, loop_of
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._redact import shown_record
@@ -23,6 +23,7 @@ from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, saver_of
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
+from graph_retry._threads.saved import SavedThread
 from graph_retry.records import Attempt
 
 
@@ -42,6 +43,9 @@ class Waiting(Review):
     call_config: RunnableConfig | None = field(default=None, repr=False)
     hidden: str = field(default="", repr=False)
 
+
+HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
+"""What a config is like that names a thread."""
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
@@ -68,6 +72,9 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
     if not hasattr(graph, "get_state"):
         came = type(graph).__name__
         raise TypeError(f"`graph` is a `{came}`: pass what `compile(checkpointer=…)` gives.")
+    own = cast("RunnableConfig", getattr(graph, "config", None) or {})
+    if thread_id is None and thread_of(own) is None:
+        raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
     snapshot = await get_state(graph, config, subgraphs=True)
     calls, local = dict(_calls(snapshot)), is_local(graph)
     where: dict[str, Any] = {"graph": graph, "config": config}
@@ -125,9 +132,11 @@ def thread_of(config: RunnableConfig) -> str | None:
         TypeError: If it is no config.
     """
     if not isinstance(cast("object", config), Mapping):
-        how = '{"configurable": {"thread_id": …}}'
-        raise TypeError(f"`config` is {config!r:.80}: pass {how}.")
-    thread_id = config.get("configurable", {}).get("thread_id")
+        raise TypeError(f"`config` is {config!r:.80}: {HOW_CONFIG}.")
+    place = cast("object", config.get("configurable", {}))
+    if not isinstance(place, Mapping):
+        raise TypeError(f"`configurable` is {place!r:.80}: {HOW_CONFIG}.")
+    thread_id: object = cast("Any", place).get("thread_id")
     return None if thread_id is None else str(thread_id)
 
 
@@ -151,6 +160,14 @@ async def _saved_call(
         return None
     saved = await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
     return None if saved is None else saved.checkpoint["channel_values"]
+
+
+async def is_unanswered(review: Waiting) -> bool:
+    """Tell whether a function-form call of this process still has the question it had."""
+    if review.call_config is not None:
+        return False
+    values = await _saved_call(review.graph, review.config, review.value)
+    return values is not None and is_open(values, review.review_id)
 
 
 async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> bool:
@@ -197,6 +214,19 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
     for at, author, answered in sorted(notes, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
+    return _renamed(graph, saved)
+
+
+def _renamed(graph: Any, saved: SavedThread | None) -> str | None:
+    """Name the node of a call that waits, if the graph has none of that name."""
+    for namespace, values in saved.calls() if saved and is_local(graph) else ():
+        review, node = loop_of(values)["review"], namespace.partition(":")[0]
+        if node and node not in graph.nodes and review and is_open(values, review["review_id"]):
+            nodes = ", ".join(f"`{name}`" for name in graph.nodes if not name.startswith("__"))
+            return (
+                f"review {review['review_id']!r} waits in node `{node}`, which the graph does not "
+                f"have (its nodes are {nodes}): give the node its old name back"
+            )
     return None
 
 

@@ -16,7 +16,7 @@ from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_review, unfinished
 from graph_retry.cli.source import Source
-from graph_retry.errors import CallCancelled
+from graph_retry.errors import AnswerRefused, CallCancelled
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Answers:
             review = reviews[0]
             if shown != (shown := (_call(review), review.attempt)):
                 show_review(self.screen, review)
-                offered = review.value["review_configs"][0]["allowed_decisions"]
+                offered = review.allowed_decisions
                 self.screen.say(ways(offered, of_valid=review.failure is None))
                 draft = Draft()
             code = self._answer(review, self._typed(review, draft))
@@ -105,15 +105,15 @@ class Answers:
         result: Any = None
         try:
             result = self._send(review.review_id, decision)
+        except AnswerRefused as refused:
+            self.screen.say(f"Not applied: {refused.message}", "bad")
+            return ExitCode.ASKED_AGAIN
         except (CallCancelled, RemoteException) as error:
             # A graph may let a rejected call's error through; a server tells its name only.
             if decision["type"] != "reject" or CallCancelled.__name__ not in repr(error):
                 raise
         others = [other for other in self._open() if other.review_id != review.review_id]
         again = next((other for other in others if _call(other) == _call(review)), None)
-        if again and again.attempt == review.attempt:
-            self.screen.say(f"Not applied: {again.problem}", "bad")
-            return ExitCode.ASKED_AGAIN
         if again:
             if again.failure is None:
                 self.screen.say(f"The output of attempt {again.attempt} is valid.", "good")

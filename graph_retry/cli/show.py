@@ -16,11 +16,6 @@ from graph_retry.records import Attempt, Failure, Issue
 
 INBOX = ("thread", "function", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
-_IN_JSON = (
-    *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
-    *("failure", "issues", "raw_output", "output", "params", "suggested_params", "problem"),
-    "labels",
-)
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -38,7 +33,7 @@ def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
 
 def as_json(review: PendingReview) -> str:
     """Write a review as one line of JSON, in ASCII, which no terminal takes for a command."""
-    return json.dumps({name: getattr(review, name) for name in _IN_JSON})
+    return json.dumps(review.to_json())
 
 
 def show_review(screen: Screen, review: PendingReview) -> None:

@@ -10,7 +10,7 @@ from langgraph.types import Command, interrupt
 import graph_retry
 from graph_retry import StaleDecision, approve, edit, pending_reviews, reject, respond, resume
 from graph_retry._engine.state import ANSWER
-from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
+from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 
 
 class Crash(BaseException):
@@ -49,7 +49,7 @@ def test_an_edit_is_partial_and_recorded_with_its_author(form, mode, checkpointe
 
 
 def test_a_bad_answer_is_asked_again_and_a_good_one_still_works(form, mode, checkpointer):
-    """Nothing raises, the reason is shown, the new question has an id of its own."""
+    """Whoever answers is told why, as the question is; the new one has an id of its own."""
     model = Model(goal=1)
     graph = one_call(form, mode, model, checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
@@ -63,9 +63,10 @@ def test_a_bad_answer_is_asked_again_and_a_good_one_still_works(form, mode, chec
         [],
         {"type": "edit", "params": 3},
     ):
-        answer(mode, graph, thread(), bad)
+        told = refused(mode, graph, thread(), bad)
         (review,) = reviews(mode, graph, thread())
-        assert review.problem
+        assert told.message == review.problem
+        assert told.review_ids == [review.review_id]
         ids.append(review.review_id)
 
     assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
@@ -79,9 +80,7 @@ def test_a_supplied_output_is_validated_like_the_models(form, mode):
     graph = one_call(form, mode, model, InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread())
 
-    answer(mode, graph, thread(), respond({"n": "many"}))
-    (review,) = reviews(mode, graph, thread())
-    assert "/n" in review.problem
+    assert "/n" in refused(mode, graph, thread(), respond({"n": "many"})).message
 
     assert answer(mode, graph, thread(), respond({"n": 9}))["output"] == {"n": 9}
     assert len(model.calls) == 1

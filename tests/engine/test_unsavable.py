@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from graph_retry import AttemptsExhausted, Completion, approve, respond, retry_llm_call
 from graph_retry.history import attempts_of
 from graph_retry.replay import replay
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 
 class Client:
@@ -110,10 +110,10 @@ def test_text_that_a_storage_refuses_is_refused_before(
         model = Model(lambda params, said=said: said)
         graph = one_call(form, mode, model, checkpointer, output=output)
         mode.invoke(graph, {"params": {"n": 0}}, here)
-        answer(mode, graph, here, respond("a\0b"))
+        told = refused(mode, graph, here, respond("a\0b"))
         (review,) = reviews(mode, graph, here)
         assert "NUL character" in review.error
-        assert "NUL character" in review.problem
+        assert "NUL character" in told.message
         assert answer(mode, graph, here, respond("ab"))["output"] == "ab"
         assert len(model.calls) == 1
 

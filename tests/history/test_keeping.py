@@ -25,7 +25,7 @@ from graph_retry.inbox import list_reviews
 from graph_retry.replay import replay
 from graph_retry.rewind import rewind
 from tests.conftest import Mode
-from tests.loops import Model, State, answer, one_call, reviews, thread
+from tests.loops import Model, State, answer, one_call, refused, reviews, thread
 
 SIZE = 5_000
 SYNC = Mode("sync", asyncio.Runner())
@@ -161,7 +161,7 @@ def test_a_call_that_goes_back_is_asked_about_the_old_output(form, mode, checkpo
     """The review of an earlier attempt shows what that one returned, and goes on from there."""
     graph = failing(form, mode, checkpointer, 4)
     back = {"type": "respond", "output": "wrong", "rewind": {"attempt": 2}}
-    answer(mode, graph, thread(), back)  # asked again
+    refused(mode, graph, thread(), back)
     answer(mode, graph, thread(), {"type": "approve", "rewind": {"attempt": 2}})
     (review,) = reviews(mode, graph, thread())
     assert texts(review.history) == [text(1), text(2), text(2)]

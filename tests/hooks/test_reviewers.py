@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import approve, edit, reject, respond, retry_llm_call
 from graph_retry.hooks import model_reviewer
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 
 class Chat(BaseChatModel):
@@ -135,8 +135,8 @@ def test_it_is_asked_once_a_question_whatever_happens_to_the_question(form, mode
 
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     mode.invoke(graph, None, thread())
-    answer(mode, graph, thread(), "nonsense")
-    answer(mode, graph, thread(), edit(n="many"))
+    refused(mode, graph, thread(), "nonsense")
+    refused(mode, graph, thread(), edit(n="many"))
     assert asked == [1]
     answer(mode, graph, thread(), edit(n=1))
     assert asked == [1, 2]

@@ -10,6 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from typing_extensions import TypedDict
 
 import graph_retry
 from graph_retry import (
+    AnswerRefused,
     AttemptContext,
     PendingReview,
     aretry_llm_call,
@@ -96,7 +98,8 @@ def _work(
         for each, review in zip(told, chosen, strict=True):
             journal.note("sent", **each, refused=bool(review.problem))
         if own:
-            state = mode.call(graph_retry, "resume", graph, config, answers=answers, **how)
+            with suppress(AnswerRefused):
+                state = mode.call(graph_retry, "resume", graph, config, answers=answers, **how)
         else:
             marked = {**_decide(open_[0]), **STYLES[setting.answers](open_[0])}
             state = mode.invoke(graph, Command(resume=marked), config, **how)

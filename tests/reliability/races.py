@@ -13,11 +13,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from graph_retry import AttemptContext, StaleDecision, edit
+from graph_retry import AnswerRefused, AttemptContext, StaleDecision, edit
 from tests.conftest import Mode
 from tests.loops import answer, fan_out, one_call, reviews, thread
 from tests.reliability.forking import end, fork
@@ -102,7 +102,8 @@ class Racer:
     def submit(self, graph: Any, name: str, answers: dict[str, Any]) -> bool:
         """Answer reviews and note what came of it; tell whether the answers were taken."""
         try:
-            answer(self.mode, graph, thread(name), answers=answers)
+            with suppress(AnswerRefused):
+                answer(self.mode, graph, thread(name), answers=answers)
         except StaleDecision as stale:
             self.journal.note("stale", thread=name, by=self.number, why=str(stale))
             return False
@@ -225,7 +226,8 @@ def running(place: Place, size: int) -> dict[str, Any]:
             (asked,) = [event for event in place.events("asked") if event["thread"] == name]
             named = {"review_id": asked["review"]} if int(name) % 4 < 2 else {}
             try:
-                answer(racer.mode, graph, thread(name), {**edit(n=2), **named})
+                with suppress(AnswerRefused):
+                    answer(racer.mode, graph, thread(name), {**edit(n=2), **named})
             except StaleDecision as stale:
                 racer.journal.note("stale", thread=name, why=str(stale))
 

@@ -8,6 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graph_retry import (
+    AnswerRefused,
     StaleDecision,
     approve,
     create_retry_node,
@@ -18,7 +19,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 LATER = timedelta(hours=2)
 
@@ -57,7 +58,7 @@ def test_the_question_tells_its_deadline(form, mode, clock):
     assert review.expires_at in review.value["description"]
 
     clock.now += timedelta(minutes=30)
-    answer(mode, graph, thread(), "perhaps")
+    refused(mode, graph, thread(), "perhaps")
     (again,) = reviews(mode, graph, thread())
     assert again.problem
     assert again.expires_at == review.expires_at, "a bad answer does not prolong the wait"
@@ -145,7 +146,8 @@ def test_an_early_expiry_is_asked_again(clock):
     """Nobody can end a review before its time by saying that it is over."""
     graph = one_call("node", None, Model(), InMemorySaver(), expires_after=3600)
     graph.invoke({"params": {"n": 0}}, thread())
-    resume(graph, thread(), {"type": "expire"})
+    with pytest.raises(AnswerRefused, match="expire"):
+        resume(graph, thread(), {"type": "expire"})
     assert graph.get_state(thread()).next == ("ask",)
 
 

@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, reject
-from tests.loops import Model, answer, fan_out, one_call, reviews, thread
+from tests.loops import Model, answer, fan_out, one_call, refused, reviews, thread
 
 
 def test_each_question_is_told_once_with_its_thread(form, mode, checkpointer):
@@ -12,7 +12,7 @@ def test_each_question_is_told_once_with_its_thread(form, mode, checkpointer):
     told = []
     graph = one_call(form, mode, Model(goal=2), checkpointer, notify=mode.colour(told.append))
     mode.invoke(graph, {"params": {"n": 0}}, thread("a"))
-    answer(mode, graph, thread("a"), "perhaps")
+    refused(mode, graph, thread("a"), "perhaps")
     answer(mode, graph, thread("a"), edit(n=1))
     (last,) = reviews(mode, graph, thread("a"))
     answer(mode, graph, thread("a"), edit(n=2))

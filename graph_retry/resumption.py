@@ -1,0 +1,107 @@
+"""Answer reviews and run the thread yourself, to stream what happens, while nobody else runs it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from graph_retry._awaiting import run_async, run_sync
+from graph_retry._threads.graphs import is_local
+from graph_retry._threads.resuming import hold
+
+
+@contextmanager
+def resumption(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any = None,
+    *,
+    answers: Mapping[str, Any] | None = None,
+    wait: float = 600.0,
+) -> Generator[Command[Any] | None, None, None]:
+    """Do what `resume` does, but leave the run to you, to stream it in any way LangGraph has.
+
+    Inside the `with` block the lock on the thread is held, and the value is what to run the graph
+    with: by `stream`, with any `stream_mode` or `version`, or by `stream_events`. The block's end
+    tells whether the answers were applied.
+
+    Args:
+        graph: The compiled graph. On a server, stream a run of its client instead, with
+            `command={"resume": {review.interrupt_id: decision}}` and
+            `multitask_strategy="reject"`: there the server is the lock.
+        config: The config with the `thread_id`.
+        decision: As for `resume`.
+        answers: As for `resume`.
+        wait: Seconds to wait while somebody else runs the thread and the review is still open.
+
+    Raises:
+        AnswerRefused: At the end of the block, if an answer was not applied; as `resume` does.
+        StaleDecision: If the review is no longer open.
+        TimeoutError: If the thread is still run by somebody else after `wait` seconds.
+        TypeError: If the graph is on a server.
+
+    Example:
+        >>> from graph_retry import edit, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> with resumption(count, config, edit(value="3")) as given:
+        ...     for update in count.stream(given, config, stream_mode="updates"):
+        ...         print(update)
+        {'count': 3}
+    """
+    held = run_sync(hold(_local(graph), config, decision, answers, wait=wait))
+    with held:
+        yield held.given
+    run_sync(held.check_shown())
+
+
+@asynccontextmanager
+async def aresumption(
+    graph: Any,
+    config: RunnableConfig,
+    decision: Any = None,
+    *,
+    answers: Mapping[str, Any] | None = None,
+    wait: float = 600.0,
+) -> AsyncGenerator[Command[Any] | None, None]:
+    """Do what `resumption` does, from async code.
+
+    Example:
+        >>> import asyncio
+        >>> from graph_retry import aretry_llm_call, edit
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... async def count(prompt):
+        ...     return await aretry_llm_call(lambda given: given, prompt, output=int)
+        >>> async def review():
+        ...     config = {"configurable": {"thread_id": "1"}}
+        ...     await count.ainvoke("many", config)
+        ...     async with aresumption(count, config, edit(value="3")) as given:
+        ...         return [part async for part in count.astream(given, config)]
+        >>> asyncio.run(review())
+        [{'count': 3}]
+    """
+    held = await run_async(hold(_local(graph), config, decision, answers, wait=wait))
+    with held:
+        yield held.given
+    await run_async(held.check_shown())
+
+
+def _local(graph: Any) -> Any:
+    if graph is None or is_local(graph):
+        return graph
+    raise TypeError(
+        f"`graph` is a `{type(graph).__name__}`: the run of a graph on a server is streamed by its "
+        'client, with `command={"resume": {review.interrupt_id: decision}}` and '
+        '`multitask_strategy="reject"`.'
+    )

@@ -1,0 +1,184 @@
+"""Whoever answers from Python is told what became of it, and may stream the run."""
+
+import json
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+
+import graph_retry
+import graph_retry.resumption
+from graph_retry import (
+    AnswerRefused,
+    ReplayMismatch,
+    StaleDecision,
+    approve,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    resume,
+    retry_llm_call,
+)
+from graph_retry.inbox import list_reviews
+from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
+
+
+def waiting(form, mode, model, saver=None, **options):
+    """Return a graph whose call waits for its first answer."""
+    graph = one_call(form, mode, model, saver or InMemorySaver(), **options)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    return graph
+
+
+def test_of_several_answers_the_refused_ones_are_told(mode):
+    """One branch goes on, one asks again: the message is its reason, and the rest is applied."""
+    model = Model()
+    graph = fan_out("node", mode, model, InMemorySaver(), width=3)
+    mode.invoke(graph, {}, thread())
+    first, second, third = (each.review_id for each in reviews(mode, graph, thread()))
+
+    told = refused(mode, graph, thread(), answers={first: edit(n=1), second: edit(m=1, n="x")})
+    left = {each.review_id: each.problem for each in reviews(mode, graph, thread())}
+
+    assert set(left) == {third, *told.review_ids}
+    assert left[told.review_ids[0]] == told.message
+    assert left[third] is None
+    assert len(model.calls) == 4
+
+
+def test_a_later_attempt_that_fails_is_no_refusal(form, mode):
+    """The edit was applied: what the model made of it is the next question."""
+    model = Model(goal=2)
+    graph = waiting(form, mode, model)
+    answer(mode, graph, thread(), edit(n=1))
+    (review,) = reviews(mode, graph, thread())
+    assert (review.attempt, review.problem, len(model.calls)) == (2, None, 2)
+
+
+def test_a_review_goes_through_an_endpoint_and_back(form, mode):
+    """Its JSON has the ids an answer needs, and what may be decided."""
+    model = Model()
+    graph = waiting(form, mode, model, allowed_decisions=["edit", "reject"])
+    (shown,) = (json.loads(json.dumps(each.to_json())) for each in list_reviews(graph))
+    assert shown["allowed_decisions"] == ["edit", "reject"]
+    sent = {shown["review_id"]: {"type": "edit", "params": {"n": 1}}}
+    assert answer(mode, graph, thread(shown["thread_id"]), answers=sent)["output"] == {"n": 1}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_the_run_of_an_answer_is_streamed_under_the_lock(form, mode, version):
+    """Its steps and events are seen; meanwhile nobody else may answer, and afterwards they may."""
+    graph = waiting(form, mode, Model(goal=2))
+    name = "aresumption" if mode.is_async else "resumption"
+    resumption = getattr(graph_retry.resumption, name)
+    options = {"stream_mode": ["updates", "custom"], "subgraphs": True, "version": version}
+
+    async def astream():
+        async with resumption(graph, thread(), edit(n=1)) as given:
+            parts = [part async for part in graph.astream(given, thread(), **options)]
+            with pytest.raises((TimeoutError, StaleDecision)):
+                await graph_retry.aresume(graph, thread(), wait=0.0)
+            return parts
+
+    def stream():
+        with resumption(graph, thread(), edit(n=1)) as given:
+            parts = list(graph.stream(given, thread(), **options))
+            with pytest.raises((TimeoutError, StaleDecision)):
+                resume(graph, thread(), wait=0.0)
+            return parts
+
+    parts = mode.run(astream) if mode.is_async else stream()
+    kinds = {part["type"] if version == "v2" else part[1] for part in parts}
+    assert kinds == {"updates", "custom"}
+    assert answer(mode, graph, thread(), edit(n=2))["output"] == {"n": 2}
+
+
+def test_a_streamed_answer_that_is_refused_is_told_at_the_end():
+    """What is raised inside the block passes, and frees the thread, too."""
+    model = Model()
+    graph = one_call("node", None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    with (
+        pytest.raises(AnswerRefused, match="expects a number"),
+        graph_retry.resumption.resumption(graph, thread(), edit(n="many")) as given,
+    ):
+        list(graph.stream(given, thread()))
+    with pytest.raises(KeyError), graph_retry.resumption.resumption(graph, thread()):
+        raise KeyError
+    assert resume(graph, thread(), edit(n=1))["output"] == {"n": 1}
+    assert len(model.calls) == 2
+
+
+MISTAKES = [
+    (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: pass"),
+    (lambda graph: pending_reviews(graph, None), TypeError, "`config` is None: pass"),
+    (lambda graph: pending_reviews(graph, {"configurable": None}), TypeError, "`configurable` is"),
+    (lambda graph: pending_reviews(None, thread()), TypeError, "`graph` is a `NoneType`"),
+    (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: pass"),
+    (lambda graph: resume(graph, thread(), answers=[approve()]), TypeError, "`answers` is"),
+    (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers` is"),
+    (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
+    (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
+    (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is a `approve`"),
+]
+
+
+@pytest.mark.parametrize(("ask", "kind", "told"), MISTAKES)
+def test_mistakes_of_a_caller_are_told_in_a_sentence(ask, kind, told):
+    """Each names the argument; the review waits on, and nothing is called."""
+    model = Model()
+    graph = one_call("node", None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    with pytest.raises(kind, match=told) as caught:
+        ask(graph)
+    assert "\n" not in str(caught.value)
+    assert len(pending_reviews(graph, thread())) == 1
+    assert len(model.calls) == 1
+
+
+def node_of(model, node="ask", **options):
+    """Return a function that compiles a graph of a retry node."""
+    retry = create_retry_node(model, dict, output=dict[str, int], **options)
+    return StateGraph(State).add_node(node, retry).add_edge(START, node)
+
+
+def call_of(model, **options):
+    """Return a graph whose node makes a call."""
+
+    def ask(state):
+        return {"output": retry_llm_call(model, state["params"], output=dict[str, int], **options)}
+
+    return StateGraph(State).add_node("ask", ask).add_edge(START, "ask")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "told"),
+    [
+        (node_of, lambda model: node_of(model, "extract"), StaleDecision, "waits in node `ask`"),
+        (
+            node_of,
+            lambda model: node_of(model, keys={"attempts": "tries"}),
+            ReplayMismatch,
+            "`tries`: if it was renamed in `keys=`",
+        ),
+        (
+            lambda model: call_of(model, key="a"),
+            lambda model: call_of(model, key="b"),
+            AnswerRefused,
+            "another `name` or `key=`",
+        ),
+    ],
+    ids=["node", "state key", "key="],
+)
+def test_what_was_renamed_while_a_review_waited_is_named(before, after, kind, told):
+    """The error says what to give its old name back; then the same answer is taken."""
+    saver, model = InMemorySaver(), Model()
+    graph = before(model).compile(checkpointer=saver)
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    made = len(model.calls)
+    with pytest.raises(kind, match=told):
+        resume(after(model).compile(checkpointer=saver), thread(), edit(n=1))
+    if kind is StaleDecision:
+        assert len(model.calls) == made
+        assert resume(graph, thread(), answers={review.review_id: edit(n=1)})["output"] == {"n": 1}
