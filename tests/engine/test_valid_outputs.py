@@ -18,7 +18,7 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry.metrics import summarize
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 PARAMS = {"prompt": "count", "n": 1}
 
@@ -165,9 +165,8 @@ def test_a_comment_without_a_place_to_go_is_no_answer(mode, options):
     model = Model(lambda _: "no")
     graph = one_call("node", mode, model, InMemorySaver(), **options)
     mode.invoke(graph, {"params": PARAMS}, thread())
-    answer(mode, graph, thread(), comment("count again"))
-    (review,) = reviews(mode, graph, thread())
-    assert "Comment is not allowed here" in review.problem
+    told = refused(mode, graph, thread(), comment("count again"))
+    assert "Comment is not allowed here" in told.message
     state = answer(mode, graph, thread(), [{"type": "response", "args": "wrong file"}])
     assert (state["status"], len(model.calls)) == ("cancelled", 1)
     assert state["attempts"][0]["decision"]["message"] == "wrong file"
@@ -208,9 +207,8 @@ def test_nothing_is_overruled_without_leave_or_without_an_output(mode, text, opt
     model = Model(lambda _: text)
     graph = one_call("node", mode, model, InMemorySaver(), **options)
     mode.invoke(graph, {"params": PARAMS}, thread())
-    answer(mode, graph, thread(), said)
-    (review,) = reviews(mode, graph, thread())
-    assert "Accept is not allowed here" in review.problem
+    told = refused(mode, graph, thread(), said)
+    assert "Accept is not allowed here" in told.message
     assert len(model.calls) == 1
 
 
