@@ -99,9 +99,10 @@ studio: install ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 
 	@exec $(BIN)/python -m langgraph_cli dev --no-browser --no-reload \
 	  --host 127.0.0.1 --port $(PORT)
 
-bench: install ## print the measured figures
-	@for name in import_time overhead storage streaming false_stops repair_score repair_damage ladder; do \
-	  echo "== bench/$$name.py"; $(BIN)/python -m bench.$$name; done
+bench: install ## measure, beside other libraries: print all tables and write docs/comparison.md
+	$(PIP) '.[bench]'
+	$(BIN)/python -m bench.report | tee docs/comparison.tmp
+	@mv docs/comparison.tmp docs/comparison.md
 
 crash: install postgres ## kill workers at random, 200 times in each of 36 configurations and more
 	$(BIN)/python -m bench.crash

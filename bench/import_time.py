@@ -2,13 +2,15 @@
 
 With compiled modules, as after an installation: a first process that compiles them is not counted.
 
-Run: `python bench/import_time.py`
+Run: `python -m bench.import_time`
 """
 
 import os
 import statistics
 import subprocess
 import sys
+
+from bench.markdown import table
 
 ROUNDS = 15
 TIMED = (
@@ -36,8 +38,11 @@ def main() -> None:
         base.append(first * 1000)
         added.append(second * 1000)
     base, added = base[1:], added[1:]
-    print(f"import langgraph.graph   {statistics.median(base):6.1f} ms")
-    print(f"import graph_retry adds  {statistics.median(added):6.1f} ms (worst {max(added):.1f})")
+    rows = [
+        ["`import langgraph.graph`", f"{statistics.median(base):.0f} ms", f"{max(base):.0f} ms"],
+        ["`import graph_retry` adds", f"{statistics.median(added):.0f} ms", f"{max(added):.0f} ms"],
+    ]
+    print(table(["", "median", "worst"], rows))
 
 
 if __name__ == "__main__":

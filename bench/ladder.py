@@ -1,12 +1,11 @@
 """How many extractions succeed, at how many calls, and how many values come out wrong.
 
-A scripted model (`bench/ladder_model.py`) answers the same tasks for this library and for others;
-what is not installed is printed as absent. Run: `python bench/ladder.py`; to see all rows, first
-`pip install instructor langchain-classic trustcall`.
+A scripted model (`bench/ladder_model.py`) answers the same tasks for this library and for others:
+in this process, and over loopback HTTP for each library's own client. What is not installed is
+named as not run. Run: `python -m bench.ladder`; the extra `bench` has what the rows need.
 """
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,26 +16,27 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from bench import ladder_rivals as rivals
 from bench.ladder_model import (
     HEEDED,
     KINDS,
     LUCKY,
     MALFORMED,
+    SCHEMA,
     Answer,
     Booking,
     ScriptedModel,
     Task,
     make_tasks,
 )
+from bench.ladder_rivals import RETRIES, RIVALS, Run
+from bench.ladder_server import serving
+from bench.markdown import table
 from graph_retry import Completion, create_retry_node
 
-TASKS, SEED, RETRIES = 5_000, 4, 3
-SCHEMA = f"It must fit this JSON Schema: {json.dumps(Booking.model_json_schema())}"
+TASKS, HTTP_TASKS, SEED = 5_000, 500, 4
 
-Run = Callable[[Task], dict[str, Any] | None]
-"""Do one task: the accepted value, or None."""
 Make = Callable[[ScriptedModel], Run]
+"""Make a competitor of a model in this process."""
 
 
 @dataclass
@@ -45,7 +45,6 @@ class Row:
 
     tasks: Sequence[Task]
     model: ScriptedModel
-    seconds: float = 0.0
     right: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
@@ -60,27 +59,28 @@ class Row:
             f"{self.model.calls:,}",
             f"{self.model.calls / self.right:.3f}",
             f"{self.model.sent:,}",
-            f"{self.model.resent:,}",
             f"{self.model.resent / retries:,.0f}" if retries else "-",
-            f"{self.seconds:.0f} s",
         ]
 
 
 def compete(make: Make, tasks: Sequence[Task]) -> Row:
-    """Let a competitor do all tasks with a fresh model."""
+    """Let a competitor do all tasks with a fresh model in this process."""
     row = Row(tasks, ScriptedModel(tasks))
-    run = make(row.model)
-    started = time.perf_counter()
-    for task in tasks:
+    run_all(row, make(row.model))
+    return row
+
+
+def run_all(row: Row, run: Run) -> None:
+    """Do all tasks of a row."""
+    for task in row.tasks:
         value = run(task)
+        value = value.model_dump() if isinstance(value, Booking) else value
         if value is None:
             row.failed[task.kind] += 1
         elif same(value, task.truth):
             row.right += 1
         else:
             row.wrong[task.kind] += 1
-    row.seconds = time.perf_counter() - started
-    return row
 
 
 def same(left: Any, right: Any) -> bool:
@@ -151,57 +151,63 @@ OURS: dict[str, Make] = {
     "graph-retry, tool calls": ours(as_tool_call, feedback="errors_only", auto_retries=RETRIES),
 }
 PLAIN: dict[str, Make] = {
-    "json.loads + pydantic": raw(0),
-    "json.loads + pydantic, blind retries": raw(RETRIES),
+    "`json.loads` and pydantic": raw(0),
+    "`json.loads` and pydantic, blind retries": raw(RETRIES),
 }
-RIVALS: dict[str, tuple[str, Make]] = {
-    "instructor, Mode.JSON": ("instructor", rivals.instructor("JSON", RETRIES)),
-    "instructor, Mode.MD_JSON": ("instructor", rivals.instructor("MD_JSON", RETRIES)),
-    **{
-        name: ("langchain-classic", rivals.retry_parser(name, RETRIES))
-        for name in ("RetryOutputParser", "RetryWithErrorOutputParser")
-    },
-    "trustcall": ("trustcall", rivals.trustcall(RETRIES)),
-}
-NOTES = """
+NOTES = """\
 A success is a value that equals the truth, types included; a wrong value is accepted and does not.
-instructor ends at the finish reason `length` by design, and validates strictly by default. A
-provider's JSON mode writes no fences or prose: for a model of text its mode is MD_JSON.
-LangChain's parsers are not given the finish reason, and close a text that was cut off.
-trustcall corrects tool calls: what is no JSON never reaches it as one, so that its row says little.
-"""
-HEADINGS = ["", "success", "wrong", "failed", "calls", "per success"]
-HEADINGS += ["characters sent", "in retries", "per retry", "time"]
+The model never errs in substance, and with a tool it gives the same text as the tool's arguments:
+real ones write fewer fences there. A provider that holds a model to a schema token by token has
+fewer malformed answers to begin with. instructor ends at the finish reason `length` by design, and
+validates strictly by default. LangChain's parsers are not given the
+finish reason, and close a text that was cut off. `create_agent` and trustcall never see what is no
+JSON in a tool call as one."""
+HEADINGS = ["", "success", "wrong", "failed", "calls", "calls a success"]
+HEADINGS += ["characters sent", "characters a retry"]
 
 
 def main() -> None:
-    """Run all that is installed and print the table."""
-    tasks = make_tasks(TASKS, SEED)
-    kinds = Counter(task.kind for task in tasks)
+    """Run all that is installed and print the tables."""
+    kinds = Counter(task.kind for task in make_tasks(TASKS, SEED))
     print(
-        f"{TASKS:,} tasks (seed {SEED}); {MALFORMED:.0%} of the first answers are malformed: "
-        + ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS)
-        + f".\nTold what was wrong, the model corrects itself with {HEEDED:.0%}, else with "
+        f"{MALFORMED:.0%} of the first answers are malformed, in equal shares: "
+        + ", ".join(kind for kind in KINDS if kinds[kind])
+        + f". Told what was wrong, the model corrects itself with {HEEDED:.0%}, else with "
         f"{LUCKY:.0%}; otherwise it gives the same answer again. At most {RETRIES} retries.\n"
     )
-    rows = {name: compete(make, tasks) for name, make in {**PLAIN, **OURS}.items()}
-    absent: list[str] = []
+    print(f"In this process, {TASKS:,} tasks (seed {SEED}):\n")
+    tasks = make_tasks(TASKS, SEED)
+    show({name: compete(make, tasks) for name, make in {**PLAIN, **OURS}.items()})
+
+    print(f"Over loopback HTTP, {HTTP_TASKS:,} of them:\n")
+    tasks = make_tasks(HTTP_TASKS, SEED)
+    rows: dict[str, Row] = {}
     for name, (package, make) in RIVALS.items():
-        if find_spec(package.replace("-", "_")):
-            rows[f"{name} ({package} {version(package)})"] = compete(make, tasks)
-        else:
-            absent.append(f"{name}: absent (pip install {package})")
-    lines = [HEADINGS, *([name, *row.cells()] for name, row in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for name, *cells in lines:
-        figures = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        print(name.ljust(widths[0]), *figures, sep="  ")
-    print(*absent, sep="\n")
-    for name, row in rows.items():
-        for what, counted in (("failed", row.failed), ("wrong", row.wrong)):
-            if counted:
-                print(f"{name}, {what}:", ", ".join(f"{n} {k}" for k, n in counted.items()))
+        if find_spec(MODULES.get(package, package.replace("-", "_"))):
+            row = rows[f"{name} ({package} {version(package)})"] = Row(tasks, ScriptedModel(tasks))
+            with serving(row.model) as url:
+                run_all(row, make(url))
+    show(rows)
+    for name, (package, _) in RIVALS.items():
+        if not find_spec(MODULES.get(package, package.replace("-", "_"))):
+            print(f"Not run, because it is not installed: {name} (`pip install {package}`).\n")
     print(NOTES)
+
+
+MODULES = {"pydantic-ai-slim": "pydantic_ai"}
+"""Modules of packages that are named otherwise."""
+
+
+def show(rows: dict[str, Row]) -> None:
+    """Print a table, and what kinds of answers failed or came out wrong."""
+    print(table(HEADINGS, [[name, *row.cells()] for name, row in rows.items()]) + "\n")
+    counted = [
+        f"- {name}, {what}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
+        for name, row in rows.items()
+        for what, counts in (("failed", row.failed), ("wrong", row.wrong))
+        if counts
+    ]
+    print("\n".join(["Which:", "", *counted, ""]))
 
 
 if __name__ == "__main__":

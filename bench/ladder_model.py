@@ -44,6 +44,10 @@ class Booking(BaseModel):
     visits: list[Visit]
 
 
+SCHEMA = f"It must fit this JSON Schema: {json.dumps(Booking.model_json_schema())}"
+"""What a prompt says where no client adds the schema by itself."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One extraction: `truth` is the right value, `kind` how the first answer comes out."""

@@ -1,153 +1,180 @@
-"""Other libraries on the ladder, each as its documentation drives it, over the same text model."""
+"""Libraries on the ladder, each as its documentation drives it, over the same model's URL."""
 
-import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from langchain_core.exceptions import OutputParserException
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.output_parsers import PydanticOutputParser
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompt_values import StringPromptValue
-from langchain_core.runnables import Runnable
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from bench.ladder_model import Answer, Booking, ScriptedModel, Task
+from bench.ladder_model import SCHEMA, Booking, Task
+from graph_retry import create_retry_node
 
-Run = Callable[[Task], dict[str, Any] | None]
-Make = Callable[[ScriptedModel], Run]
+RETRIES = 3
+ACCESS: dict[str, Any] = {"api_key": "none", "max_retries": 0}
+
+Run = Callable[[Task], Any]
+"""Do one task: the accepted `Booking` or value, or None."""
+Make = Callable[[str], Run]
+"""Make a competitor of the URL where the model is."""
 
 
-def instructor(mode: str, retries: int) -> Make:
-    """Patch a `create` function; the mode adds the schema and reads the text."""
+def chat(url: str) -> Any:
+    """Make LangChain's client."""
+    openai = import_module("langchain_openai")
+    return openai.ChatOpenAI(model="scripted", base_url=url, **ACCESS)
 
-    def make(model: ScriptedModel) -> Run:
+
+def ours(tools: bool) -> Make:
+    """Use this library with LangChain's client; the model answers in text or as a tool call."""
+
+    def make(url: str) -> Run:
+        model = chat(url).bind_tools([Booking], tool_choice="Booking") if tools else chat(url)
+
+        def call(params: dict[str, Any]) -> Any:
+            return model.invoke(params["prompt"])
+
+        node = create_retry_node(
+            call, dict, output=Booking, review=False, feedback="errors_only", auto_retries=RETRIES
+        )
+
+        def run(task: Task) -> Any:
+            prompt = task.prompt("" if tools else SCHEMA)
+            return node.invoke({"params": {"prompt": prompt}})["output"]
+
+        return run
+
+    return make
+
+
+def instructor(mode: str) -> Make:
+    """Patch OpenAI's client; the mode adds the schema and reads the answer."""
+
+    def make(url: str) -> Run:
         logging.getLogger("instructor").setLevel(logging.CRITICAL)
         library, errors = import_module("instructor"), import_module("instructor.core.exceptions")
-        completion = import_module("openai.types.chat").ChatCompletion
+        client = import_module("openai").OpenAI(base_url=url, **ACCESS)
+        patched = library.from_openai(client, mode=getattr(library.Mode, mode))
 
-        def create(messages: list[dict[str, Any]], **_: Any) -> Any:
-            answer = model("\n".join(str(message["content"]) for message in messages))
-            message = {"role": "assistant", "content": answer.text}
-            choice = {"index": 0, "finish_reason": answer.finish_reason, "message": message}
-            return completion.model_validate(
-                {
-                    "id": "1",
-                    "created": 0,
-                    "model": "scripted",
-                    "object": "chat.completion",
-                    "choices": [choice],
-                }
-            )
-
-        patched = library.patch(create=create, mode=getattr(library.Mode, mode))
-
-        def run(task: Task) -> dict[str, Any] | None:
-            messages = [{"role": "user", "content": task.prompt()}]
-            try:
-                booking = patched(
-                    response_model=Booking, max_retries=retries, messages=messages, model="scripted"
+        def run(task: Task) -> Any:
+            with suppress(errors.InstructorRetryException, errors.IncompleteOutputException):
+                return patched.create(
+                    response_model=Booking,
+                    max_retries=RETRIES,
+                    messages=[{"role": "user", "content": task.prompt()}],
+                    model="scripted",
                 )
-            except (errors.InstructorRetryException, errors.IncompleteOutputException):
-                return None
-            return Booking.model_dump(booking)
+            return None
 
         return run
 
     return make
 
 
-def retry_parser(name: str, retries: int) -> Make:
+def retry_parser(name: str) -> Make:
     """Put one of LangChain's retry parsers around its `PydanticOutputParser`."""
 
-    def make(model: ScriptedModel) -> Run:
-        chat = TextChat(model=model)
-        parser = PydanticOutputParser(pydantic_object=Booking)
-        instructions = parser.get_format_instructions()
+    def make(url: str) -> Run:
+        errors = import_module("langchain_core.exceptions")
+        parsers = import_module("langchain_core.output_parsers")
+        model, parser = chat(url), parsers.PydanticOutputParser(pydantic_object=Booking)
         retrying = getattr(import_module("langchain_classic.output_parsers"), name)
-        retry = retrying.from_llm(llm=chat, parser=parser, max_retries=retries)
+        retry = retrying.from_llm(llm=model, parser=parser, max_retries=RETRIES)
 
-        def run(task: Task) -> dict[str, Any] | None:
-            prompt = StringPromptValue(text=task.prompt(instructions))
-            text = str(chat.invoke(prompt).text)
-            try:
-                return Booking.model_dump(retry.parse_with_prompt(text, prompt))
-            except OutputParserException:
-                return None
+        def run(task: Task) -> Any:
+            prompt = StringPromptValue(text=task.prompt(parser.get_format_instructions()))
+            with suppress(errors.OutputParserException):
+                return retry.parse_with_prompt(str(model.invoke(prompt).text), prompt)
+            return None
 
         return run
 
     return make
 
 
-def trustcall(retries: int) -> Make:
-    """Let trustcall patch tool calls; see `TextChat` for how a text becomes one."""
+def agent(strategy: str) -> Make:
+    """Use `create_agent` with a response format, and what its middleware has for retries."""
 
-    def make(model: ScriptedModel) -> Run:
-        logging.getLogger("extraction").setLevel(logging.CRITICAL)
-        extractor = import_module("trustcall").create_extractor(
-            TextChat(model=model), tools=[Booking], tool_choice="Booking"
+    def make(url: str) -> Run:
+        agents, middleware = import_module("langchain.agents"), "langchain.agents.middleware"
+        formats = import_module("langchain.agents.structured_output")
+        limits = [import_module(middleware).ModelCallLimitMiddleware(run_limit=RETRIES + 1)]
+        if strategy == "ProviderStrategy":  # its errors go to nobody but a retry
+            retry = import_module(middleware).ModelRetryMiddleware
+            limits = [retry(max_retries=RETRIES, initial_delay=0, on_failure="error")]
+        made = agents.create_agent(
+            chat(url), response_format=getattr(formats, strategy)(Booking), middleware=limits
         )
-        config = {"configurable": {"max_attempts": retries + 1}}
 
-        def run(task: Task) -> dict[str, Any] | None:
-            responses = extractor.invoke(task.prompt(), config)["responses"]
-            return Booking.model_dump(responses[0]) if responses else None
+        def run(task: Task) -> Any:
+            given = {"messages": [{"role": "user", "content": task.prompt()}]}
+            with suppress(formats.StructuredOutputError, import_module("openai").OpenAIError):
+                return made.invoke(given).get("structured_response")
+            return None
 
         return run
 
     return make
 
 
-class TextChat(BaseChatModel):
-    """The scripted model as a chat model.
+def trustcall(url: str) -> Run:
+    """Let trustcall patch tool calls."""
+    logging.getLogger("extraction").setLevel(logging.CRITICAL)
+    extractor = import_module("trustcall").create_extractor(
+        chat(url), tools=[Booking], tool_choice="Booking"
+    )
+    config = {"configurable": {"max_attempts": RETRIES + 1}}
 
-    Where tools are bound its text is taken as the arguments of a tool call, read the way
-    LangChain's integrations read them, and a corrected object as a patch to what was wrong.
-    """
+    def run(task: Task) -> Any:
+        responses = extractor.invoke(task.prompt(), config)["responses"]
+        return responses[0] if responses else None
 
-    model: Any
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Sequence[Any], **_: Any) -> Runnable[Any, AIMessage]:
-        """Send the tools along."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
-
-    def _generate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **sent: Any
-    ) -> ChatResult:
-        del stop, run_manager
-        tools = sent.get("tools", [])
-        prompt = "\n".join(_text(message) for message in messages)
-        answer = self.model(prompt, unseen=len(json.dumps(tools)) if tools else 0)
-        message = AIMessage(answer.text) if not tools else _tool_call(answer, tools, messages)
-        return ChatResult(generations=[ChatGeneration(message=message)])
+    return run
 
 
-def _text(message: BaseMessage) -> str:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return "\n".join([str(message.text), *(json.dumps(call["args"]) for call in calls)])
+def pydantic_ai(output: str) -> Make:
+    """Use an agent whose output is a tool's arguments (`ToolOutput`) or text (`PromptedOutput`)."""
+
+    def make(url: str) -> Run:
+        library = import_module("pydantic_ai")
+        provider = import_module("pydantic_ai.providers.openai").OpenAIProvider
+        model = import_module("pydantic_ai.models.openai").OpenAIChatModel
+        made = library.Agent(
+            model("scripted", provider=provider(base_url=url, api_key="none")),
+            output_type=getattr(library, output)(Booking),
+            retries=RETRIES,
+        )
+        errors = import_module("pydantic_ai.exceptions")
+
+        def run(task: Task) -> Any:
+            with suppress(errors.UnexpectedModelBehavior):
+                return made.run_sync(task.prompt()).output
+            return None
+
+        return run
+
+    return make
 
 
-def _tool_call(answer: Answer, tools: list[Any], messages: list[BaseMessage]) -> AIMessage:
-    name = tools[0]["function"]["name"]
-    try:
-        args = json.loads(answer.text, strict=False)
-    except ValueError as error:
-        invalid = {"name": name, "args": answer.text, "id": "1", "error": str(error)}
-        return AIMessage("", invalid_tool_calls=[invalid])
-    if name == "PatchFunctionErrors":
-        wrong = next(m.tool_calls[0] for m in messages if isinstance(m, AIMessage))
-        patches = [
-            {"op": "add", "path": f"/{key}", "value": value}
-            for key, value in args.items()
-            if wrong["args"].get(key) != value
-        ]
-        args = {"json_doc_id": wrong["id"], "planned_edits": "", "patches": patches}
-    return AIMessage("", tool_calls=[{"name": name, "args": args, "id": "1"}])
+RIVALS: dict[str, tuple[str, Make]] = {
+    "graph-retry, text": ("langchain-openai", ours(tools=False)),
+    "graph-retry, tool call": ("langchain-openai", ours(tools=True)),
+    "LangChain RetryOutputParser": ("langchain-classic", retry_parser("RetryOutputParser")),
+    "LangChain RetryWithErrorOutputParser": (
+        "langchain-classic",
+        retry_parser("RetryWithErrorOutputParser"),
+    ),
+    "create_agent, ToolStrategy": ("langchain", agent("ToolStrategy")),
+    "create_agent, ProviderStrategy, ModelRetryMiddleware": (
+        "langchain",
+        agent("ProviderStrategy"),
+    ),
+    "instructor, JSON": ("instructor", instructor("JSON")),
+    "instructor, MD_JSON": ("instructor", instructor("MD_JSON")),
+    "instructor, TOOLS": ("instructor", instructor("TOOLS")),
+    "trustcall": ("trustcall", trustcall),
+    "pydantic-ai, ToolOutput": ("pydantic-ai-slim", pydantic_ai("ToolOutput")),
+    "pydantic-ai, PromptedOutput": ("pydantic-ai-slim", pydantic_ai("PromptedOutput")),
+}
+"""Competitors by name, with the package each comes from."""

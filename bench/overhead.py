@@ -3,17 +3,14 @@
 The yardstick is a two-node subgraph that keeps its call in one step and its check in another, as
 a careful user would write it, and saves each before the next (`durability="sync"`). All run a call
 that succeeds at once, sync and async, on two checkpointers and on none.
-Run: `python bench/overhead.py`
+Run: `python -m bench.overhead`
 """
 
 import asyncio
-import os
-import platform
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from bench.markdown import table
 from graph_retry import aretry_llm_call, create_retry_node, retry_llm_call
 
 ROUNDS = 200
@@ -82,8 +80,10 @@ async def acall(state: State) -> State:
     return {"output": await aretry_llm_call(ask, state["params"], output=Person)}
 
 
-def compare(title: str, saver: Any, run: Callable[[Any, Any], None], function: Any) -> None:
-    """Run the three graphs in turn and print medians and ratios."""
+def compare(
+    title: str, saver: Any, run: Callable[[Any, Any], None], function: Any
+) -> list[list[str]]:
+    """Run the three graphs in turn and return a row of medians and ratios for each."""
     graphs = {
         "by hand": around(by_hand(), saver),
         "node": around(create_retry_node(ask, dict, output=Person), saver),
@@ -97,15 +97,16 @@ def compare(title: str, saver: Any, run: Callable[[Any, Any], None], function: A
             run(graph, config)
             times[name].append((time.perf_counter() - started) * 1000)
     base = statistics.median(times["by hand"])
-    for name, values in times.items():
-        median = statistics.median(values)
-        print(f"{title:14} {name:10} {median:6.2f} ms  {median / base:4.2f} x")
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    return [
+        [f"{title}, {name}", f"{median:.2f} ms", f"{median / base:.2f}"]
+        for name, median in medians.items()
+    ]
 
 
 def main() -> None:
-    """Print the machine, then a line for each storage, mode and form."""
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    print(f"{machine}, LangGraph {version('langgraph')}")
+    """Print a row for each storage, mode and form."""
+    rows: list[list[str]] = []
     given = {"params": {"prompt": "x"}}
 
     def options(graph: Any) -> dict[str, Any]:
@@ -120,11 +121,12 @@ def main() -> None:
             runner.run(graph.ainvoke(given, config, **options(graph)))
 
         file = str(Path(folder) / "bench.sqlite")
-        for title, saver in (("memory", InMemorySaver()), ("none", None)):
-            compare(title, saver, run, call)
-            compare(f"{title} async", saver, arun, acall)
+        for title, saver in (("memory", InMemorySaver()), ("no checkpointer", None)):
+            rows += compare(title, saver, run, call)
+            rows += compare(f"{title}, async", saver, arun, acall)
         with SqliteSaver.from_conn_string(file) as sqlite:
-            compare("sqlite", sqlite, run, call)
+            rows += compare("SQLite", sqlite, run, call)
+    print(table(["a call that succeeds at once", "median", "ratio"], rows))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 Every attempt changes one word of the params and fails; a person edits. Large are either the params
 or what the model returns. The plain loop is what is written by hand: one node that keeps params,
 output and error of each attempt in an `operator.add` list.
-Run: `python bench/storage.py`
+Run: `python -m bench.storage`
 """
 
 import operator
 import random
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.markdown import table
 from graph_retry import create_retry_node, edit, resume
 from tests.postgres_server import running_server
 
@@ -145,27 +144,25 @@ def measured(store: Any, loop: Any, attempts: int, load: tuple[int, int]) -> int
 
 
 def main() -> None:
-    """Print a line for each load, store and loop."""
+    """Print a row for each load, store and loop."""
+    rows: list[list[str]] = []
     with running_server() as dsn:
         number = count()
         for name, load in LOADS.items():
             for loop in (ours, plain):
-                for kind in ("sqlite", "postgres"):
+                for kind in ("SQLite", "PostgreSQL"):
                     found: list[int] = []
                     for attempts in (10, 40):
                         with tempfile.TemporaryDirectory() as folder:
                             database = f"bench_{next(number)}"
                             at: Any = sqlite(Path(folder))
-                            at = at if kind == "sqlite" else postgres(dsn, database)
+                            at = at if kind == "SQLite" else postgres(dsn, database)
                             found.append(measured(at, loop, attempts, load))
-                    print(line(name, kind, loop, *found), flush=True)
-
-
-def line(name: str, kind: str, loop: Any, few: int, many: int) -> str:
-    """Return a line of the table: megabytes of 10 and of 40 attempts, and their ratio."""
-    by = "retry node" if loop is ours else "operator.add loop"
-    sizes = f"{few / 1e6:7.2f} MB {many / 1e6:7.2f} MB"
-    return f"{name:14} {kind:9} {by:18} {sizes}  ratio {many / few:5.2f}"
+                    few, many = found
+                    by = "graph-retry" if loop is ours else "a list in state, by hand"
+                    sizes = [f"{few / 1e6:.2f} MB", f"{many / 1e6:.2f} MB"]
+                    rows.append([f"{name}, {kind}, {by}", *sizes, f"{many / few:.2f}"])
+    print(table(["", "10 attempts", "40 attempts", "ratio"], rows))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bench import ladder
+from bench import edits, ladder
 from bench.ladder import OURS, compete, same
 from bench.ladder_model import (
     HEEDED,
@@ -16,6 +16,8 @@ from bench.ladder_model import (
     ScriptedModel,
     make_tasks,
 )
+from bench.ladder_rivals import RIVALS
+from bench.ladder_server import serving
 
 TASKS = make_tasks(400, seed=4)
 UNREADABLE = sum(task.kind in {"number in words", "missing field", "truncated"} for task in TASKS)
@@ -111,12 +113,34 @@ def test_values_of_another_type_are_wrong(left, right):
     assert same(left, json.loads(json.dumps(left)))
 
 
-def test_what_is_not_installed_is_absent(monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["graph-retry, text", "graph-retry, tool call"])
+def test_over_http_nothing_is_different(name):
+    """The same answers come through a provider's client, and cost the same calls."""
+    tasks = make_tasks(35, seed=4)
+    row = ladder.Row(tasks, ScriptedModel(tasks))
+    with serving(row.model) as url:
+        ladder.run_all(row, RIVALS[name][1](url))
+    unreadable = sum(
+        task.kind in {"number in words", "missing field", "truncated"} for task in tasks
+    )
+    assert (row.right, row.wrong, row.failed) == (35, Counter(), Counter())
+    assert row.model.calls == 35 + unreadable > 35
+
+
+def test_what_is_not_installed_is_not_run(monkeypatch, capsys):
     """No figures are printed for a library that did not run."""
     monkeypatch.setattr(ladder, "TASKS", 20)
+    monkeypatch.setattr(ladder, "HTTP_TASKS", 20)
     monkeypatch.setattr(ladder, "find_spec", lambda package: None)
     ladder.main()
     lines = capsys.readouterr().out.splitlines()
-    for name, (package, _) in ladder.RIVALS.items():
-        assert f"{name}: absent (pip install {package})" in lines
-        assert not [line for line in lines if line.startswith(f"{name} (")]
+    for name, (package, _) in RIVALS.items():
+        assert f"Not run, because it is not installed: {name} (`pip install {package}`)." in lines
+        assert not [line for line in lines if line.startswith(f"| {name} (")]
+
+
+def test_three_edits_cost_four_calls():
+    """A loop in one node pays for ten; here, and in two nodes by hand, it is one call an edit."""
+    counts = {name: edits.calls_for(make, 3) for name, make in edits.LOOPS.items()}
+    assert [*counts.values()] == [10, 10, 4, 4, 4]
+    assert [edits.edit_counts(make) for make in edits.LOOPS.values()] == [False, False, *[True] * 3]
