@@ -4,6 +4,7 @@ Comment lines `# expect: text` in a script are its promise: the texts appear in 
 that order.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -14,12 +15,23 @@ import pytest
 SCRIPTS = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_an_example_keeps_its_promise(script, tmp_path):
+LONG = {"several_workers"}  # five processes, each of which loads everything
+CASES = [
+    pytest.param(script, marks=[pytest.mark.long] * (script.stem in LONG), id=script.stem)
+    for script in SCRIPTS
+]
+
+
+@pytest.mark.parametrize("script", CASES)
+def test_an_example_keeps_its_promise(script, tmp_path, request):
     """A script ends well without input and prints what its comments say."""
+    environment = dict(os.environ)
+    if "DATABASE_URL" in script.read_text():
+        environment["DATABASE_URL"] = request.getfixturevalue("postgres_database")
     done = subprocess.run(
         [sys.executable, "-W", "error", script],
         cwd=tmp_path,
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -1,0 +1,80 @@
+"""A web service that starts calls, lists what waits for a person, and takes the answers."""
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Header, HTTPException
+from fastapi.testclient import TestClient
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from pydantic import BaseModel
+
+from graph_retry import StaleDecision, apending_reviews, aresume, aretry_llm_call
+from graph_retry.inbox import alist_reviews
+
+
+class Question(BaseModel):
+    """What a person may change."""
+
+    text: str
+    model: str = "small"
+
+
+def ask(params: Question) -> str:
+    """Stand in for a model."""
+    return "1240.5" if params.model == "large" else "EUR 1,240.50"
+
+
+@entrypoint(checkpointer=InMemorySaver())
+async def total(document: str) -> float:
+    """Read the total of an invoice."""
+    return await aretry_llm_call(ask, Question(text=document), output=float)
+
+
+app = FastAPI()
+
+
+def thread(name: str) -> Any:
+    """Name a thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+@app.put("/invoices/{name}")
+async def start(name: str, document: dict[str, str]) -> Any:
+    """Read a document, as far as that needs nobody."""
+    done = await total.ainvoke(document["text"], thread(name))
+    return "waits" if await apending_reviews(total, thread(name)) else done
+
+
+@app.get("/reviews")
+async def reviews() -> list[dict[str, Any]]:
+    """List what waits, whatever its thread: each question is one JSON object."""
+    return [{**review.value, "thread": review.thread_id} for review in await alist_reviews(total)]
+
+
+@app.post("/reviews/{name}/{review_id}")
+async def answer(
+    name: str, review_id: str, decision: dict[str, Any], x_user: Annotated[str, Header()]
+) -> Any:
+    """Apply an answer, by whoever sent it: 409 if it comes late, 422 if it does not fit."""
+    answers = {review_id: {**decision, "by": x_user}}
+    try:
+        done = await aresume(total, thread(name), answers=answers)
+    except StaleDecision as stale:
+        raise HTTPException(409, str(stale)) from None
+    for review in await apending_reviews(total, thread(name)):
+        if review.problem:
+            raise HTTPException(422, {"problem": review.problem, "ask_again": review.review_id})
+        return "waits"
+    return done
+
+
+with TestClient(app, headers={"X-User": "ada"}) as client:
+    print(client.put("/invoices/7", json={"text": "400 posters"}).json())
+    for params in ({"modle": "large"}, {"model": "large"}):
+        (question,) = client.get("/reviews").json()
+        url = f"/reviews/7/{question['review_id']}"
+        response = client.post(url, json={"type": "edit", "params": params})
+        print(response.status_code, response.text)
+# expect: waits
+# expect: There is no field
+# expect: 200 1240.5
