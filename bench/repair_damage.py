@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bench.markdown import table
 from bench.repair_documents import write
 from graph_retry.output import parse_output
 
@@ -275,17 +276,18 @@ def main() -> None:
     arguments.add_argument("--cases", type=int, default=100_000)
     arguments.add_argument("--show", type=int, default=40, help="counter-examples printed")
     options = arguments.parse_args()
-    table, wrong, left_out = run(options.seed, options.cases)
+    counted, wrong, left_out = run(options.seed, options.cases)
     for case in wrong[: options.show]:
         read = parse_output(case.text, complete=case.complete)
         print(f"{case.kind}, {case.shape}: {case.text!r}")
         print(f"    read {read.value!r}, was {case.value!r}, {[r['kind'] for r in read.repairs]}")
-    print(f"\nseed {options.seed}, {options.cases} cases: {len(wrong)} wrong")
+    print(f"{options.cases:,} damaged documents (seed {options.seed}): {len(wrong)} read wrong.\n")
     results = ["exact", "refused", "WRONG"]
-    print(f"{'':20}" + "".join(f"{result:>10}" for result in results))
-    for kind in dict.fromkeys(kind for kind, _ in table):
-        print(f"{kind:20}" + "".join(f"{table[kind, result]:>10}" for result in results))
-    print("left out: " + ", ".join(f"{reason} {n}" for reason, n in left_out.most_common()))
+    kinds = dict.fromkeys(kind for kind, _ in counted)
+    rows = [[kind, *(counted[kind, result] for result in results)] for kind in kinds]
+    print(table(["damage", *results], rows))
+    reasons = ", ".join(f"{reason} {n}" for reason, n in left_out.most_common())
+    print(f"\nLeft out: {reasons}.")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.markdown import table
 from bench.repair_corpus import Case, build, damaged
 from bench.repair_documents import document
 from bench.repair_readers import Outcome, jsonrepair, ours, readers
@@ -68,12 +69,6 @@ def verdicts(cases: list[Case], outcomes: list[Outcome]) -> Counter[tuple[str, s
     return count
 
 
-def table(heads: list[str], rows: Iterable[list[str]]) -> None:
-    """Print a table in Markdown."""
-    for row in (heads, ["---"] + ["---:"] * (len(heads) - 1), *rows):
-        print(f"| {' | '.join(row)} |")
-
-
 def print_groups(counts: dict[str, Counter[tuple[str, str]]]) -> None:
     """Print a row for each reader."""
     columns = {
@@ -91,7 +86,7 @@ def print_groups(counts: dict[str, Counter[tuple[str, str]]]) -> None:
         ]
         for name, n in counts.items()
     )
-    table(["reader, in %", *columns], rows)
+    print(table(["reader, in %", *columns], rows))
 
 
 def print_classes(counts: dict[str, Counter[tuple[str, str]]]) -> None:
@@ -109,7 +104,7 @@ def print_classes(counts: dict[str, Counter[tuple[str, str]]]) -> None:
         ]
         for name, starts in CLASSES.items()
     )
-    table(["exact / wrong, in %", *counts], rows)
+    print(table(["exact / wrong, in %", *counts], rows))
 
 
 def best(run: Callable[[], object], times: int = 3) -> float:
@@ -125,20 +120,20 @@ def best(run: Callable[[], object], times: int = 3) -> float:
 def speed(cases: list[Case], found: dict[str, Callable[..., Outcome]]) -> None:
     """Print the time for the corpus, and for valid JSON beside the standard library."""
     corpus = [case for case in cases if case.group != "damage"]
-    print("\nseconds for the corpus (best of 3)")
+    rows = []
     for name in ("graph_retry", "json_repair"):
         if name in found:
             reader = found[name]
             took = best(lambda r=reader: [r(case.text, case.complete) for case in corpus])
-            print(f"  {name:14} {took:.3f}")
-    print("valid JSON: speed of graph_retry as a share of json.loads")
+            rows.append([f"the corpus, {name}", f"{took:.3f} s"])
     rng = random.Random(3)
     small = [json.dumps(document(rng)) for _ in range(200)]
     large = [json.dumps([document(rng) for _ in range(1000)])]
     for name, texts in (("small documents", small), ("one large document", large)):
         theirs = best(lambda t=texts: [json.loads(text) for text in t], 20)
         mine = best(lambda t=texts: [parse_output(text) for text in t], 20)
-        print(f"  {name:20} {theirs / mine:.2f}")
+        rows.append([f"valid JSON, {name}", f"{theirs / mine:.2f} of json.loads' speed"])
+    print("\n" + table(["speed (best of 3)", ""], rows))
 
 
 PATHOLOGICAL = {
@@ -149,7 +144,7 @@ PATHOLOGICAL = {
 
 def pathological() -> None:
     """Print how time grows from 10 kB to 1 MB, and what comes out."""
-    print("\nseconds for                        10 kB    100 kB      1 MB  outcome")
+    rows = []
     for name, piece in {**PATHOLOGICAL, "one long string": "", "deep and closed": ""}.items():
         took, outcome = [], ""
         for size in (10_000, 100_000, 1_000_000):
@@ -159,7 +154,8 @@ def pathological() -> None:
             took.append(best(lambda t=text: ours(t, True), 1))
             parsed = parse_output(text)
             outcome = parsed.failure["kind"] if parsed.failure else "read"
-        print(f"{name:30}" + "".join(f"{seconds:10.4f}" for seconds in took) + f"  {outcome}")
+        rows.append([f"`{name}`", *(f"{seconds:.4f}" for seconds in took), outcome])
+    print("\n" + table(["seconds for a text of", "10 kB", "100 kB", "1 MB", "outcome"], rows))
 
 
 def main() -> None:
@@ -174,7 +170,8 @@ def main() -> None:
     cases = build(options.seed, options.each) + damaged(options.seed + 1, options.damaged)
     groups = Counter(case.group for case in cases)
     modes = len({(case.group, case.mode) for case in cases})
-    print(f"{len(cases)} cases in {modes} modes, seed {options.seed}: {dict(groups)}\n")
+    shares = ", ".join(f"{number} {group}" for group, number in groups.items())
+    print(f"{len(cases)} cases in {modes} modes (seed {options.seed}): {shares}.\n")
     found, absent = readers()
     found = {name: reader for name, reader in found.items() if name.startswith(options.only)}
     counts = {
@@ -189,7 +186,8 @@ def main() -> None:
     print_groups(counts)
     print()
     print_classes(counts)
-    print(f"\nnot installed, so not run: {', '.join(absent) or 'none'}")
+    if absent:
+        print(f"\nNot run, because it is not installed: {', '.join(absent)}.")
     speed(cases, found)
     pathological()
 

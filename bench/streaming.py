@@ -5,8 +5,6 @@ each character: where it stays, the cost is linear. Run: `python -m bench.stream
 """
 
 import json
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
+from bench.markdown import table
 from graph_retry._output.partial import growing
 from graph_retry._output.partial.watch import Watch
 from graph_retry.output import Validator, build_validator, parse_output
@@ -76,21 +75,20 @@ def parsed(_: Validator, text: str) -> None:
 
 
 def main() -> None:
-    """Print the machine, then a line for each kind of type and each length."""
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print("characters read: by all readings together, of the text's own; ns: for each character")
-    print(f"{'type':10} {'characters':>10}  parse once  call's check    streamed   read     ns")
+    """Print a row for each kind of type and each length."""
+    rows = []
     for name, output in (("pydantic", Items), ("schema", Items.model_json_schema())):
         validator = build_validator(output)
         for size in SIZES[: 4 if name == "pydantic" else 3]:
             text = answer(size)
             works = (parsed, whole, streamed)
-            once, check, stream = (1000 * seconds(work, validator, text) for work in works)
+            times = [seconds(work, validator, text) for work in works]
             read = characters_read(validator, text) / len(text)
-            print(
-                f"{name:10} {len(text):10,} {once:8.2f} ms {check:10.2f} ms {stream:8.2f} ms "
-                f"{read:5.1f}x {stream * 1e6 / len(text):6.0f}"
-            )
+            cells = [f"{1000 * time:,.2f} ms" for time in times]
+            each = f"{times[-1] * 1e9 / len(text):,.0f}"
+            rows.append([f"{name}, {len(text):,}", *cells, f"{read:.1f}", each])
+    heads = ["type, characters", "parse once", "parse and check once", "judge while it comes"]
+    print(table([*heads, "characters read, of its own", "ns a character"], rows))
 
 
 def characters_read(validator: Validator, text: str) -> int:

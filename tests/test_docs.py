@@ -2,6 +2,7 @@
 
 The blocks of one file run in order in one namespace. Lines `#> text` say what a block prints. A
 block below `<!-- no-run: needs a key -->` or `<!-- no-run: needs a server -->` is only compiled.
+One below `<!-- examples/name.py -->` is that file, which `tests/test_examples.py` runs.
 """
 
 import doctest
@@ -25,17 +26,19 @@ MODULES = [
     for path in sorted((ROOT / "graph_retry").rglob("*.py"))
 ]
 BLOCK = re.compile(
-    r"(?:^<!-- no-run: needs (?P<needs>a key|a server) -->\n\s*)?^```python\n(?P<code>.*?)^```",
+    r"(?:^<!-- (?:no-run: needs (?P<needs>a key|a server)|(?P<file>examples/\w+\.py)) -->\n\s*)?"
+    r"^```python\n(?P<code>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
 
 
 class Block(NamedTuple):
-    """One fenced block: its code, the line it starts at, and whether it can run anywhere."""
+    """One fenced block: its code, its first line, why it is not run, and the file it is from."""
 
     code: str
     line: int
-    runs: bool
+    needs: str | None
+    file: str | None
 
 
 def python_blocks(text: str) -> list[Block]:
@@ -45,12 +48,19 @@ def python_blocks(text: str) -> list[Block]:
     be shown to readers and never executed.
     """
     blocks = [
-        Block(found["code"], text.count("\n", 0, found.start("code")), found["needs"] is None)
+        Block(
+            found["code"],
+            text.count("\n", 0, found.start("code")),
+            found["needs"],
+            found["file"],
+        )
         for found in BLOCK.finditer(text)
     ]
     marked = text.count("no-run")
     assert len(blocks) == len(re.findall(r"```\s*(?:python|py)\b", text)), "odd Python fence"
-    assert marked == sum(not block.runs for block in blocks), "`no-run` without a known reason"
+    assert marked == sum(block.needs is not None for block in blocks), (
+        "`no-run` without a known reason"
+    )
     return blocks
 
 
@@ -63,7 +73,9 @@ def run_page(text: str, page: str, namespace: dict[str, object]) -> None:
 def run_block(block: Block, page: str, namespace: dict[str, object]) -> None:
     """Execute a block, errors pointing at the page's own lines, and compare what it prints."""
     code = compile("\n" * block.line + block.code, page, "exec")
-    if not block.runs:
+    if block.file:
+        assert (ROOT / block.file).read_text().startswith(block.code.rstrip()), block.file
+    if block.needs or block.file:
         return
     printed = io.StringIO()
     with redirect_stdout(printed):
@@ -89,7 +101,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
 def test_the_readme_starts_with_code_that_runs():
     """The first thing a stranger sees needs no key, and fits 15 lines."""
     first = python_blocks((ROOT / "README.md").read_text())[0]
-    assert first.runs
+    assert not first.needs
     assert len([line for line in first.code.splitlines() if line.strip()]) <= 15
 
 
