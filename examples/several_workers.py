@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from asyncio import create_subprocess_exec, run
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.func import entrypoint
@@ -44,7 +44,7 @@ async def work(page: int) -> None:
     """Run a page's thread; run it on if a worker has died with it."""
     config: Any = {"configurable": {"thread_id": str(page)}}
     async with AsyncPostgresSaver.from_conn_string(DATABASE) as saver:
-        graph: Any = read.copy(update={"checkpointer": saver})
+        graph = cast("Any", read.copy(update={"checkpointer": saver}))
         await (aresume(graph, config) if await saver.aget(config) else graph.ainvoke(page, config))
 
 
@@ -68,7 +68,7 @@ async def main() -> None:
         for job in await queue.job_manager.get_stalled_jobs(seconds_since_heartbeat=0):
             await queue.job_manager.retry_job(job)
         await queue.run_worker_async(wait=False)
-        graph: Any = read.copy(update={"checkpointer": saver})
+        graph = cast("Any", read.copy(update={"checkpointer": saver}))
         totals = [await review.aanswer(edit(care=True)) for review in await alist_reviews(graph)]
         counted = await log.execute("SELECT count(*), count(DISTINCT key) FROM calls")
         print(len(totals), "answered; calls and different ones:", await counted.fetchone())
