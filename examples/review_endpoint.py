@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from pydantic import BaseModel
 
-from graph_retry import StaleDecision, apending_reviews, aresume, aretry_llm_call
+from graph_retry import AnswerRefused, StaleDecision, apending_reviews, aresume, aretry_llm_call
 from graph_retry.inbox import alist_reviews
 
 
@@ -61,11 +61,10 @@ async def answer(
         done = await aresume(total, thread(name), answers=answers)
     except StaleDecision as stale:
         raise HTTPException(409, str(stale)) from None
-    for review in await apending_reviews(total, thread(name)):
-        if review.problem:
-            raise HTTPException(422, {"problem": review.problem, "ask_again": review.review_id})
-        return "waits"
-    return done
+    except AnswerRefused as refused:
+        problem = {"problem": str(refused), "ask_again": refused.review_ids}
+        raise HTTPException(422, problem) from None
+    return "waits" if await apending_reviews(total, thread(name)) else done
 
 
 with TestClient(app, headers={"X-User": "ada"}) as client:

@@ -13,6 +13,8 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import hold
 
+__all__ = ["aresumption", "resumption"]
+
 
 @contextmanager
 def resumption(
