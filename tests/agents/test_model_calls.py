@@ -8,7 +8,16 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
-from graph_retry import AttemptsExhausted, CallCancelled, approve, comment, edit, reject, respond
+from graph_retry import (
+    AnswerRefused,
+    AttemptsExhausted,
+    CallCancelled,
+    approve,
+    comment,
+    edit,
+    reject,
+    respond,
+)
 from graph_retry.agents import RetryMiddleware
 from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, weather_of
 from tests.loops import answer, reviews, thread
@@ -131,7 +140,8 @@ def test_a_person_answers_in_the_model_s_stead(mode, output, content):
 def test_a_person_gives_the_structured_response(mode):
     """It is validated like the model's."""
     agent, _ = started(mode, scripted(TimeoutError("no")), response_format=ToolStrategy(Report))
-    answer(mode, agent, thread(), respond({"city": "Oslo"}))
+    with pytest.raises(AnswerRefused, match="days"):
+        answer(mode, agent, thread(), respond({"city": "Oslo"}))
     assert "days" in reviews(mode, agent, thread())[0].problem
     state = answer(mode, agent, thread(), respond({"city": "Oslo", "days": 1}))
     assert state["structured_response"] == Report(city="Oslo", days=1)
@@ -142,7 +152,8 @@ def test_another_model_is_chosen_by_name_and_no_unknown_one(mode):
     small, large = scripted(TimeoutError("no")), scripted("Rome.")
     large.model_name = "large"
     agent, _ = started(mode, small, middleware=RetryMiddleware(models={"big": large}))
-    answer(mode, agent, thread(), edit(model="huge"))
+    with pytest.raises(AnswerRefused, match="'small' or 'big'"):
+        answer(mode, agent, thread(), edit(model="huge"))
     assert "'small' or 'big'" in reviews(mode, agent, thread())[0].problem
     state = answer(mode, agent, thread(), edit(model="big", settings={"temperature": 0}))
     assert state["messages"][-1].content == "Rome."

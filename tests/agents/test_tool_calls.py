@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graph_retry import CallCancelled, approve, comment, edit, reject, respond
+from graph_retry import AnswerRefused, CallCancelled, approve, comment, edit, reject, respond
 from graph_retry.agents import RetryMiddleware
 from tests.agents.scripted import CITIES, ScriptedChat, Weather, agent_of, asking, told, weather_of
 from tests.loops import answer, reviews, thread
@@ -86,7 +86,8 @@ def test_nothing_is_told_to_a_tool(mode):
     """A comment is for the model: of a tool call it is refused, whatever its arguments."""
     agent, _ = traveller(mode, Weather(failing=["Oslo"]))
     mode.invoke(agent, HI, thread())
-    answer(mode, agent, thread(), comment("look again"))
+    with pytest.raises(AnswerRefused, match="Comment is not allowed"):
+        answer(mode, agent, thread(), comment("look again"))
     assert "Comment is not allowed" in reviews(mode, agent, thread())[0].problem
 
 

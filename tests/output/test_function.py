@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from pydantic import TypeAdapter
 
-from graph_retry import apending_reviews, aresume, respond
+from graph_retry import AnswerRefused, apending_reviews, aresume, respond
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry.output import build_validator
 from tests.loops import Model, one_call, thread
@@ -214,7 +214,8 @@ def test_async_validators_judge_outputs_and_answers():
             "node", None, Model(lambda params: '{"n": 0}'), InMemorySaver(), output=judge_later
         )
         await graph.ainvoke({"params": {}}, thread())
-        await aresume(graph, thread(), respond({"n": 2}))
+        with pytest.raises(AnswerRefused, match="not valid"):
+            await aresume(graph, thread(), respond({"n": 2}))
         (review,) = await apending_reviews(graph, thread())
         assert "not valid" in review.problem
         return await aresume(graph, thread(), respond({"n": 1}))
