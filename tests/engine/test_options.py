@@ -11,7 +11,7 @@ from graph_retry.hooks._budget import Budget
 from graph_retry.options import Settings, settle
 
 NAMES = [*RetryOptions.__annotations__]
-README = (Path(__file__).parent.parent.parent / "README.md").read_text()
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "options.md").read_text()
 
 
 def documented():
@@ -32,9 +32,9 @@ def test_settings_have_a_field_for_each_option_and_no_other():
     assert sorted(Settings.model_fields) == sorted(NAMES)
 
 
-def test_the_table_of_the_readme_lists_each_option_once():
+def test_the_table_of_the_page_lists_each_option_once():
     """A stranger finds every option there."""
-    table = README.partition("| option | default | meaning |")[2].partition("\n\n")[0]
+    table = PAGE.partition("| option | default | meaning |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines()[2:]]
     listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     assert sorted(listed) == sorted(NAMES)
