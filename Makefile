@@ -17,10 +17,10 @@ PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
 
 .PHONY: help install format lint types mypy pyright postgres test long compat demo studio bench crash \
-  races load docs site
+  races load docs site notebooks pictures
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## create .venv and install everything the other commands need
 
@@ -120,3 +120,9 @@ docs: install ## run every example of README, docs, docstrings, examples and not
 site: export NO_MKDOCS_2_WARNING := 1
 site: install ## build the site into site/; open site/index.html, no network needed
 	$(BIN)/python -m mkdocs build --strict --quiet
+
+notebooks: install ## run the notebooks, and keep their outputs in them
+	$(BIN)/jupyter execute --inplace --NbClient.record_timing=False notebooks/*.ipynb
+
+pictures: install ## draw the pictures of the terminal anew, from the demo
+	$(BIN)/python -m docs.images.draw

@@ -28,3 +28,19 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     outputs = [output for cell in cells for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
     assert any("image/png" in output.get("data", {}) for output in outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_keeps_its_outputs(path):
+    """Whoever reads it on the web sees its plots, and no error; `make notebooks` writes them."""
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert {output.output_type for output in outputs} <= {
+        "stream",
+        "display_data",
+        "execute_result",
+    }
+    assert {output.name for output in outputs if output.output_type == "stream"} == {"stdout"}
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert path.stat().st_size < 400_000
