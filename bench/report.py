@@ -96,7 +96,7 @@ def main() -> None:
         print(f"## {section.title}\n\n{section.about}\n\n{tables}\n", flush=True)
     print(
         f"While this was measured the load average was {os.getloadavg()[2]:.0f} (15 minutes): "
-        "where it is above the number of cores, times are too long, and ratios of times are rough.\n"
+        "where it is above the number of cores, times are too long and their ratios rough.\n"
     )
     print("What has been killed, raced and loaded is in [reliability](reliability.md).")
 
