@@ -129,19 +129,16 @@ async def call(
     LangChain and LangGraph see the function run under that one. With a `receiver` a stream is not
     returned but taken, in the thread and the context that the function ran in.
     """
-    target = cast("Any", function)
-    if isinstance(function, Runnable):
-        target = target.invoke if is_sync() else target.ainvoke
-    context = contextvars.copy_context()
-    if config is not None:
-        context.run(var_child_runnable_config.set, config)
+    target, context = _target(function), _context_with(config)
 
     def work() -> Any:
-        return context.run(_received, receiver, target, *args)
+        return context.run(_taken, receiver, context.run(_without_stop, target, *args))
 
     if is_sync():
-        in_place = timeout is None or is_async(target)
-        result = work() if in_place else _in_thread(work).result(timeout)
+        if timeout is None or is_async(target):  # not by `work`: a traceback has a frame less
+            result = context.run(_taken, receiver, context.run(_without_stop, target, *args))
+        else:
+            result = _in_thread(work).result(timeout)
         return _not_async(result, target, receiver)
     async with asyncio.timeout(timeout):
         if is_async(target):
@@ -166,9 +163,20 @@ async def call(
         return result
 
 
-def _received(receiver: Receiver | None, function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function, and take what it returns where that is a stream."""
-    return _taken(receiver, _without_stop(function, *args))
+def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
+    """Return what is called: of a runnable, the method for this run."""
+    runnable = cast("Any", function)
+    if not isinstance(function, Runnable):
+        return function
+    return runnable.invoke if is_sync() else runnable.ainvoke
+
+
+def _context_with(config: RunnableConfig | None) -> contextvars.Context:
+    """Copy the context, with the config under which LangChain is to see what runs in it."""
+    context = contextvars.copy_context()
+    if config is not None:
+        context.run(var_child_runnable_config.set, config)
+    return context
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
