@@ -173,7 +173,7 @@ def test_params_that_do_not_fit_say_what_came(given, words):
         (lambda: pending_reviews(waiting(write), None), "`config` is None: pass"),
         (lambda: pending_reviews(waiting(write).builder, CONFIG), "`graph` is a `StateGraph`"),
         (lambda: create_retry_node(write, dict, max_attempt=3), "Did you mean `max_attempts`?"),
-        (lambda: create_retry_node(write, dict, zzz=3), "The options are repair, strict"),
+        (lambda: create_retry_node(write, dict, zzz=3), "The options are repair, format, strict"),
     ],
 )
 def test_what_is_taken_for_something_else_is_named(make, words):

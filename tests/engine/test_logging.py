@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, expiry
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 TEXT = "what-the-model-wrote"
 
@@ -25,7 +25,7 @@ def test_each_moment_of_a_review_is_one_line(form, mode, caplog):
     graph = one_call(form, mode, model, InMemorySaver())
     mode.invoke(graph, {"params": {"n": 0}}, thread("t"))
     (first,) = reviews(mode, graph, thread("t"))
-    answer(mode, graph, thread("t"), f"do {TEXT}")
+    refused(mode, graph, thread("t"), f"do {TEXT}")
     (second,) = reviews(mode, graph, thread("t"))
     answer(mode, graph, thread("t"), {**edit(n=1), "by": "ada", "message": TEXT})
     where = "of `count` (attempt 1, thread t) was"

@@ -22,7 +22,7 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._attempts import params_at
-from tests.loops import Model, answer, one_call, thread
+from tests.loops import Model, answer, one_call, refused, thread
 
 
 def test_on_attempt_is_called_once_per_attempt(form, mode, checkpointer):
@@ -33,7 +33,7 @@ def test_on_attempt_is_called_once_per_attempt(form, mode, checkpointer):
     graph = one_call(form, mode, model, checkpointer, on_attempt=on_attempt)
 
     mode.invoke(graph, {"params": {"n": 0}}, thread())
-    answer(mode, graph, thread(), "nonsense")
+    refused(mode, graph, thread(), "nonsense")
     answer(mode, graph, thread(), edit(n=1))
     answer(mode, graph, thread(), edit(n=2))
 

@@ -5,7 +5,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, approve, edit, respond
 from graph_retry.hooks import Budget
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 USAGE = {"input_tokens": 60, "output_tokens": 40, "total_tokens": 100}
 
@@ -101,6 +101,6 @@ def test_after_the_last_round_only_an_output_or_a_rejection_is_taken(form, mode)
         answer(mode, graph, thread(), edit(n=n))
     (review,) = reviews(mode, graph, thread())
     assert review.value["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
-    answer(mode, graph, thread(), approve())
+    refused(mode, graph, thread(), approve())
     assert len(model.calls) == 3
     assert answer(mode, graph, thread(), respond({"n": 1}))["output"] == {"n": 1}

@@ -20,7 +20,7 @@ from graph_retry.hooks._lessons import (
     merge_lessons,
 )
 from graph_retry.hooks._quoting import LESSONS
-from tests.loops import Model, answer, reviews, thread
+from tests.loops import Model, answer, refused, reviews, thread
 
 
 class Steps(TypedDict, total=False):
@@ -143,7 +143,7 @@ def test_resuming_and_failing_hooks_write_a_lesson_once(mode, checkpointer):
         mode.invoke(graph, {"one": {"prompt": "One."}}, thread())
     broken.clear()
     mode.invoke(graph, None, thread())
-    answer(mode, graph, thread(), "nonsense")
+    refused(mode, graph, thread(), "nonsense")
     state = answer(mode, graph, thread(), reject("no"))
     assert len(state["lessons"]) == len(model.calls) == 1
 

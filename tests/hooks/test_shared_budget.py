@@ -16,7 +16,7 @@ from graph_retry import (
 )
 from graph_retry.hooks import Budget, SharedBudget
 from graph_retry.testing import ScriptedLLM
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 USAGE = {"input_tokens": 60, "output_tokens": 40, "total_tokens": 100}
 
@@ -100,7 +100,7 @@ def test_an_attempt_counts_once_however_often_its_thread_is_resumed(form, mode):
     broken.clear()
     mode.invoke(graph, None, thread())
     for _ in range(3):
-        answer(mode, graph, thread(), "nonsense")
+        refused(mode, graph, thread(), "nonsense")
     assert len(model.calls) == 1
     batch.check()
     answer(mode, graph, thread(), edit(n=1))

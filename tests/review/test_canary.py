@@ -23,7 +23,7 @@ from graph_retry.ledger import Ledger
 from graph_retry.metrics import summarize
 from graph_retry.plot import plot_summary, plot_timeline
 from graph_retry.replay import replay
-from tests.loops import Model, answer, one_call, reviews, thread
+from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 CANARY = "canary-7f3a"
 PARAMS = {
@@ -98,7 +98,7 @@ def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tm
     assert model.calls[1] == PARAMS | {"n": 1, "meta": {f"from {CANARY}": CANARY, "lang": "de"}}
 
     look(mode, graph, doors, "second")
-    answer(mode, graph, thread(), "what?" + CANARY)
+    doors["answer"] = [str(refused(mode, graph, thread(), "what?" + CANARY))]
     look(mode, graph, doors, "asked again")
     with pytest.raises(CallCancelled) as caught:
         answer(mode, graph, thread(), reject(f"{CANARY} said no"))
