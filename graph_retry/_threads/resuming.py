@@ -30,7 +30,7 @@ from graph_retry._threads.reviews import (
     thread_of,
     who_answered,
 )
-from graph_retry._threads.saved_reviews import note_of
+from graph_retry._threads.saved_reviews import note_of, tidy_index
 from graph_retry.errors import StaleDecision
 
 _FIRST_PAUSE_S = 0.005
@@ -81,6 +81,7 @@ class HeldThread:
         """Take the answered reviews out of the inbox."""
         for review, _ in self.chosen:
             await end_answered(saver_of(self.graph), note_of(review))
+        await tidy_index(saver_of(self.graph))
 
     async def check_shown(self) -> None:
         """Do what is left to do after a run whose result is not at hand; then as `check`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,9 @@ from langgraph.types import Interrupt
 from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import list_checkpoints, newest_checkpoint, read_checkpoint
 from graph_retry._engine.open_reviews import (
+    INDEX,
     Note,
+    begin_shelf,
     cover,
     covers_all,
     end_note,
@@ -29,10 +32,14 @@ from graph_retry._engine.running import RetryGraph
 from graph_retry._engine.state import LOOP, is_open, loop_of
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
+from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.reviews import Waiting, WaitingT, find_reviews, intervention
 
 _PAGE = 100
 """Notes, and threads that wait, read at a time."""
+
+_TIDIED = 1 / 300
+"""How often an answer is followed by a new shelf for the notes."""
 
 _SCANNED = 500
 """Checkpoints read at a time where there is no index."""
@@ -78,6 +85,21 @@ def newest_first(
     by_key = {note_key(review.asked_at, review.review_id): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
+
+
+async def tidy_index(saver: BaseCheckpointSaver[Any] | None) -> None:
+    """Once in some hundred answers, leave the notes of ended reviews behind.
+
+    By chance, since no process need see more than one answer.
+    """
+    if saver is None or not keeps_index(saver) or random.random() > _TIDIED:  # noqa: S311
+        return
+    lock = ThreadLock(saver, INDEX)
+    try:
+        if await lock.try_acquire():
+            await begin_shelf(saver)
+    finally:
+        lock.release()
 
 
 def note_of(review: Waiting) -> Note:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 
 import pytest
@@ -13,7 +13,8 @@ from langgraph.types import Command
 
 from graph_retry import create_retry_node, edit, inbox, resume
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.open_reviews import INDEX, open_notes
+from graph_retry._engine import open_reviews
+from graph_retry._engine.open_reviews import INDEX, Note, begin_shelf, note_asked, open_notes
 from graph_retry._threads import saved_reviews
 from tests.loops import Model, answer, fan_out, one_call, thread
 
@@ -59,7 +60,7 @@ def threads_read(saver, source, **options):
     """Count the checkpoints that listing reads, by thread, those of the index left out."""
     saver.read.clear()
     inbox.list_reviews(source, **options)
-    return {name: count for name, count in saver.read.items() if name != INDEX}
+    return {name: count for name, count in saver.read.items() if not name.startswith(INDEX)}
 
 
 def test_finished_threads_are_not_read_and_a_limit_reads_no_more_than_it_needs(saver):
@@ -159,3 +160,66 @@ def test_a_retry_node_that_is_the_outermost_graph_is_listed(mode, checkpointer):
     assert listed(mode, graph) == listed(mode, checkpointer) == ["1"]
     answer(mode, graph, thread(), edit(n=1))
     assert listed(mode, graph) == []
+
+
+def test_ended_notes_are_left_behind_and_open_ones_are_not(mode, checkpointer, monkeypatch):
+    """After every answer here: the shelf has what waits, and the old ones are gone."""
+    monkeypatch.setattr(saved_reviews, "_TIDIED", 1)
+    graph = one_call("node", mode, Model(), checkpointer)
+    for name in "abc":
+        mode.invoke(graph, {"params": {"n": 0}}, thread(name))
+    for name in "ab":
+        answer(mode, graph, thread(name), edit(n=1))
+    assert listed(mode, graph) == ["c"]
+    third = 0 if isinstance(checkpointer, InMemorySaver) else 1  # which keeps no index
+    assert [len(shelf(mode, checkpointer, number)) for number in range(4)] == [0, 0, third, 0]
+
+
+def shelf(mode, saver, number):
+    return mode.call(saver, "list", {"configurable": {"thread_id": f"{INDEX}/{number}"}})
+
+
+@pytest.mark.parametrize("stopped_after", range(8))
+def test_a_question_asked_while_a_shelf_is_begun_is_in_the_index(saver, monkeypatch, stopped_after):
+    """Asked after each write of the copying, whether that goes on or dies there."""
+    old, new = (
+        Note(thread_id=name, namespace="ask:1", review_id=name, asked_at=f"2026-11-2{name}")
+        for name in "12"
+    )
+    run_sync(note_asked(saver, old))
+    writes, write = [], open_reviews._write
+
+    class DiedError(Exception):
+        """The process ends."""
+
+    async def stopping(*args):
+        await write(*args)
+        writes.append(args)
+        if len(writes) == stopped_after:
+            monkeypatch.setattr(open_reviews, "_write", write)
+            await note_asked(saver, new)
+            raise DiedError
+
+    monkeypatch.setattr(open_reviews, "_write", stopping)
+    with suppress(DiedError):
+        run_sync(begin_shelf(saver))
+    monkeypatch.setattr(open_reviews, "_write", write)
+    known = [old, *([new] if len(writes) == stopped_after and stopped_after else [])]
+    for _ in range(2):
+        assert run_sync(open_notes(saver, None, 10)) == known[::-1]
+        run_sync(begin_shelf(saver))
+
+
+def test_a_note_on_a_shelf_that_was_just_left_is_written_again(saver, monkeypatch):
+    """Between its look at the newest shelf and its note another one was begun."""
+    note = Note(thread_id="1", namespace="ask:1", review_id="r", asked_at="2026-11-22")
+    write_open = open_reviews._write_open
+
+    async def late(*args):
+        monkeypatch.setattr(open_reviews, "_write_open", write_open)
+        await begin_shelf(saver)
+        await write_open(*args)
+
+    monkeypatch.setattr(open_reviews, "_write_open", late)
+    run_sync(note_asked(saver, note))
+    assert run_sync(open_notes(saver, None, 10)) == [note]
