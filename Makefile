@@ -110,8 +110,9 @@ crash: install postgres ## kill workers at random, 200 times in each of 36 confi
 races: install postgres ## let 8 processes answer the same reviews, on SQLite and PostgreSQL
 	$(BIN)/python -m bench.races
 
-load: install postgres ## 1,000 waiting threads, and one `Send` of 1,000 failing items
+load: install postgres ## 1,000 waiting threads, a wide `Send`, and what months bring
 	$(BIN)/python -m bench.load
+	$(BIN)/python -m bench.months
 
 docs: install ## run every example of README, docs, docstrings, examples and notebooks
 	$(BIN)/python -m pytest tests/test_docs.py tests/test_examples.py tests/test_notebooks.py

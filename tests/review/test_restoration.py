@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._review.forms.javascript import identical, undamaged
 from graph_retry._review.forms.restore import MAX_BOX, form_args
+from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import (
     TITLE,
@@ -163,6 +164,17 @@ def test_a_long_value_makes_no_giant_box_and_comes_back_whole(params: dict[str, 
     for text in (args["text"], args["text"].replace("\r\n", "\n")):  # as text boxes do
         after = params_after(form({"text": text, "n": 2}), asked)
         assert after == {**params, "n": 2}
+
+
+def test_many_long_values_make_no_giant_form_and_come_back_whole() -> None:
+    """The form stands three times in a payload, so it is bounded as a whole."""
+    params = {f"field {number}": f"{number}" + "x" * 1_000 for number in range(100)}
+    asked = question(params)
+    args = form_args(asked.shown)
+    assert len(json.dumps(args)) < 50_000
+    assert len(json.dumps(build_payload(asked))) < 300_000 < 5 * len(json.dumps(params))
+    after = params_after(form({**args, "field 0": "new"}), asked)
+    assert after == {**params, "field 0": "new"}
 
 
 def test_a_box_shown_in_part_is_replaced_whole_or_not_at_all() -> None:

@@ -19,6 +19,12 @@ from graph_retry._review.forms.strict_json import NotJsonError, read_json
 MAX_BOX = 4_000
 """Characters of a value that a form shows."""
 
+MAX_FORM = 20_000
+"""Characters of all values that a form shows: it stands three times in a payload."""
+
+_LEAST_SHOWN = 100
+"""Characters of a value that are shown however many there were before it."""
+
 _LITERALS = {"true": "true", "false": "false", "none": "null"}
 _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
@@ -46,7 +52,13 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
         >>> form_args({"prompt": "x", "seed": None})
         {'prompt': 'x', 'seed': 'null'}
     """
-    return {name: "null" if value is None else _bounded(value) for name, value in shown.items()}
+    args: dict[str, Any] = {}
+    left = MAX_FORM
+    for name, value in shown.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        args[name] = "null" if value is None else _bounded(value, text, max(left, _LEAST_SHOWN))
+        left -= min(len(text), MAX_BOX)
+    return args
 
 
 def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
@@ -101,11 +113,11 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
         raise UnreadableFieldError(f"`{field.name}`: {error}.") from None
 
 
-def _bounded(value: Any) -> Any:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= MAX_BOX:
+def _bounded(value: Any, text: str, most: int) -> Any:
+    most = min(most, MAX_BOX)
+    if len(text) <= most:
         return value
-    return f"{text[:MAX_BOX]}… [{len(text) - MAX_BOX:,} more {_NOT_SHOWN}"
+    return f"{text[:most]}… [{len(text) - most:,} more {_NOT_SHOWN}"
 
 
 def _read(text: str, shown: Any, field: Field) -> Any:
