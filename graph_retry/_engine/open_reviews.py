@@ -39,7 +39,7 @@ _COVERAGE = "coverage"
 _SHELF, _OLDER = "shelf", "older"
 """The namespace of what tells the newest shelf, and there the key of one that is being copied."""
 
-MOST_COPIED = 1_000
+MOST_COPIED = 300
 """Open notes that are copied to a new shelf at most: beside more of them ended ones cost little."""
 
 _FEW = 100

@@ -38,7 +38,7 @@ from graph_retry._threads.reviews import Waiting, WaitingT, find_reviews, interv
 _PAGE = 100
 """Notes, and threads that wait, read at a time."""
 
-_TIDIED = 1 / 300
+_TIDIED = 1 / 100
 """How often an answer is followed by a new shelf for the notes."""
 
 _SCANNED = 500

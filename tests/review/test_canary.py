@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from graph_retry import CallCancelled, edit, history, inbox, reject
+from graph_retry import AnswerRefused, CallCancelled, edit, history, inbox, reject
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import as_json, inbox_rows, show_ledger, show_review
 from graph_retry.history import export_ledgers, import_ledgers
@@ -23,7 +23,7 @@ from graph_retry.ledger import Ledger
 from graph_retry.metrics import summarize
 from graph_retry.plot import plot_summary, plot_timeline
 from graph_retry.replay import replay
-from tests.loops import Model, answer, one_call, refused, reviews, thread
+from tests.loops import Model, answer, one_call, reviews, thread
 
 CANARY = "canary-7f3a"
 PARAMS = {
@@ -98,7 +98,9 @@ def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tm
     assert model.calls[1] == PARAMS | {"n": 1, "meta": {f"from {CANARY}": CANARY, "lang": "de"}}
 
     look(mode, graph, doors, "second")
-    doors["answer"] = [str(refused(mode, graph, thread(), "what?" + CANARY))]
+    with pytest.raises(AnswerRefused) as refused:
+        answer(mode, graph, thread(), "what?" + CANARY)
+    doors["refused"] = str(refused.value)
     look(mode, graph, doors, "asked again")
     with pytest.raises(CallCancelled) as caught:
         answer(mode, graph, thread(), reject(f"{CANARY} said no"))
