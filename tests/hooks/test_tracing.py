@@ -13,7 +13,7 @@ from opentelemetry.trace import StatusCode
 
 from graph_retry import Completion, aretry_llm_call, edit, retry_llm_call
 from graph_retry._engine.tracing import tracer
-from tests.loops import Model, answer, one_call, thread
+from tests.loops import Model, answer, one_call, refused, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
 
@@ -129,7 +129,7 @@ def test_resumes_and_steps_that_run_again_open_no_second_span(form, mode, checkp
         mode.invoke(graph, {"params": {"n": 1}}, thread())
     broken.clear()
     mode.invoke(graph, None, thread())
-    answer(mode, graph, thread(), "nonsense")
+    refused(mode, graph, thread(), "nonsense")
     answer(mode, graph, thread(), edit(n=4))
     made = [(span.name, span.attributes["graph_retry.author"]) for span in spans()]
     assert made == [

@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import edit
-from tests.loops import Model, answer, one_call, thread
+from tests.loops import Model, answer, one_call, refused, thread
 
 
 @pytest.mark.parametrize("storage", ["memory", "sqlite"])
@@ -26,7 +26,7 @@ def test_a_call_pauses_and_ends_without_pickle(
     def play(saver: Any) -> Any:
         graph = one_call(form, mode, Model(), saver)
         mode.invoke(graph, {"params": {"n": 0, "when": {1, 2}, "raw": b"\xff"}}, thread())
-        answer(mode, graph, thread(), "perhaps")
+        refused(mode, graph, thread(), "perhaps")
         return answer(mode, graph, thread(), edit(n=1))
 
     if storage == "memory":

@@ -80,10 +80,10 @@ def test_errors_and_prompts_quote_a_large_output_in_part() -> None:
 
 def test_a_long_reason_is_asked_to_be_shorter(checkpointer: Any, mode: Any) -> None:
     """What a person writes goes into every record that follows."""
-    from tests.loops import answer, reviews
+    from tests.loops import refused, reviews
 
     graph = one_call("node", mode, lambda given: "no", checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
-    answer(mode, graph, thread(), reject("m" * BIG))
+    refused(mode, graph, thread(), reject("m" * BIG))
     (review,) = reviews(mode, graph, thread())
     assert "10,000" in (review.problem or "")
