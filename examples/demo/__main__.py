@@ -88,7 +88,8 @@ def _play(model: str | None, screen: Screen, answer: Answerer) -> None:
 
 def _open_thread(graph: Any, saver: SqliteSaver) -> RunnableConfig:
     """Return the newest thread, or a new one if that is finished."""
-    newest = next(saver.list(None, limit=1), None)
+    # A generator that is kept would keep the database locked.
+    newest = next(saver.list(None, filter={"source": "input"}, limit=1), None)
     number = 1 if newest is None else int(_thread_of(newest.config))
     state = graph.get_state({"configurable": {"thread_id": str(number)}})
     finished = state.values and not state.next

@@ -108,7 +108,7 @@ def without(place, key):
 
 NO_LEDGER = ("number", "status", "params_patch", "failure")
 KNOWN = {"name": "", "author": "", "reason": "", "started_at": "", "idempotency_key": ""}
-RECORD = open_attempt([], Encoded({}, {}), **KNOWN)
+RECORD = open_attempt([], Encoded({}, {}), labels={}, **KNOWN)
 OLDER = [
     *(("loop", key) for key in fresh_loop() if key not in ("next", "review")),
     *(("review", key) for key in fresh_review("") if key != "review_id"),
