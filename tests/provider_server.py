@@ -209,7 +209,11 @@ class Handler(BaseHTTPRequestHandler):
                 self.script.closed.set()
                 return
             self.script.sent += 1
-            self._event({"role": "assistant", "content": token})
+            try:
+                self._event({"role": "assistant", "content": token})
+            except ConnectionError:  # closed since the reader was last looked at
+                self.script.closed.set()
+                return
         self._event({}, finish="stop")
         self.wfile.write(b"data: [DONE]\n\n")
 
