@@ -146,7 +146,7 @@ def test_what_a_newer_version_added_is_left_alone(form, mode):
         ),
         (without("attempt", "params_patch"), ReplayMismatch, "record 1 .* no `params_patch`"),
         (without("attempt", "number"), ReplayMismatch, "record 1 .* no `number`"),
-        (without("attempt", "failure"), ValueError, "without a failed attempt; state was edited"),
+        (without("attempt", "failure"), ValueError, "with nothing to ask; state was edited"),
         (without("loop", "review"), StaleDecision, "no open review"),
     ],
 )
