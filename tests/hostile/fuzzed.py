@@ -113,7 +113,9 @@ documents = st.one_of(
 any_text = st.one_of(texts, huge, documents, bottomless)
 
 ids = st.sampled_from(IDS) | scalars
-marks = st.dictionaries(st.sampled_from(["attempt", "review_id", "decision_id", "by"]), ids)
+marks = st.just({}) | st.dictionaries(
+    st.sampled_from(["attempt", "review_id", "decision_id", "by"]), ids
+)
 fields = st.fixed_dictionaries({"n": st.sampled_from([0, "0", 7.5, None]) | any_json}) | any_json
 edited = st.builds(
     lambda title, key, args: {"name": title, "action": title, key: args},

@@ -145,16 +145,18 @@ def command(served, capsys):
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.form}, {case.way}")
 @pytest.mark.usefixtures("stopped")
-def test_inbox_thread_and_terminal_agree(served, command, case):
+def test_inbox_thread_and_terminal_agree(served, command, case, shown):
     """One truth: what waits is listed and shown, what was cut off goes on, and nothing is lost."""
     config = {"configurable": {"thread_id": case.thread_id}}
+    # A server that does not show the state of a function's call shows the answered question.
+    unseen = not shown and case.form == "function" and case.way == "answered interrupt"
     with served.sync_client() as client:
         graph = RemoteGraph(case.graph, sync_client=client)
         made = served.calls(case.thread_id)
 
         pending = [(each.review_id, each.attempt) for each in pending_reviews(graph, config)]
         assert len(pending) <= 1
-        assert (pending[0][1] if pending else None) in case.attempts
+        assert (pending[0][1] if pending else None) in ({1} if unseen else case.attempts)
         listed = list_reviews(client)
         mine = [each for each in listed if each.thread_id == case.thread_id]
         assert [(each.review_id, each.attempt) for each in mine] == pending
@@ -184,8 +186,8 @@ def test_inbox_thread_and_terminal_agree(served, command, case):
             assert served.calls(case.thread_id) in (made, [*made, made[-1]])
         if case.left:
             (review,) = pending_reviews(graph, config)
-            if case.way == "answered rollback" and pending:
-                # The server rolled the call back, but not the answer, which comes first.
+            if pending and case.way.startswith("answered"):
+                # The call went back or cannot be seen, but the answer is there, and comes first.
                 with pytest.raises(AnswerRefused, match="left over"):
                     resume(graph, config, edit(n=2, note="keep"))
             state = resume(graph, config, edit(n=2, note="keep"))
