@@ -9,6 +9,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL ?=
 PORT ?= 2024
 
+# The tests start some hundred interpreters: without bytecode each compiles LangGraph anew, which
+# takes as long as most tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Workers take over what others have left, so that a server started for a folder is used there.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 # Storage, locks and warnings as they are without strict msgpack, which the tests otherwise have.
