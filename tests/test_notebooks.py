@@ -9,7 +9,14 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+# A thousand simulated calls take as long as the other notebooks together.
+RUN = [
+    pytest.param(path, marks=pytest.mark.long if path.stem == "metrics" else ())
+    for path in NOTEBOOKS
+]
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     """A notebook ends without an error and shows at least one plot."""
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))

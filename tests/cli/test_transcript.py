@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from graph_retry.cli.exits import ExitCode
 from tests.cli.test_terminal import COMMAND, environment
 from tests.terminal import Terminal
@@ -26,6 +28,7 @@ def steadied(text):
     return [re.sub(r"[ ─]{2,}", " ", line).strip() for line in text.splitlines() if line.strip()]
 
 
+@pytest.mark.long
 def test_the_session_in_the_docs_is_what_happens(tmp_path, calls):
     """Each command of the transcript is run, each answer typed, and all output compared."""
     (code,), (transcript,) = blocks("python"), blocks("console")

@@ -74,6 +74,7 @@ def test_hooks_and_reviewers_run_once_per_attempt_across_a_kill(form, tmp_path, 
     assert len(set(calls(tmp_path))) == 4
 
 
+@pytest.mark.long
 def test_a_lesson_is_learned_once_per_attempt_across_kills(tmp_path):
     """Two kills on the way to the fourth call: three failures have taught three lessons."""
     assert work("node", tmp_path, "climb", "call:1").returncode == KILLED

@@ -26,6 +26,7 @@ def test_of_eight_processes_one_answers_each_review(play):
     assert found == {"reviews": n, "won": n, "stale": 8 * n, "calls": 2 * n, "applied": n}
 
 
+@pytest.mark.long
 def test_branches_answered_in_random_batches_by_several_processes_are_called_once(play):
     """Two `Send`s of 20, two answers a branch, three processes: 120 calls, 80 answers."""
     found = play("fan", 3)

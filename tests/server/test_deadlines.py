@@ -70,6 +70,7 @@ def test_an_answer_after_the_deadline_is_refused(served, config):
         assert len(served.calls(thread_id)) == 1
 
 
+@pytest.mark.long
 def test_threads_outlive_the_server_and_the_sweeper_needs_no_second_worker(tmp_path):
     """After a restart a review is answered, and a sweep from inside ends others with one worker."""
     graphs = graphs_in(tmp_path)

@@ -108,6 +108,7 @@ PATHOLOGICAL = {
 
 
 @pytest.mark.parametrize("piece", PATHOLOGICAL.values(), ids=PATHOLOGICAL.keys())
+@pytest.mark.long
 def test_time_and_memory_are_linear(piece):
     """Eight times the text takes about eight times as long, and bounded memory a character."""
 
