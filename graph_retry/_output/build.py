@@ -24,8 +24,8 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
     - A type is validated by pydantic. `strict` refuses what would have to be converted, such as
       `"30"` for an `int`. Its own validators may run several times for one value.
     - A `dict` is a JSON Schema. It never converts. Nothing is fetched.
-    - Another callable judges the value: see `FunctionValidator`. To run it on a typed value, or on
-      plain text, pass `Annotated[str, AfterValidator(function)]`.
+    - Another callable judges the value: see `FunctionValidator`. To run it on a typed value, pass
+      `Annotated[Type, AfterValidator(function)]`.
 
     Raises:
         TypeError: If `output` is none of these, or pydantic cannot validate the type.

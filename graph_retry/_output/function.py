@@ -39,7 +39,8 @@ class FunctionValidator(Validator):
     | a text, for a value that is none | an issue |
     | anything else, which must be plain JSON | accepted, with this as the value |
 
-    To make a list or a text the value, return `{"ok": True, "data": value}`.
+    To make a list or a text the value, return `{"ok": True, "data": value}`. A function whose
+    parameter is annotated with `str` judges the model's text as it came, and no JSON in it.
     """  # noqa: E501 - a row of a table is one line
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -47,10 +48,15 @@ class FunctionValidator(Validator):
         self._function = function
         try:
             with suppress(ValueError):  # Some built-ins have no signature to look at.
-                inspect.signature(function).bind(None)
+                signature = inspect.signature(function)
+                signature.bind(None)
+                parameter = next(iter(signature.parameters.values()))
+                self.wants_text = parameter.annotation in (str, "str")
         except TypeError as error:
             message = f"`output` validator `{self.name}` must take one value: {error}"
             raise TypeError(message) from error
+        if self.wants_text:
+            self.schema = {"title": self.name, "type": "string"}
 
     def rebuild(self, jsonable: Any) -> Any:
         """Return `jsonable`: the function may not accept its own result."""

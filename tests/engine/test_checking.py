@@ -183,3 +183,17 @@ def test_issues_and_raw_output_reach_the_review(form, mode):
     assert "old" in review.value["raw_output"]
     state = answer(mode, graph, thread(), respond(ADA))
     assert state["output"] in (ADA, Person(**ADA))
+
+
+def names_a_page(text: str) -> list[str]:
+    """Refuse a text without a page in brackets."""
+    return [] if "[" in text else ["name the page in brackets"]
+
+
+@pytest.mark.parametrize("made", [lambda text: text, AIMessage, Completion])
+def test_a_function_of_a_text_judges_prose(made):
+    """No JSON is looked for where the function's parameter is a `str`."""
+    state, attempt = run(made("It is blue, see [1]."), output=names_a_page)
+    assert (state["output"], attempt["repairs"]) == ("It is blue, see [1].", [])
+    _, attempt = run(made("It is blue."), output=names_a_page)
+    assert [issue["message"] for issue in attempt["issues"]] == ["name the page in brackets"]

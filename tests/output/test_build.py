@@ -120,6 +120,19 @@ def test_a_model_with_an_undefined_field_type_fails_at_once():
         build_validator(Broken)
 
 
+def of_text(text: str) -> bool:
+    """Accept a short text."""
+    return len(text) < 20
+
+
+def test_a_function_of_a_text_is_given_the_text():
+    """Brackets in it are text, too."""
+    validator = build_validator(of_text)
+    assert validator.check("see [1]").value == "see [1]"
+    assert [each["code"] for each in validator.check("x" * 20).issues] == ["refused"]
+    assert validator.schema == {"title": "of_text", "type": "string"}
+
+
 @pytest.mark.parametrize(
     ("output", "wants_text"),
     [
@@ -134,6 +147,8 @@ def test_a_model_with_an_undefined_field_type_fails_at_once():
         (Person, False),
         ({"type": "string"}, False),
         (len, False),
+        (of_text, True),
+        (lambda value: value, False),
     ],
 )
 def test_only_str_wants_text(output, wants_text):
