@@ -1,9 +1,9 @@
 """Kill workers at random, hundreds of times per configuration, and count what broke.
 
 One line per configuration: SQLite and PostgreSQL, sync and async, LangGraph's three durabilities,
-node form, function form and a `Send` of three; then nodes that a `RetryPolicy` runs again; then
-clients that answer with a plain `Command(resume=...)` and continue with `invoke(None)`, unmarked
-and marked.
+node form, function form and a `Send` of three; then nodes that a `RetryPolicy` runs again, and
+answers that stream; then clients that answer with a plain `Command(resume=...)` and continue with
+`invoke(None)`, unmarked and marked.
 Run: `python -m bench.crash [--kills 200] [--only "^sqlite sync"] [--json FILE]`
 """
 
@@ -29,6 +29,8 @@ from tests.reliability.forking import counted
 WORKERS = 2
 RETRIED = ("retried-node", "retried-function")
 """Shapes whose node a `RetryPolicy` runs again."""
+STREAMED = ("streamed-node", "streamed-function")
+"""Shapes whose answers stream."""
 
 
 def settings() -> Iterator[Setting]:
@@ -37,7 +39,7 @@ def settings() -> Iterator[Setting]:
     durabilities, shapes = ("sync", "async", "exit"), ("node", "function", "send")
     for each in itertools.product(stores, modes, durabilities, shapes):
         yield Setting(*each)
-    for each in itertools.product(stores, modes, durabilities[:2], RETRIED):
+    for each in itertools.product(stores, modes, durabilities[:2], RETRIED + STREAMED):
         yield Setting(*each)
     for store, shape, style in itertools.product(stores, ("node", "function"), STYLES):
         yield Setting(store, "sync", "async", shape, style)

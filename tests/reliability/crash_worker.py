@@ -7,9 +7,10 @@ answer again.
 """
 
 import asyncio
+import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,8 @@ class Setting:
     """One configuration of the matrix.
 
     `answers` is `library`, or one of `STYLES`. In a shape that begins with `retried` the node's own
-    code fails at each of its places once a life, and a `RetryPolicy` runs the node again.
+    code fails at each of its places once a life, and a `RetryPolicy` runs the node again; in one
+    that begins with `streamed` the answers stream.
     """
 
     store: str
@@ -152,7 +154,25 @@ def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:  #
         await asyncio.sleep(LATENCY_S)
         return finish(params, context)
 
+    def pieces(params: dict[str, Any], context: AttemptContext) -> Iterator[str]:
+        begin(params, context)
+        yield "{"
+        for piece in json.dumps(finish(params, context))[1:].partition(", "):
+            yield piece
+            journal.pass_by()
+
+    def stream(params: dict[str, Any], context: AttemptContext) -> Iterator[str]:
+        for piece in pieces(params, context):
+            yield piece
+            time.sleep(LATENCY_S / 4)
+
+    async def astream(params: dict[str, Any], context: AttemptContext) -> AsyncIterator[str]:
+        for piece in pieces(params, context):
+            yield piece
+            await asyncio.sleep(LATENCY_S / 4)
+
     retried, failed = setting.shape.startswith("retried"), set[Any]()
+    streamed = setting.shape.startswith("streamed")
 
     def fail_once(place: Any) -> None:
         """Raise, the first time that this life comes to a place where the node has own code."""
@@ -166,7 +186,8 @@ def _graph(setting: Setting, mode: Mode, journal: Journal, name: str) -> Any:  #
         return {**params, "n": 1, "answer": "hook"} if attempt == 1 else None
 
     options: Any = {"output": _Output, "name": "count", "auto_retries": 1}
-    llm_call: Any = amodel if mode.is_async else model
+    answering: list[Any] = [stream, astream] if streamed else [model, amodel]
+    llm_call = answering[mode.is_async]
 
     def once(state: Fanned) -> Any:
         return {"results": [retry_llm_call(llm_call, state["params"], hook, **options)]}

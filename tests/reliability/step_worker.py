@@ -4,14 +4,16 @@ Usage: python -m tests.reliability.step_worker FORM DATABASE LOG STEP [MOMENT]
 
 STEP is `start`, `climb` (start, with hooks and a reviewer that get there without a person),
 `go-on` (answers what is asked to the end), `go-on-climbing`, `edit:N` or `lessons` (writes those
-learned so far; node form). MOMENT is `call:N` (in the call with `n=N`), `hook:N` (in the hook after
-that call) or `written` (after the answer is saved, before it is applied). Every model call appends
-`n key` to LOG, every hook and reviewer `who n` to LOG.others.
+learned so far; node form); `stream` and `go-on-streaming` are `start` and `go-on` with answers that
+stream. MOMENT is `call:N` (in the call with `n=N`), `piece:N` (between two pieces of its stream),
+`hook:N` (in the hook after that call) or `written` (after the answer is saved, before it is
+applied). Every model call appends `n key` to LOG, every hook and reviewer `who n` to LOG.others.
 """
 
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,12 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         die_at(f"call:{params['n']}")
         return f'{{"n": {params["n"]}}}' if params["n"] >= GOAL else "not yet"
 
+    def stream(params: dict[str, Any], context: AttemptContext) -> Iterator[str]:
+        answer = model(params, context)
+        yield answer[:4]
+        die_at(f"piece:{params['n']}")
+        yield answer[4:]
+
     def note(who: str, n: int) -> None:
         with Path(f"{log}.others").open("a") as lines:
             lines.write(f"{who} {n}\n")
@@ -59,27 +67,28 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         return edit(n=review.params["n"] + 1)
 
     climbing = step in ("climb", "go-on-climbing", "lessons")
+    llm_call = stream if step in ("stream", "go-on-streaming") else model
     options: Any = {"output": dict[str, int], "name": "count"}
     if climbing:
         options |= {"auto_retries": 5, "reviewer": reviewer, "lessons": Lessons()}
 
     def node(state: State) -> State:
-        return {"output": retry_llm_call(model, state["params"], hook, **options)}
+        return {"output": retry_llm_call(llm_call, state["params"], hook, **options)}
 
     builder = StateGraph(State)
-    made: Any = create_retry_node(model, dict, hook, **options) if form == "node" else node
+    made: Any = create_retry_node(llm_call, dict, hook, **options) if form == "node" else node
     builder.add_node("ask", made)
     builder.add_edge(START, "ask")
     with SqliteSaver.from_conn_string(database) as saver:
         graph = builder.compile(checkpointer=saver)
-        if step in ("start", "climb"):
+        if step in ("start", "climb", "stream"):
             graph.invoke({"params": {"n": 0}}, thread(), durability="sync")
         elif step == "lessons":
             (task,) = graph.get_state(thread(), subgraphs=True).tasks
             sys.stdout.write(str([lesson["text"] for lesson in task.state.values["lessons"]]))  # type: ignore[union-attr]
-        elif step in ("go-on", "go-on-climbing"):
+        elif step.startswith("go-on"):
             resume(graph, thread(), durability="sync")
-            while step == "go-on" and (open_ := pending_reviews(graph, thread())):
+            while not climbing and (open_ := pending_reviews(graph, thread())):
                 resume(graph, thread(), edit(n=open_[0].attempt), durability="sync")
         else:
             if moment == "written":

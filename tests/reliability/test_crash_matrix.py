@@ -42,6 +42,15 @@ def test_a_killed_worker_breaks_no_promise_where_a_policy_runs_the_node_again(mo
     assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("mode_name", ["sync", "async"])
+def test_a_worker_killed_while_an_answer_streams_breaks_no_promise(mode_name):
+    """A stream is a call in flight until its end is saved, wherever between two pieces it broke."""
+    found = killed("sqlite", mode_name, "async", "streamed-node,streamed-function", "library")
+
+    assert {each["setting"]: broken(each) for each in found if broken(each)} == {}
+
+
 @pytest.mark.drawn
 def test_a_marked_answer_that_langgraph_delivers_again_after_a_kill_is_refused():
     """Clients that send `Command(resume=...)` are safe if an answer tells what it is for."""

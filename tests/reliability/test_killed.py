@@ -58,6 +58,24 @@ def test_a_killed_process_repeats_at_most_the_call_in_flight(
     assert len(set(made)) == 4, "a repeated call has the key of the first"
 
 
+@pytest.mark.parametrize(
+    ("moments", "made"),
+    [
+        (["piece:0"], "0 0 1 2 3"),
+        pytest.param(["piece:1", "piece:3"], "0 1 1 2 3 3", marks=pytest.mark.long),
+    ],
+)
+def test_a_process_killed_in_mid_stream_repeats_the_stream_in_flight(form, tmp_path, moments, made):
+    """Killed between two pieces of an answer: that one is asked for again, and no other."""
+    steps = ["stream", *["go-on-streaming"] * len(moments)]
+    for step, moment in zip(steps, [*moments, ""], strict=True):
+        done = work(form, tmp_path, step, moment)
+        assert done.returncode == (KILLED if moment else 0), done.stderr
+
+    assert [n for n, _ in calls(tmp_path)] == made.split()
+    assert len(set(calls(tmp_path))) == 4, "a repeated call has the key of the first"
+
+
 LONG = [pytest.param(moment, marks=pytest.mark.long) for moment in ("call:1", "call:2")]
 
 
