@@ -23,6 +23,7 @@ GRAPHS = (
     "patient_function",
     "expiring",
     "extract",
+    "extract_function",
     "pair",
     "fan",
     "bare",

@@ -198,6 +198,13 @@ def bare(given: Any) -> Any:
     return {"output": retry_llm_call(count_model, params, output=Result, name="count").model_dump()}
 
 
+def extract_in_function(state: Any) -> dict[str, Any]:
+    """Do what `extract` does, in the function form."""
+    params = Params.model_validate(state["params"])
+    output = retry_llm_call(extract_model, params, output=Person, name="extract")
+    return {"output": output.model_dump(), "status": "succeeded"}
+
+
 def report(state: Any) -> dict[str, Any]:
     """Tell the result in the chat."""
     return {"messages": [AIMessage(json.dumps([state["status"], state.get("output")]))]}
@@ -246,13 +253,17 @@ tenants, expiring_tenants = (
     .compile()
     for deadline in ({}, {"expires_after": 0.001, "default_decision": edit(n=3)})
 )
-extract = (
+extract, extract_function = (
     StateGraph(ChatState)
-    .add_node("extract", create_retry_node(extract_model, Params, output=Person, name="extract"))
+    .add_node("extract", node)
     .add_node("report", report)
     .add_edge(START, "extract")
     .add_edge("extract", "report")
     .compile()
+    for node in (
+        create_retry_node(extract_model, Params, output=Person, name="extract"),
+        extract_in_function,
+    )
 )
 pair = build(ChatState, pair_of_calls)
 several = build(State, several_calls)
