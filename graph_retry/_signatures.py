@@ -127,7 +127,7 @@ def bind_call(
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         msg = (
-            f"`llm_call` `{name_of(llm_call, 'llm_call')}` needs {names}, but it is called as "
+            f"`{name_of(llm_call, 'llm_call')}` needs {names}, but it is called as "
             "`llm_call(params)` or `llm_call(params, context)`: move what a person might change "
             "into params and capture the rest, e.g. with a lambda."
         )

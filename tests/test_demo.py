@@ -10,7 +10,7 @@ import pytest
 
 from examples.demo.answers import read_answer
 from examples.demo.calls import CallLog
-from graph_retry import edit, reject, respond
+from graph_retry import approve, edit, reject, respond
 from graph_retry.cli.screen import printable
 from tests.terminal import DEADLINE_S, Terminal
 
@@ -169,6 +169,7 @@ def test_a_person_edits_mistypes_and_approves(tmp_path):
     terminal.wait_for("Attempts of")
     shown = terminal.wait_for("Model calls: 2 (attempts: 2).")
     assert "human" in shown
+    assert "(terminal)" in shown
     assert "/temperature:" in shown
     assert terminal.close() == 0
 
@@ -220,7 +221,7 @@ def test_a_model_that_cannot_be_had_is_refused_before_anything_starts(tmp_path, 
 @pytest.mark.parametrize(
     ("line", "decision"),
     [
-        ("approve", "approve"),
+        ("approve", approve()),
         ("  edit a=1 b='two words' ", edit(a="1", b="two words")),
         ("edit prompt=x=y", edit(prompt="x=y")),
         ("reject too dear", reject("too dear")),

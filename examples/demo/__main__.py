@@ -108,6 +108,8 @@ def _answer(screen: Screen, answer: Answerer, review: PendingReview) -> None:
         except ValueError as error:
             screen.say(f"Not understood: {error}", "bad")
         else:
+            if screen.has_person and isinstance(decision, dict):
+                decision["channel"] = "terminal"
             with suppress(AnswerRefused):  # the next review says why
                 review.answer(decision)
             return

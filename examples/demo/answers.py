@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from graph_retry import PendingReview, edit, reject, respond
+from graph_retry import PendingReview, approve, edit, reject, respond
 
 HELP = """\
   approve                   call again with the params as shown, suggestion included
@@ -20,6 +20,8 @@ def read_answer(line: str) -> Any:
         ValueError: If an edit cannot be read as fields and values.
     """
     word, _, rest = line.strip().partition(" ")
+    if word == "approve" and not rest:
+        return approve()
     if word == "edit":
         return edit(_fields(rest))
     if word == "reject" and rest:

@@ -39,6 +39,14 @@ async def get_state(
     """
     try:
         return await sync_or_async(graph.get_state, graph.aget_state, config, subgraphs=subgraphs)
+    except ValueError as error:
+        # LangGraph looks for a checkpointer in the config, too, so only its refusal is certain.
+        if not is_local(graph) or graph.checkpointer:
+            raise
+        raise ValueError(
+            "`graph` has no checkpointer, so none of its threads wait: pass what "
+            "`compile(checkpointer=…)` gives, with the checkpointer of the run that asked."
+        ) from error
     except TypeError:
         # `RemoteGraph` cannot read a graph without a checkpoint, be it the outermost or a subgraph.
         if is_local(graph):
