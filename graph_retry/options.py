@@ -228,7 +228,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     """
     unknown = sorted(set(options) - set(RetryOptions.__annotations__))
     if unknown:
-        known = tuple(RetryOptions.__annotations__)
+        arguments = {"on_retry", "output"} - {unknown[0]}  # the middleware takes no output
+        known = (*RetryOptions.__annotations__, *sorted(arguments))
         meant = did_you_mean(unknown[0], known) or f" The options are {', '.join(known)}."
         raise TypeError(f"unknown option `{unknown[0]}`.{meant}")
     if form == "function" and ("keys" in options or options.get("on_cancel") == "end"):

@@ -173,6 +173,7 @@ def test_params_that_do_not_fit_say_what_came(given, words):
         (lambda: pending_reviews(waiting(write), None), "`config` is None: pass"),
         (lambda: pending_reviews(waiting(write).builder, CONFIG), "`graph` is a `StateGraph`"),
         (lambda: create_retry_node(write, dict, max_attempt=3), "Did you mean `max_attempts`?"),
+        (lambda: create_retry_node(write, dict, ouput=Letter), "Did you mean `output`?"),
         (lambda: create_retry_node(write, dict, zzz=3), "The options are repair, format, strict"),
     ],
 )
@@ -180,6 +181,16 @@ def test_what_is_taken_for_something_else_is_named(make, words):
     """A class for an object, an object for a class, a builder for a graph, a text for a config."""
     with pytest.raises(TypeError, match=re.escape(words)):
         make()
+
+
+@pytest.mark.parametrize(
+    "ask", [pending_reviews, lambda graph, config: resume(graph, config, approve())]
+)
+def test_a_graph_without_a_checkpointer_is_named(ask):
+    """It has no threads: whoever looks for one passed another graph than the one that asked."""
+    bare = waiting(write).builder.compile()
+    with pytest.raises(ValueError, match=r"`graph` has no checkpointer.*checkpointer=…"):
+        ask(bare, CONFIG)
 
 
 def test_a_bug_in_the_call_can_be_found(caplog):
