@@ -8,6 +8,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL ?=
 PORT ?= 2024
+CHAT ?=
+INBOX ?=
 
 # The tests start some hundred interpreters: without bytecode each compiles LangGraph anew, which
 # takes as long as most tests.
@@ -130,5 +132,8 @@ site: install ## build the site into site/; open site/index.html, no network nee
 notebooks: install ## run the notebooks, and keep their outputs in them
 	$(BIN)/jupyter execute --inplace --NbClient.record_timing=False notebooks/*.ipynb
 
-pictures: install ## draw the pictures of the terminal anew, from the demo
+# CHAT=http://127.0.0.1:3000 and INBOX=… are clients that run, built from their own repositories.
+pictures: install ## draw the pictures of the terminal anew, with CHAT=url and INBOX=url those of clients
 	$(BIN)/python -m docs.images.draw
+	$(if $(CHAT)$(INBOX),$(BIN)/python -m docs.images.clients \
+	  $(if $(CHAT),--chat '$(CHAT)') $(if $(INBOX),--inbox '$(INBOX)'))

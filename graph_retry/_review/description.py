@@ -61,8 +61,10 @@ def _facts(question: Question) -> Iterator[str]:
         yield f"Valid, and waits for approval — {which}."
         yield f"The output:\n{_quote(excerpt(shown_output(question), 1_500))}"
     else:
-        error = f"{question.failure['type']}: {one_line(question.failure['message'], 300)}"
-        yield f"{error} — {which}."
+        message = question.failure["message"]
+        if question.issues:  # they follow in full
+            message = message.removesuffix(f": {format_issues(question.issues)}")
+        yield f"{question.failure['type']}: {one_line(message, 300)} — {which}."
     if question.issues:
         yield f"What is wrong with the output:\n{_quote(cut(format_issues(question.issues), 600))}"
     if question.raw_output is not None and question.failure is not None:
@@ -120,6 +122,7 @@ def _how_to_answer(question: Question) -> str:
     lines = [
         "How to answer, by button or as JSON:",
         *(f"- {ways[kind]}" for kind in question.offered),
+        "",  # what follows would be a part of the last one
     ]
     if "edit" in question.offered:
         lines.append("In a form, write `null` to clear a field.")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from graph_retry._issues import format_issues
 from graph_retry._params.patch import readable_diff
 from graph_retry._review.payload import build_payload
 from tests.review.questions import question
@@ -49,6 +50,18 @@ def test_the_description_is_in_the_order_somebody_reads_it() -> None:
     )
     found = [description.index(part) for part in parts]
     assert found == sorted(found)
+
+
+def test_issues_are_told_once_and_the_hints_stand_below_the_ways_to_answer() -> None:
+    """A message that repeats the issues is cut before them, and a list has an end."""
+    message = f"the output is not a valid Person: {format_issues([ISSUE])}"
+    asked = question(issues=[ISSUE], failure={**failed(message), "type": "ValidationError"})
+    payload = build_payload(asked)
+    description = payload["description"]
+    assert description.startswith("ValidationError: the output is not a valid Person — extract, ")
+    assert description.count(format_issues([ISSUE])) == 1
+    assert message in payload["error"]
+    assert "\n\nIn a form, write `null`" in description
 
 
 def test_a_valid_output_is_shown_before_what_an_approval_does() -> None:
