@@ -1,64 +1,35 @@
-"""Which of the documents found is the answer, and whether what surrounds it leaves any doubt."""
+"""Which of the documents in a text is the answer, and which of them are one answer together."""
 
 import re
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from graph_retry._output.repair.find import find_documents
-from graph_retry._output.repair.mend import STRAY, Document
-from graph_retry._output.repair.report import refuse_if, repair
+from graph_retry._output.repair.mend import Document
+from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
+from graph_retry._output.repair.surroundings import ANSWER_LABEL, LINE_END, check_surroundings
 
+# Between documents that follow one another: white space, and one comma at most.
 _SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
+# The closing bracket of a list, at the end of the text or of a fence.
 _LIST_END = re.compile(rf"{SPACE}\]{SPACE}(?:```|~~~|\Z)")
-_ANSWER_LABEL = re.compile(
-    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
-    r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
-)
-_LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
-# What a piece of something else has before it.
-_CONTINUES = re.compile(
-    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
-    r"|[\"'”]\s*[:：]\s*\Z|[\]}][ \t]*[:：][ \t]*\Z|[\"'”][ \t]+\Z|[\[{][^\[\]{}\n]*\Z|\|\s*\Z"
-    r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
-)
-_MEMBER = re.compile(
-    r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)"
-    r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
-)
-_PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
-_LEFTOVER = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
-_LEFT_OUT = re.compile(
-    r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
-    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|later)\w*"
-    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
-    r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
-    r"|to be continued|continued in|(?:me to|shall i) continue"
-    r"|(?:list|output|array|table|data|json) (?:goes|go) on|continues (?:below|in|on)"
-    r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
-)
-_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
-_SCALAR_BEFORE = re.compile(
-    rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
-)
-_SCALAR_AFTER = re.compile(
-    rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
-)
+# `f(`: what follows are the arguments of a call.
+_CALL = re.compile(r"\w\(\Z")
+# A label that is nothing but a mark of a list: `-`, `---`, `1.`, `b)`, `<item>`.
 _BULLET = re.compile(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+|<[\w-]+>")
+# What numbers a label: the `1` of `Item 1`, the `second` of `The second one`, the `B` of `Plan B`.
 _ORDINAL = re.compile(r"(?i)\d+|\b(?:one|two|three|four|first|second|third|fourth|last|[a-z])\b")
+# What may follow brackets in a sentence.
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
-_JUNK = re.compile(r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.!)<\"'\[\]{}#/](?=\s*(?:\n|\Z))")
+# A line that opens or closes a fence, with its tag.
 _FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
-_JSON_TAGS = {"json", "json5", "jsonc"}
+# A fence with its tag, or an empty one.
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
-_CODE = re.compile(
-    r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
-    r"|for .+:\s*$|if .+:\s*$|#include\b|public \w)"
-)
-_FIELD = re.compile(r"(?m)^\s*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^\s*- +\S|^\[[a-z][\w.-]*\]\s*$")
-_LABELS = "Answer|Action|Final|Result|Output|JSON|Response|A\\b"
-_FIELD_BEFORE = re.compile(rf"(?:\A|\n)\s*(?:- +)?(?!{_LABELS})[\w.-]+ *[:=]\s+\Z")
-_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
+_JSON_TAGS = {"json", "json5", "jsonc"}
+# JavaScript may hold the answer, too: `const data = {"a": 1}`.
+_DATA_TAGS = _JSON_TAGS | {"javascript", "js"}
 
 
 def decide(text: str, *, complete: bool | None) -> Document:
@@ -68,160 +39,158 @@ def decide(text: str, *, complete: bool | None) -> Document:
         Unreadable: there is none, or more than one, or it is not all there.
     """
     text = _without_other_fences(text)
-    begin, found = find_documents(text, complete=complete)
-    groups = [found[:1]]
-    for left, right in pairwise(found):
-        if not _SEPARATOR.match(text[left.end : right.start]):
-            groups.append([])
-        groups[-1].append(right)
-    groups = [group for group in groups if not _in_passing(text, group, begin)]
-    refuse_if(not groups, "no_json", begin, "There is no JSON document in the text.")
-    answers = [_joined(text, group, complete=complete) for group in groups]
+    reasoning_end, documents = find_documents(text, complete=complete)
+    runs = [run for run in _runs(text, documents) if not _is_mention(text, run, reasoning_end)]
+    refuse_if(not runs, "no_json", reasoning_end, "There is no JSON document in the text.")
+    answers = [_one_answer(text, run, complete=complete) for run in runs]
+    gaps = _gaps(text, reasoning_end, answers)
+    _check_repetition(answers, gaps)
+    check_surroundings(text, answers, gaps)
     answer = answers[0]
-    others = [other.start for other in answers[1:] if not same(other.value, answer.value)]
-    refuse_if(others, "ambiguous", max([0, *others]), "There are two answers, and they differ.")
-    listed = _are_listed(text, answers, begin)
-    refuse_if(listed, "ambiguous", answers[-1].start, "One answer twice, or two of a list.")
-    places = [begin, *(place for a in answers for place in (a.start, a.end)), len(text)]
-    gaps = [text[low:high] for low, high in zip(places[::2], places[1::2], strict=True)]
-    _check_surroundings(text, answers, gaps)
-    repairs, around = list(answer.repairs), (text[:begin] + "".join(gaps)).strip()
-    if around:
-        kind = "code_fence" if _FENCE.fullmatch(around) else "surroundings"
-        repairs.append(repair(kind, 0, f"left out around the answer: {around[:60]}"))
+    repairs = list(answer.repairs)
+    if surroundings := (text[:reasoning_end] + "".join(gaps)).strip():
+        kind = "code_fence" if _FENCE.fullmatch(surroundings) else "surroundings"
+        repairs.append(repair(kind, 0, f"left out around the answer: {surroundings[:60]}"))
     if len(answers) > 1:
         repairs.append(repair("repeated", answers[1].start, "the same answer given again"))
     return replace(answer, repairs=repairs)
 
 
-def _are_listed(text: str, answers: list[Document], begin: int) -> bool:
-    """Tell whether equal answers stand there as the items of a list, not as a repetition.
-
-    Then a number, a bullet or a rule stands before them, or labels that differ in a number only.
-    """
-    starts = [begin, *(answer.end for answer in answers)]
-    heads = [text[low : answer.start] for low, answer in zip(starts, answers, strict=False)]
-    labels = [_FENCE.sub("", head).strip(EDGES).rpartition("\n")[2] for head in heads]
-    first = _ORDINAL.sub("0", labels[0])
-    return any(
-        _BULLET.fullmatch(label) or (label != labels[0] and _ORDINAL.sub("0", label) == first)
-        for label in labels[1:]
-    )
-
-
 def _without_other_fences(text: str) -> str:
-    """Blank code in other languages where one fence, and only one, is tagged as JSON."""
-    lines = list(_FENCE_LINE.finditer(text))
-    opening, closing = lines[::2], lines[1::2]
-    tags = [line[2].lower() for line in opening]
-    paired = len(opening) == len(closing) > 1 and not any(line[2] for line in closing)
+    """Blank code in other languages where one fence, and only one, is tagged as JSON.
+
+    Such code shows how to use the answer: its brackets are no second one.
+    """
+    fence_lines = list(_FENCE_LINE.finditer(text))
+    openings, closings = fence_lines[::2], fence_lines[1::2]
+    tags = [line[2].lower() for line in openings]
+    paired = len(openings) == len(closings) > 1 and not any(line[2] for line in closings)
     if not paired or sum(tag in _JSON_TAGS for tag in tags) != 1:
         return text
-    parts, last = list[str](), 0
-    for first, end, tag in zip(opening, closing, tags, strict=True):
-        if tag and tag not in _JSON_TAGS | {"javascript", "js"}:
-            parts += [text[last : first.end()], " " * (end.start() - first.end())]
-            last = end.start()
-    return "".join([*parts, text[last:]])
+    parts, end = list[str](), 0
+    for opening, closing, tag in zip(openings, closings, tags, strict=True):
+        if tag and tag not in _DATA_TAGS:
+            parts += [text[end : opening.end()], " " * (closing.start() - opening.end())]
+            end = closing.start()
+    return "".join([*parts, text[end:]])
 
 
-def _in_passing(text: str, group: list[Document], begin: int) -> bool:
-    """Tell whether brackets like `[1]` or `{}` only occur in a sentence: a citation, not data."""
-    for document in group:
-        value = document.value
-        if value and (type(value) is dict or any(type(item) not in {int, float} for item in value)):
-            return False
-    if not group:
-        return True
-    start, end = group[0].start, group[-1].end
+def _runs(text: str, documents: list[Document]) -> list[list[Document]]:
+    """Group the documents that follow one another: `{"a": 1}, {"a": 2}` is a run of two."""
+    runs = list[list[Document]]()
+    for document in documents:
+        if runs and _SEPARATOR.match(text[runs[-1][-1].end : document.start]):
+            runs[-1].append(document)
+        else:
+            runs.append([document])
+    return runs
+
+
+def _is_mention(text: str, run: list[Document], reasoning_end: int) -> bool:
+    """Tell whether brackets only occur in a sentence: `As [1] shows, use {}.` holds no data."""
+    if not all(_may_be_mention(document.value) for document in run):
+        return False
+    start, end = run[0].start, run[-1].end
     quote = text[start - 1 : start]
     if quote in {'"', "'"} and text[end : end + 1] == quote:
         start, end = start - 1, end + 1
     elif not _WORD_END.match(text, end) or quote in {'"', "'"}:
+        # `[1]x` or `"[1]`: no sentence has them, so they are a broken answer.
         return False
-    before = text[max(begin, start - 100) : start].rpartition("\n")[2]
-    after = text[end : end + 100].partition("\n")[0]
-    return not (_LINE_END.match(after) and _ANSWER_LABEL.search(before))
+    # `The answer is [1, 2].`: the sentence calls them the answer, and nothing follows them.
+    line_before = text[max(reasoning_end, start - 100) : start].rpartition("\n")[2]
+    line_after = text[end : end + 100].partition("\n")[0]
+    return not (LINE_END.match(line_after) and ANSWER_LABEL.search(line_before))
 
 
-def _joined(text: str, group: list[Document], *, complete: bool | None) -> Document:
-    """Join documents that follow one another with nothing between into one list: JSON lines."""
-    first, last = group[0], group[-1]
-    if len(group) == 1:
+def _may_be_mention(value: Any) -> bool:
+    """Tell whether a value is empty, or a list of numbers as citations are: `{}`, `[1, 2]`."""
+    is_object = type(value) is dict
+    return not value or (not is_object and all(type(item) in {int, float} for item in value))
+
+
+def _one_answer(text: str, run: list[Document], *, complete: bool | None) -> Document:
+    """Return the one answer that a run is: its only document, a repeated one, or a list of all."""
+    first, last = run[0], run[-1]
+    if len(run) == 1:
         return first
-    between = [text[left.end : right.start] for left, right in pairwise(group)]
-    commas = any(gap.strip(EDGES) for gap in between)
-    if len({canonical(document.value) for document in group}) == 1 and not commas:
-        apart = all(gap.count("\n") > 1 for gap in between)
+    gaps = [text[left.end : right.start] for left, right in pairwise(run)]
+    has_commas = any(gap.strip(EDGES) for gap in gaps)
+    if not has_commas and len({canonical(document.value) for document in run}) == 1:
+        # `{"a": 1}{"a": 1}` may be two entries; a blank line between shows a second answer.
+        apart = all(gap.count("\n") > 1 for gap in gaps)
         refuse_if(not apart, "ambiguous", last.start, "One value twice, or two equal ones.")
         again = repair("repeated", last.start, "the same answer given again")
         return replace(first, end=last.end, repairs=[*first.repairs, again])
+    # Whole documents tell nothing about those that were not written.
     refuse_if(complete is False, "truncated", last.end, "More of the sequence may be missing.")
-    before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
-    in_prose = before.strip(" \t`~") and "\n" in text[first.end : group[1].start]
-    lists = {isinstance(document.value, list) for document in group}
-    # A bracket of an empty one, or of a list, may have stood elsewhere; a text among documents
-    # may be a string that holds one.
-    unclear = not commas and not all(document.value for document in group)
-    unclear = unclear or (True in lists and (commas or not all(between)))
-    escaped = {any(r["kind"] == "escaped" for r in document.repairs) for document in group}
-    arguments = re.search(r"\w\(\Z", before)
-    mixed = in_prose or arguments or len(lists) > 1 or unclear or len(escaped) > 1
+    line_before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
+    mixed = _is_mixed(run, gaps, line_before, has_commas=has_commas)
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
-    repairs = [record for document in group for record in document.repairs]
-    repairs.append(repair("sequence", first.start, f"{len(group)} values in a row made a list"))
-    end = last.end
-    if (match := _LIST_END.match(text, end)) and True not in lists and commas:
-        refuse_if(before.rstrip()[-1:] == ",", "syntax", first.start, "A list begins before this.")
-        end += match[0].index("]") + 1
-        repairs.append(repair("supplied", first.start, "`[` supplied", "assumed"))
-    return Document([d.value for d in group], first.start, end, repairs)
+    return _sequence(text, run, line_before, has_commas=has_commas)
 
 
-def _check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> None:
-    """Refuse an answer that looks like a piece of something, or of which more was announced."""
-    for answer, head, tail in zip(answers, gaps, gaps[1:], strict=False):
-        start, before, after = answer.start, head, tail
-        if head.rstrip()[-3:] == tail.lstrip()[:3] in {'"""', "'''"}:
-            before, after = head.rstrip()[:-2], tail.lstrip()[2:]
-        opened = before[-1:]
-        if opened in _QUOTES and after[:1] == _QUOTES[opened]:
-            before, after = before[:-1], after[1:]
-            twice = opened in {'"', "'"} and "\\" in text[start : answer.end]
-            refuse_if(twice, "ambiguous", start, "Escapes inside a quoted document.")
-            field = before.rstrip(" \t")[-1:] == "," or after.lstrip(" \t")[:1] == ","
-            refuse_if(field, "syntax", start, "This looks like a part of something else.")
-        else:
-            piece = opened in {'"', "'"} or _CONTINUES.search(before.removesuffix("<![CDATA["))
-            refuse_if(piece, "syntax", start, "This looks like a part of something else.")
-        line = before.rpartition("\n")[2]
-        word = before[-1:].isalnum() and not before.lower().endswith("json")
-        accessed = re.match(r"\.[a-z_]", after)
-        attached = (
-            word
-            or accessed
-            or before[-1:] in {"-", "+"}
-            or _JUNK.fullmatch(line)
-            or _JUNK.match(after)
-        )
-        value = _SCALAR_BEFORE.search(head[-200:]) or _SCALAR_AFTER.match(tail)
-        refuse_if(attached or value, "syntax", start, "More stands beside the answer than prose.")
-        extra = any(r["kind"] == "extra_closer" for r in answer.repairs)
-        field = line.rstrip().endswith(":") and not _ANSWER_LABEL.search(line)
-        refuse_if(
-            extra and (field or "{" in line), "syntax", start, "An opening brace may be lost."
-        )
-        line = before.rpartition("\n")[2].strip(EDGES)
-        alone = _LINE_END.match(after.partition("\n")[0]) and line[-1:] in {*":=(>`", ""}
-        short = not alone and answer.end - start < 50
-        bare = short and any(r["kind"] == "unquoted_value" for r in answer.repairs)
-        refuse_if(bare, "syntax", start, "In a sentence, data would be quoted.")
-        refuse_if(STRAY.match(after), "syntax", answer.end, "More follows than one document.")
-        refuse_if(re.match(r"\s*(\.{3}|…)", after), "elided", answer.end, "Data was left out.")
-    start, around = answers[0].start, "\n".join(gaps)
-    json_like = _MEMBER.search(around) or _LEFTOVER.search(_PROSE_BRACKETS.sub("", around))
-    listed = _FIELD_BEFORE.search(gaps[0]) and len(_FIELD.findall(around)) > 1
-    other = listed or _CODE.search(around)
-    refuse_if(_LEFT_OUT.search(around), "elided", start, "The text tells of data left out.")
-    refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
-    refuse_if(other, "no_json", start, "The brackets belong to code or to another format.")
+def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_commas: bool) -> bool:
+    """Tell whether the documents of a run may be something else than the items of one list."""
+    # `Use {"a": 1}` and `{"a": 2}` on the next line: the first belongs to a sentence.
+    in_prose = line_before.strip(" \t`~") and "\n" in gaps[0]
+    # `f({"a": 1}, {"b": 2})`: the arguments of a call.
+    in_call = _CALL.search(line_before)
+    lists = [isinstance(document.value, list) for document in run]
+    # `{"a": 1} [2]`: a list and an object have different roles.
+    two_types = any(lists) and not all(lists)
+    # `{} {"a": 1}`: a bracket of the empty one may have stood elsewhere.
+    has_empty = not has_commas and not all(document.value for document in run)
+    # `[1], [2]` or `[1][2]`: so may the brackets between two lists.
+    lists_touch = any(lists) and (has_commas or not all(gaps))
+    # `{"a": 1} {\"b\": 2}`: an escaped one among others may be a string that holds it.
+    escaped = [document.has_repair("escaped") for document in run]
+    some_escaped = any(escaped) and not all(escaped)
+    return bool(in_prose or in_call or two_types or has_empty or lists_touch or some_escaped)
+
+
+def _sequence(text: str, run: list[Document], line_before: str, *, has_commas: bool) -> Document:
+    """Make one list of a run: JSON lines, or a list whose opening bracket is missing."""
+    start, end = run[0].start, run[-1].end
+    repairs = [record for document in run for record in document.repairs]
+    repairs.append(repair("sequence", start, f"{len(run)} values in a row made a list"))
+    has_lists = any(isinstance(document.value, list) for document in run)
+    if (list_end := _LIST_END.match(text, end)) and has_commas and not has_lists:
+        # `1, {"a": 1}, {"a": 2}]`: the bracket is missing before the 1, not here.
+        earlier = line_before.rstrip()[-1:] == ","
+        refuse_if(earlier, "syntax", start, "A list begins before this.")
+        end += list_end[0].index("]") + 1
+        repairs.append(repair("supplied", start, "`[` supplied", "assumed"))
+    return Document([document.value for document in run], start, end, repairs)
+
+
+def _gaps(text: str, reasoning_end: int, answers: list[Document]) -> list[str]:
+    """Return what stands before each answer, and after the last one."""
+    starts = [reasoning_end, *(answer.end for answer in answers)]
+    ends = [*(answer.start for answer in answers), len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _check_repetition(answers: list[Document], gaps: list[str]) -> None:
+    """Refuse several answers unless they are one that was given again."""
+    first, *others = answers
+    differing = [other.start for other in others if not same(other.value, first.value)]
+    if differing:
+        # `{"a": 1} or {"a": 2}`: nothing tells which of them is meant.
+        raise Unreadable("ambiguous", differing[-1], "There are two answers, and they differ.")
+    listed = _are_listed(gaps[:-1])
+    refuse_if(listed, "ambiguous", answers[-1].start, "One answer twice, or two of a list.")
+
+
+def _are_listed(gaps: list[str]) -> bool:
+    """Tell whether `gaps`, of which one stands before each of several answers, make them a list.
+
+    They do with a number, a bullet or a rule before the answers, or with labels that differ in a
+    number only: `Item 1: {}` and `Item 2: {}` are two items, `Answer: {}` and `Again: {}` are one.
+    """
+    labels = [_FENCE.sub("", gap).strip(EDGES).rpartition("\n")[2] for gap in gaps]
+    unnumbered = _ORDINAL.sub("0", labels[0])
+    return any(
+        _BULLET.fullmatch(label) or (label != labels[0] and _ORDINAL.sub("0", label) == unnumbered)
+        for label in labels[1:]
+    )

@@ -7,14 +7,21 @@ from typing import Any
 from graph_retry._output.repair.report import Edit, Unreadable
 from graph_retry._output.repair.scan import ELLIPSIS
 
-_HOLLOW = re.compile(r"(?:\{\s*\}|\[\s*\])[}\])\s]*\Z")
-_SWAPPED = re.compile(r"[}\])][\"'][}\])]*\Z")
+# An empty container at the end of what was read, and brackets that close others: `{}`, `[ ]}`.
+_EMPTY_AT_END = re.compile(r"(?:\{\s*\}|\[\s*\])[}\])\s]*\Z")
+# The end of a string with a bracket directly before its quote: `"x]"`, `"x}"}`.
+_BRACKET_IN_STRING = re.compile(r"[}\])][\"'][}\])]*\Z")
 CLOSE = {"{": "}", "[": "]", "(": ")"}
 
 
 @dataclass(slots=True)
 class Frame:
-    """Places in the text; `inner` is the last child, where it is a container of the same kind."""
+    """An object, list or tuple while it is read. Positions are offsets in `text`, -1 for none.
+
+    `start` is where its opening bracket stands, and `kind` is that bracket; `starts` is where each
+    of its members begins. Of the last member there is where its value begins (`value_at`), where
+    it ends (`end`), and, if it is a container of the same kind, its own frame (`inner`).
+    """
 
     text: str
     start: int
@@ -36,41 +43,63 @@ class Frame:
 
         The other places that would do come along, so that a choice between them is noticed.
         """
-        text, end, close = self.text, self.end, CLOSE[self.kind]
-        # What is empty may be the remains of a value.
-        hollow = _HOLLOW.search(text[max(end - 100, 0) : end])
-        one_line = "\n" not in text[self.start : self.value_at]
-        if end < 0 or self.kind == "(" or (hollow and (one_line or hollow[0][1:2].isspace())):
+        if not self._may_end():
             return ()
-        # On one line, a string that ends in a bracket may have changed places with it, and the
-        # last digit of a number in the middle of the text may stand where it stood.
-        bracket = _SWAPPED.search(text[max(end - 100, 0) : end])
-        digit = text[end - 2 : end].isdigit() and text[end:].strip()
-        if one_line and (bracket or digit or text[end - 1] == "."):
-            return ()
-        edits = [Edit(end, 0, close)]
+        close = CLOSE[self.kind]
+        edits = [Edit(self.end, 0, close)]
         frame: Frame | None = self
         while frame and len(edits) < 8:
+            # `{"a": {"b": 1, "c": 2, "d": 3}`: the inner object may end at any of its commas, of
+            # which two are enough for a choice. Its layout tells that it does not.
             if frame is not self and len(frame.starts) > 1 and not frame.aligned():
                 edits += (Edit(frame.first_comma, 0, close), Edit(frame.comma, 0, close))
+            # `{"a": [1}`: the opening bracket may be too much.
             if frame.kind in {"[", "("}:
                 edits.append(Edit(frame.start, 1, ""))
             frame = frame.inner
         return tuple(edits)
 
+    def _may_end(self) -> bool:
+        """Tell whether nothing but a closing bracket can be missing after the last value."""
+        text, end = self.text, self.end
+        if end < 0 or self.kind == "(":
+            return False
+        one_line = "\n" not in text[self.start : self.value_at]
+        before = text[max(end - 100, 0) : end]
+        # `[1, []`: what is empty may be the remains of a value.
+        empty = _EMPTY_AT_END.search(before)
+        if empty and (one_line or empty[0][1:2].isspace()):
+            return False
+        if not one_line:
+            return True
+        # `["x]"`: a string that ends in a bracket may have changed places with it.
+        swapped = _BRACKET_IN_STRING.search(before)
+        # `{"a": [1, 25, "b": 3}`: the last digit may stand in the place of the bracket. At the end
+        # of the text it does not: there the bracket was cut off.
+        overwritten = text[end - 2 : end].isdigit() and text[end:].strip()
+        return not (swapped or overwritten or text[end - 1] == ".")
+
     def unopened(self) -> tuple[Edit, ...]:
-        """Suggest that the last value of this object began a list, which other values follow."""
-        end = self.end
-        doubtful = end < 0 or self.text[end - 1] == "]" or self.text[self.value_at] in "-+."
+        """Suggest that the last value began a list: `{"a": 1, 2], "b": 3}` lacks a bracket."""
+        if self.end < 0:
+            return ()
+        # A list already, or a number whose sign or point may stand in the place of the bracket.
+        doubtful = self.text[self.end - 1] == "]" or self.text[self.value_at] in "-+."
         return () if doubtful else (Edit(self.value_at, 0, "["),)
 
     def key_in_list(self) -> tuple[Edit, ...]:
-        """Suggest what a colon after an element may mean: the element is a key."""
-        early = (Edit(self.end - 1, 1, ""),) if self.text[self.end - 1] == "}" else ()
-        return (*self.unclosed(), Edit(self.value_at, 0, "{"), Edit(self.start, 1, "{"), *early)
+        """Suggest what a colon after an element may mean: the element is a key.
+
+        The list should have ended before it, an object began at it, the list is an object, or, in
+        `[{"a": 1}, "b": 2}]`, the object before it ended too early.
+        """
+        ended_early = (Edit(self.end - 1, 1, ""),) if self.text[self.end - 1] == "}" else ()
+        object_here = Edit(self.value_at, 0, "{")
+        object_from_start = Edit(self.start, 1, "{")
+        return (*self.unclosed(), object_here, object_from_start, *ended_early)
 
     def broken(self, at: int, char: str) -> Unreadable:
-        """Say why this container cannot go on after its last value."""
+        """Say why this container cannot go on with `char` after its last value."""
         close = CLOSE[self.kind]
         if char == "":
             message = f"The text ends before `{close}`."
@@ -79,8 +108,10 @@ class Frame:
             return Unreadable("elided", at, "Something was left out.")
         edits: tuple[Edit, ...] = ()
         if char in {"}", "]", ")"}:
+            # `[1, 2}`: a bracket is missing before this one, or this one is of the wrong kind.
             edits = (*self.unclosed(), Edit(at, 1, close))
         elif char == ":" and self.kind == "{":
+            # `{"a": "b": 1}`: the value is the first key of an object.
             edits = (Edit(self.value_at, 0, "{"),)
         return Unreadable("syntax", at, f"`{char}` cannot stand after a value.", *edits)
 
@@ -98,8 +129,11 @@ def column(text: str, position: int) -> int:
     return position - line if line and not text[line:position].strip(" \t") else -1
 
 
-def shifted(value: Any) -> bool:
-    """Tell whether some closing brace inside `value` could be left out instead of the last one."""
+def spare_brace(value: Any) -> bool:
+    """Tell whether some closing brace inside `value` could be left out instead of the last one.
+
+    In `{"a": {"b": 1}, "c": 2}}` it could: then `c` is a member of `a`.
+    """
     while isinstance(value, dict) and value:
         members: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType]
         if any(member and isinstance(member, dict) for member in members[:-1]):

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graph_retry._output.repair.frame import CLOSE, column, shifted
+from graph_retry._output.repair.frame import CLOSE, column, spare_brace
 from graph_retry._output.repair.read import Reader
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import SPACE, same, strict_part
@@ -37,6 +37,10 @@ class Document:
     end: int
     repairs: list[Repair] = field(default_factory=list[Repair])
     json: str = ""
+
+    def has_repair(self, kind: str) -> bool:
+        """Tell whether a repair of this kind was made."""
+        return any(made["kind"] == kind for made in self.repairs)
 
 
 def read_document(text: str, start: int, *, complete: bool | None) -> Document:
@@ -110,7 +114,7 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     # On lines of their own, or where the layout shows it, they were added at the end.
     own_lines = "\n" in match[0] and "\n" not in text[start:end]
     laid_out = column(text, end - 1) == max(column(text, start), 0)
-    unclear = shifted(document.value) and not own_lines and not laid_out
+    unclear = spare_brace(document.value) and not own_lines and not laid_out
     refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
     judgements = any(r["kind"] in _JUDGED for r in document.repairs)
     judged = judgements or _OPEN_STRING.search(text, max(start, end - 200), end)

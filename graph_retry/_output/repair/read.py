@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from graph_retry._output.repair.comments import refuse_only_comments, skip
-from graph_retry._output.repair.frame import CLOSE, Frame, shifted
+from graph_retry._output.repair.frame import CLOSE, Frame, spare_brace
 from graph_retry._output.repair.gaps import (
     COLON,
     VALUE_AHEAD,
@@ -264,7 +264,7 @@ class Reader:
             if isinstance(value, str) and char in {":", "="}:
                 frame.inner, frame.end = before
                 # A bracket inside the key may have stood before it.
-                unclear = value[:1] in {"{", "["} or (len(result) > 1 and shifted(result[-2]))
+                unclear = value[:1] in {"{", "["} or (len(result) > 1 and spare_brace(result[-2]))
                 edits = () if unclear else frame.key_in_list()
                 raise Unreadable("syntax", at, "A key in a list.", *edits)
             gap = text[frame.end : at]

@@ -1,7 +1,8 @@
-"""Strings: where one ends when its quotes are not escaped, and what its escapes mean."""
+"""Strings: where one ends when its quotes are not escaped, or when one of them is missing."""
 
 import re
 
+from graph_retry._output.repair.escapes import decode
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import resembles_literal
 from graph_retry._output.repair.scan import (
@@ -15,82 +16,47 @@ from graph_retry._output.repair.scan import (
     Role,
 )
 
+# The quotes that may close a string, by the one that opens it; the most likely one comes first.
 CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
     "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
 }  # fmt: skip
-_CHUNK = {q: re.compile(rf"(?s)[^{q}\\]*+(?:\\.[^{q}\\]*+)*+") for q in "\"'`“”‘’＂＇"}
+# What stands before the next quote of a kind that is not escaped.
+_UNTIL_QUOTE = {q: re.compile(rf"(?s)[^{q}\\]*+(?:\\.[^{q}\\]*+)*+") for q in "\"'`“”‘’＂＇"}
 _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
+# A string in triple quotes, as Python has them.
 _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
+# A quote beside a colon or a bracket, `": `, `{"`, `"]`: the inside of a string has none.
 _STRUCTURE = re.compile(rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]")
-_LIST_LIKE = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
+_STRUCTURE_OF_KEY = re.compile(r"[,:{}\[\]]")
+# A quote beside a comma: in a list, an element may end or begin there.
+_ELEMENT_END = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
+# A key that no quote closes: `age` of `"age: 5`.
 _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
+# A JSON value, where it stands between backticks as code does.
 _SCALAR = re.compile(r"\s*(?:\".*\"|'.*'|[-+.]?\d[\d.eE+-]*|true|false|null|True|False|None)\s*")
 _TEMPLATE = re.compile(r"`([^`]*+)`")
 # Quotes inside a string as writers use them: in pairs around words or the attributes of HTML, or
 # an apostrophe in a word.
 _PAIRED = {
     q: re.compile(
+        # Other characters, escapes, and a pair: `say "hi" twice`, where the first quote follows a
+        # space, a bracket or a dash, and none follows a space and closes.
         rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
+        # `it's`
         + (rf"|(?<=\w){q}(?=\w)" if q in "'’" else "")
+        # `<b class="x">`
         + (r"|(?<=\w=)\"[^\"<>\n]*\"(?=\s*/?>|\s+[\w-]+=\")" if q == '"' else "")
         + ")*+"
     )
     for q in "\"'`“”‘’＂＇"
 }
-# What may stand without quotes, too: then a quote may be too much as well as missing.
+# What may stand without quotes, too: then a quote may be too much as well as missing. Inside a
+# string that is another member or a comment, `x, b: 2`, at its start a number, a literal or `{`.
 _MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
 _BARE_VALUE = re.compile(
     r"(?i)\s|[\[{\"'`“”‘’]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
 )
-
-_HEX = "[0-9a-fA-F]"
-_ESCAPE = re.compile(rf"(?s)\\(u{_HEX}{{4}}|U00(?:0{_HEX}|10){_HEX}{{4}}|x{_HEX}{{2}}|.)")
-# Escapes of other languages, or of JSON with a digit missing.
-_OTHER_ESCAPES = re.compile(rf"u[{{\dA-Fa-f]|x{_HEX}|v|e\[|N\{{")
-_MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
-# Where a backslash stands before a letter it keeps, it does so before punctuation, too.
-_PATTERN = re.compile(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
-_DRIVE = re.compile(r"\s*[A-Za-z]:\\[^\\/\"]")
-
-
-def decode(raw: str, start: int, notes: Notes) -> str:
-    """Resolve the escapes of `raw`, which starts at `start`; two readings of one are refused."""
-    if re.search(r"[\x00-\x1f]", raw):
-        notes.add("raw_control", start, "control characters inside a string kept as written")
-    if "\\" not in raw:
-        return raw
-    kept, resolved = False, False
-    pattern_like = _PATTERN.search(raw)
-
-    def replace(match: re.Match[str]) -> str:
-        nonlocal kept, resolved
-        escape, place = match[1], start + match.start()
-        if len(escape) > 1:
-            if escape[0] != "u":
-                notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
-            return chr(int(escape[1:], 16))
-        if escape in _MEANING:
-            resolved |= escape in "bfnrt\\"
-            if escape in "'`_$":
-                notes.add("bad_escape", place, f"`\\{escape}` is no JSON escape")
-            return _MEANING[escape]
-        if escape == "\n":
-            notes.add("bad_escape", place, "a string that goes on in the next line")
-            return ""
-        other = re.match(_OTHER_ESCAPES, raw[match.start() + 1 : match.start() + 3])
-        pattern = pattern_like and escape.isascii() and not escape.isalnum()
-        if other or not (pattern or (escape.isascii() and escape.isalpha())):
-            raise Unreadable("ambiguous", place, f"The escape `\\{escape}` has two readings.")
-        kept = True
-        notes.add("bad_escape", place, f"`\\{escape}` kept as written")
-        return match[0]
-
-    value = _ESCAPE.sub(replace, raw)
-    if resolved and (kept or _DRIVE.match(raw)):
-        raise Unreadable("ambiguous", start, "Some backslashes are escapes, others may not be.")
-    # Halves of one character, escaped one by one, come together.
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 class StringReader:
@@ -98,8 +64,8 @@ class StringReader:
 
     def __init__(self, text: str, notes: Notes, *, trial: bool) -> None:
         self.text, self.notes, self.trial = text, notes, trial
-        self._absent: set[str] = set()
-        self._templates: bool | None = None
+        self._absent: set[str] = set()  # quotes that are known not to come any more
+        self._has_template_strings: bool | None = None
 
     def read(self, start: int, role: Role) -> tuple[str, int]:
         """Read the string whose opening quote is at `start`; return it and where it ends."""
@@ -109,33 +75,42 @@ class StringReader:
             if follow.match(text, end) and text[end : end + 1] != '"':
                 return match[1], end
         if text.startswith(('"""', "'''"), start):
-            match = _TRIPLE.match(text, start)
-            if match is None:
-                raise Unreadable("truncated", start, "A string in triple quotes is never closed.")
-            self.notes.add("triple_quotes", start, "string in triple quotes")
-            return decode(match[2], start + 3, self.notes), match.end()
+            return self._triple_quoted(start)
         if opener != '"':
             kind = "single_quotes" if opener == "'" else "odd_quotes"
             self.notes.add(kind, start, f"string in `{opener}` quotes")
-        first, seen = len(text), ""
+        # Of the kinds of quotes that may close it, the one that stands first counts; another one
+        # before it does, too, if what follows can follow a string.
+        first_close, first_end = "", len(text)
         for close in CLOSERS[opener]:
-            end = self._find(close, start + 1, first)
-            while end < first and self._apostrophe(end, close) and not follow.match(text, end + 1):
-                end = self._find(close, end + 1, first)
-            if end < first and follow.match(text, end + 1):
+            end = self._next_quote(close, start + 1, first_end)
+            while (
+                end < first_end
+                and self._is_apostrophe(end, close)
+                and not follow.match(text, end + 1)
+            ):
+                end = self._next_quote(close, end + 1, first_end)
+            if end < first_end and follow.match(text, end + 1):
                 return self._closed_by(close, start, end), end + 1
-            if not seen and end < first:
-                first, seen = end, close
-        if not seen:
-            edits = self._missing_quote(start, first, role)
-            raise Unreadable("truncated", first, "The text ends inside a string.", *edits)
-        return self._unescaped(start, seen, role)
+            if not first_close and end < first_end:
+                first_close, first_end = close, end
+        if not first_close:
+            edits = self._missing_quotes(start, first_end, role)
+            raise Unreadable("truncated", first_end, "The text ends inside a string.", *edits)
+        return self._with_inner_quotes(start, first_close, role)
 
-    def _find(self, close: str, position: int, limit: int) -> int:
+    def _triple_quoted(self, start: int) -> tuple[str, int]:
+        match = _TRIPLE.match(self.text, start)
+        if match is None:
+            raise Unreadable("truncated", start, "A string in triple quotes is never closed.")
+        self.notes.add("triple_quotes", start, "string in triple quotes")
+        return decode(match[2], start + 3, self.notes), match.end()
+
+    def _next_quote(self, close: str, position: int, limit: int) -> int:
         """Return where the next unescaped `close` is, or `limit`."""
         if close in self._absent:
             return limit
-        match = _CHUNK[close].match(self.text, position, limit)
+        match = _UNTIL_QUOTE[close].match(self.text, position, limit)
         end = match.end() if match else position
         if end >= limit or self.text[end] == "\\":
             if limit == len(self.text):
@@ -143,83 +118,122 @@ class StringReader:
             return limit
         return end
 
-    def _apostrophe(self, place: int, close: str) -> bool:
-        around = self.text[place - 1], self.text[place + 1 : place + 2]
-        return close in "'’" and all(char.isalnum() for char in around)
+    def _is_apostrophe(self, position: int, quote: str) -> bool:
+        """Tell whether the quote at `position` stands inside a word: `it's`."""
+        neighbours = self.text[position - 1], self.text[position + 1 : position + 2]
+        return quote in "'’" and all(char.isalnum() for char in neighbours)
 
     def _closed_by(self, close: str, start: int, end: int) -> str:
+        """Return the string from `start` to the quote at `end`, which may be of another kind."""
         opener = self.text[start]
-        other = close == "”" != opener != "“" and "“" in self.text[start:end]
-        refuse_if(other, "ambiguous", start, "A string may end in several places.")
+        # `"she said “yes”`: the last quote may belong to the pair inside.
+        inner_pair = close == "”" and opener not in {"”", "“"} and "“" in self.text[start:end]
+        refuse_if(inner_pair, "ambiguous", start, "A string may end in several places.")
         if close != CLOSERS[opener][0]:
             self.notes.add("odd_quotes", end, f"string closed by `{close}`")
-        return self._finish(start, end)
+        return self._decoded(start, end)
 
-    def _finish(self, start: int, end: int) -> str:
+    def _decoded(self, start: int, end: int) -> str:
+        """Return what stands between the quotes at `start` and `end`, its escapes resolved."""
         raw = self.text[start + 1 : end]
         if self.text[start] == "`":
+            # `x ${y}`: the value of `y` is not there.
             refuse_if("${" in raw, "elided", start, "An unfilled template.")
-            either = _SCALAR.fullmatch(raw) and not self._has_template()
-            refuse_if(either, "ambiguous", start, "A value marked as code, or a string.")
+            # `5` between backticks: a number that Markdown marks as code, or a string.
+            two_readings = _SCALAR.fullmatch(raw) and not self._has_templates()
+            refuse_if(two_readings, "ambiguous", start, "A value marked as code, or a string.")
         return decode(raw, start + 1, self.notes)
 
-    def _has_template(self) -> bool:
+    def _has_templates(self) -> bool:
         """Tell whether a string in backticks is no number or the like, so that all are strings."""
-        if self._templates is None:
-            inside = _TEMPLATE.findall(self.text)
-            self._templates = any(not _SCALAR.fullmatch(part) for part in inside)
-        return self._templates
+        if self._has_template_strings is None:
+            contents = _TEMPLATE.findall(self.text)
+            self._has_template_strings = any(not _SCALAR.fullmatch(raw) for raw in contents)
+        return self._has_template_strings
 
-    def _unescaped(self, start: int, close: str, role: Role) -> tuple[str, int]:
+    def _with_inner_quotes(self, start: int, close: str, role: Role) -> tuple[str, int]:
         """Read a string with unescaped quotes inside, where only one end makes sense."""
-        text, strong = self.text, FOLLOW_STRONG[role]
-        first = end = self._find(close, start + 1, len(text))
-        inner = 0
-        while end < len(text) and not strong.match(text, end + 1):
-            inner += not self._apostrophe(end, close)
-            end = self._find(close, end + 1, len(text))
-        edits = () if self.trial else self._missing_quote(start, first, role)
+        text, follow = self.text, FOLLOW_STRONG[role]
+        first = end = self._next_quote(close, start + 1, len(text))
+        inner_quotes = 0
+        while end < len(text) and not follow.match(text, end + 1):
+            inner_quotes += not self._is_apostrophe(end, close)
+            end = self._next_quote(close, end + 1, len(text))
+        edits = () if self.trial else self._missing_quotes(start, first, role)
         refuse_if(end >= len(text), "syntax", start, "A string is not closed in its place.", *edits)
         raw = text[start + 1 : end]
-        doubts = (
-            self.trial or edits or not _PAIRED[close].fullmatch(raw),
-            _STRUCTURE.search(raw) or (role == "key" and re.search(r"[,:{}\[\]]", raw)),
-            raw.startswith(close) and raw.endswith(close),
-            role == "element" and inner and _LIST_LIKE.search(raw),
-        )
-        refuse_if(any(doubts), "ambiguous", start, "A string may end in several places.", *edits)
+        # Text that was edited already is not judged. Where a quote may be missing, that is a
+        # second explanation: `{"name": "Ann, age: "5", city: "Rome"}`.
+        doubtful = self.trial or edits or _may_end_inside(raw, close, role, inner_quotes)
+        refuse_if(doubtful, "ambiguous", start, "A string may end in several places.", *edits)
         self.notes.add("inner_quotes", first, "unescaped quotes inside a string")
-        return self._finish(start, end), end + 1
+        return self._decoded(start, end), end + 1
 
-    def _missing_quote(self, start: int, first: int, role: Role) -> tuple[Edit, ...]:
-        """Suggest where the closing quote may have gone missing.
+    def _missing_quotes(self, start: int, next_quote: int, role: Role) -> tuple[Edit, ...]:
+        """Suggest where the quote that closes the string at `start` may have gone missing.
 
-        That is before a colon, or before the next key or the end and the brackets ahead of them.
+        `next_quote` is where one stands that may close it, the end of the text if there is none.
         """
-        text, quote = self.text, self.text[start]
-        if text.count(quote) < 2:
+        if self.text.count(self.text[start]) < 2:
             return ()
         if role == "key":
-            # Among keys without quotes, the quote may stand in the place of a letter.
-            quoted = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
-            match = _OPEN_KEY.match(text, start + 1, first) if quoted else None
-            return (Edit(match.end(), 0, quote),) if match else ()
-        low, high = start + 1, first
-        if first < len(text):
-            high = low + len(text[low:first].rstrip()) - 1
-            if not KEY_AHEAD.match(text, first) or text[high] not in {",", "，"}:
+            return self._missing_after_key(start, next_quote)
+        return self._missing_after_value(start, next_quote)
+
+    def _missing_after_key(self, start: int, next_quote: int) -> tuple[Edit, ...]:
+        """Suggest a quote before the colon: `{"a: 1, "b": 2}`."""
+        # Among keys without quotes, the quote may stand in the place of a letter.
+        if not QUOTED_KEY.search(self.text) or BARE_KEY.search(self.text):
+            return ()
+        match = _OPEN_KEY.match(self.text, start + 1, next_quote)
+        return (Edit(match.end(), 0, self.text[start]),) if match else ()
+
+    def _missing_after_value(self, start: int, next_quote: int) -> tuple[Edit, ...]:
+        """Suggest a quote before the next key or the end, and before each bracket ahead of them.
+
+        In `{"a": "x, "b": 2}` it is missing before the comma. In `{"a": ["x]}` it may be missing
+        before the bracket, before the brace or after it: reading tells which of them gives JSON.
+        """
+        text, quote = self.text, self.text[start]
+        low, high = start + 1, next_quote
+        if next_quote < len(text):
+            high = low + len(text[low:next_quote].rstrip()) - 1
+            if not KEY_AHEAD.match(text, next_quote) or text[high] not in {",", "，"}:
                 return ()
-        inside, newline, _ = text[low:high].partition("\n")
-        tail = low + len(inside.rstrip(" \t\r," if newline else "}] \t\r"))
-        # Another character in the place of the quote would explain as much as a quote left out.
-        content = text[low:tail]
-        blurred = not content[-1:].isalnum() or inside[-1:].isspace() or quote in content
-        blurred = blurred or resembles_literal(content) or text[tail : tail + 1] in {" ", "\t"}
-        if blurred or _BARE_VALUE.match(content) or _MEMBER_INSIDE.search(content):
+        line, newline, _ = text[low:high].partition("\n")
+        end = low + len(line.rstrip(" \t\r," if newline else "}] \t\r"))
+        content = text[low:end]
+        if (
+            # Another character in the place of the quote would explain as much as one left out.
+            not content[-1:].isalnum()
+            or line[-1:].isspace()
+            or quote in content
+            or resembles_literal(content)
+            or text[end : end + 1] in {" ", "\t"}
+            # So would a quote too much at the start.
+            or _BARE_VALUE.match(content)
+            or _MEMBER_INSIDE.search(content)
+        ):
             return ()
         if newline:
-            return (Edit(tail, 0, quote),)
-        if "," in inside and "]" in text[tail:high]:
+            return (Edit(end, 0, quote),)
+        # `["x, y]`: the quote may be missing before the comma, too.
+        if "," in line and "]" in text[end:high]:
             return ()
-        brackets = [place for place in range(tail, high) if text[place] in "}]"][:6]
-        return tuple(Edit(place, 0, quote) for place in [*brackets, high])
+        brackets = [position for position in range(end, high) if text[position] in "}]"][:6]
+        return tuple(Edit(position, 0, quote) for position in [*brackets, high])
+
+
+def _may_end_inside(raw: str, close: str, role: Role, inner_quotes: int) -> bool:
+    """Tell whether a string whose contents are `raw` may end at one of the quotes inside it."""
+    return bool(
+        # `5" wide`: a quote without its partner.
+        not _PAIRED[close].fullmatch(raw)
+        # `x", "b": [1], "c`: more than one member.
+        or _STRUCTURE.search(raw)
+        or (role == "key" and _STRUCTURE_OF_KEY.search(raw))
+        # `"all"`: quotes that are written twice rather than unescaped.
+        or (raw.startswith(close) and raw.endswith(close))
+        # `she said "no", "maybe"` in a list: several elements.
+        or (role == "element" and inner_quotes and _ELEMENT_END.search(raw))
+    )

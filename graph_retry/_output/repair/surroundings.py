@@ -1,0 +1,174 @@
+"""Whether what surrounds the answers leaves a doubt: that they are data, whole, and all there is.
+
+Prose may surround an answer. What looks like a part of the same data may not: then the document
+that was read is only a piece, and to return it would lose the rest.
+"""
+
+import re
+from itertools import pairwise
+
+from graph_retry._output.repair.mend import STRAY, Document
+from graph_retry._output.repair.report import refuse_if
+from graph_retry._output.repair.scan import EDGES
+
+# The end of a line on which an answer is announced: `Answer: `, `x = `, `Here are the users: `.
+ANSWER_LABEL = re.compile(
+    r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
+    r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
+)
+# The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
+LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
+
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
+# What stands before a document that is a piece of something else.
+_BEFORE_A_PIECE = re.compile(
+    # `"a", {` or `1, {`: an element of a list before this one.
+    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
+    # `"a": {`: a key.
+    r"|[\"'”]\s*[:：]\s*\Z"
+    # `}: {`: a colon in the place of a comma.
+    r"|[\]}][ \t]*[:：][ \t]*\Z"
+    # `"a" {`: a string, with the comma or colon missing.
+    r"|[\"'”][ \t]+\Z"
+    # `[x {`: a bracket that nothing closes.
+    r"|[\[{][^\[\]{}\n]*\Z"
+    # `| {`: the cell of a table.
+    r"|\|\s*\Z"
+    # `User({` and `f(x={`: an argument of a call.
+    r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
+)
+# A member of an object, `"a": 1`, or `}: 1` with a colon in the place of a comma.
+_MEMBER = re.compile(
+    r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)"
+    r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
+)
+# Brackets as prose has them, `[1]` or `{name}`, and those around a CDATA section.
+_PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
+# A bracket without its partner: a closing one anywhere, an opening one that starts a line.
+_LONE_BRACKET = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
+# Words by which a writer says that the answer is not all there: `(97 more)`, `and so on`, `...`.
+_LEFT_OUT = re.compile(
+    r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
+    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|later)\w*"
+    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
+    r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
+    r"|to be continued|continued in|(?:me to|shall i) continue"
+    r"|(?:list|output|array|table|data|json) (?:goes|go) on|continues (?:below|in|on)"
+    r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
+)
+_ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
+_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+# A string, number or literal on a line of its own, and at most a comment between it and the answer.
+_SCALAR_BEFORE = re.compile(
+    rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
+)
+_SCALAR_AFTER = re.compile(
+    rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
+)
+# One character and nothing else on the line, unless it is a mark that prose or markup puts there.
+_LONE_CHARACTER = re.compile(
+    r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.!)<\"'\[\]{}#/](?=\s*(?:\n|\Z))"
+)
+# `{...}.keys()`: an attribute of a value in code.
+_ATTRIBUTE = re.compile(r"\.[a-z_]")
+# A line of Python, JavaScript, TypeScript, SQL, C or Java.
+_CODE = re.compile(
+    r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
+    r"|for .+:\s*$|if .+:\s*$|#include\b|public \w)"
+)
+# A line of YAML or TOML: `name: Bob`, `name = "Bob"`, `- Bob`, `[section]`.
+_FIELD = re.compile(r"(?m)^\s*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^\s*- +\S|^\[[a-z][\w.-]*\]\s*$")
+_ANSWER_WORDS = "Answer|Action|Final|Result|Output|JSON|Response|A\\b"
+# `tags: ` before the document: its field, unless the word announces an answer.
+_FIELD_BEFORE = re.compile(rf"(?:\A|\n)\s*(?:- +)?(?!{_ANSWER_WORDS})[\w.-]+ *[:=]\s+\Z")
+
+
+def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> None:
+    """Check the text before, between and after the answers, which is cut into `gaps`.
+
+    Raises:
+        Unreadable: an answer looks like a piece of something, or more of it was announced.
+    """
+    for answer, (before, after) in zip(answers, pairwise(gaps), strict=True):
+        _check_beside(text, answer, before, after)
+    _check_all_around(answers[0].start, gaps)
+
+
+def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
+    """Refuse an answer that goes on in what stands directly before or after it."""
+    # `5` alone on the line before, or on the next: an element of a list that lost its brackets.
+    has_scalar = _SCALAR_BEFORE.search(before[-200:]) or _SCALAR_AFTER.match(after)
+    before, after = _outside_quotes(text, answer, before, after)
+    line_before = before.rpartition("\n")[2]
+    attached = has_scalar or _is_attached(before, line_before, after)
+    refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
+    # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
+    in_field = line_before.rstrip().endswith(":") and not ANSWER_LABEL.search(line_before)
+    lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
+    refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
+    # `Replace {name: your name} by hand.`: a placeholder, where data would have its quotes.
+    placeholder = answer.has_repair("unquoted_value") and _is_in_sentence(
+        answer, line_before, after
+    )
+    refuse_if(placeholder, "syntax", answer.start, "In a sentence, data would be quoted.")
+    # `{"a": 1}, "b": 2}`: the answer was closed too early.
+    refuse_if(STRAY.match(after), "syntax", answer.end, "More follows than one document.")
+    # `{"a": 1} ...`: the writer says that this is not all.
+    refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
+
+
+def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tuple[str, str]:
+    """Return what stands before and after the answer and the pair of quotes around it, if any."""
+    if before.rstrip()[-3:] == after.lstrip()[:3] in {'"""', "'''"}:
+        # Triple quotes are read as single ones.
+        before, after = before.rstrip()[:-2], after.lstrip()[2:]
+    quote = before[-1:]
+    if quote not in _QUOTES or after[:1] != _QUOTES[quote]:
+        # One quote without the other is the end of a string: `": {"a": 1}`.
+        piece = quote in {'"', "'"} or _BEFORE_A_PIECE.search(before.removesuffix("<![CDATA["))
+        refuse_if(piece, "syntax", answer.start, "This looks like a part of something else.")
+        return before, after
+    before, after = before[:-1], after[1:]
+    # `'{"a": "b\\n"}'`: the backslashes may escape for the outer string, or for the inner one.
+    escapes = quote in {'"', "'"} and "\\" in text[answer.start : answer.end]
+    refuse_if(escapes, "ambiguous", answer.start, "Escapes inside a quoted document.")
+    # `Bob,'{"a": 1}',5`: a field of a row.
+    is_field = before.rstrip(" \t")[-1:] == "," or after.lstrip(" \t")[:1] == ","
+    refuse_if(is_field, "syntax", answer.start, "This looks like a part of something else.")
+    return before, after
+
+
+def _is_attached(before: str, line_before: str, after: str) -> bool:
+    """Tell whether characters without a meaning of their own touch the answer.
+
+    They may be the remains of a key or a value: `x{"a": 1}`, `-[1]`, or a lone `|` on a line.
+    """
+    is_word = before[-1:].isalnum() and not before.lower().endswith("json")
+    return bool(
+        is_word
+        or before[-1:] in {"-", "+"}
+        or _ATTRIBUTE.match(after)
+        or _LONE_CHARACTER.fullmatch(line_before)
+        or _LONE_CHARACTER.match(after)
+    )
+
+
+def _is_in_sentence(answer: Document, line_before: str, after: str) -> bool:
+    """Tell whether a short document has words beside it on its line."""
+    introduced = line_before.strip(EDGES)[-1:] in {*":=(>`", ""}
+    alone = introduced and LINE_END.match(after.partition("\n")[0])
+    return not alone and answer.end - answer.start < 50
+
+
+def _check_all_around(start: int, gaps: list[str]) -> None:
+    """Refuse an answer at `start` if the text around says, or shows, that there is more of it."""
+    around = "\n".join(gaps)
+    # `{"a": 1}` and then `(97 more items omitted)`.
+    refuse_if(_LEFT_OUT.search(around), "elided", start, "The text tells of data left out.")
+    # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
+    json_like = _MEMBER.search(around) or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
+    refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
+    # `name: Bob` and then `tags: ["a"]`: YAML, of which one value happens to be JSON.
+    is_field = _FIELD_BEFORE.search(gaps[0]) and len(_FIELD.findall(around)) > 1
+    other_format = is_field or _CODE.search(around)
+    refuse_if(other_format, "no_json", start, "The brackets belong to code or to another format.")
