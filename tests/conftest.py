@@ -192,6 +192,22 @@ def _database(dsn: str, name: str) -> str:
     return dsn.replace("/postgres?", f"/{name}?")
 
 
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[Any, ...]]:
+    """Set tracing up as an application does, for one test; spans are listed as they end."""
+    # Here, because a call is traced in any process that has imported OpenTelemetry.
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    return exporter.get_finished_spans
+
+
 @pytest.fixture(scope="session", autouse=True)
 def loopback_only() -> Iterator[None]:
     """Refuse every connection that would leave this machine."""

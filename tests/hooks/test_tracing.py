@@ -6,9 +6,6 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import RetryPolicy
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
 from graph_retry import Completion, aretry_llm_call, edit, retry_llm_call
@@ -16,16 +13,6 @@ from graph_retry._engine.tracing import tracer
 from tests.loops import Model, answer, one_call, refused, thread
 
 USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
-
-
-@pytest.fixture
-def spans(monkeypatch):
-    """Set tracing up as an application does, for one test; spans are listed as they end."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    return exporter.get_finished_spans
 
 
 def reply(params):

@@ -10,10 +10,6 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from graph_retry import AnswerRefused, CallCancelled, edit, history, inbox, reject
 from graph_retry.cli.screen import Screen
@@ -46,16 +42,6 @@ def reply(params):
     if params["n"] == 0:
         return json.dumps({CANARY: CANARY, "n": {CANARY: CANARY}})
     raise ValueError(f"no such user: {CANARY}")
-
-
-@pytest.fixture
-def spans(monkeypatch):
-    """Set tracing up as an application does."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    return exporter
 
 
 def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tmp_path):
@@ -107,7 +93,7 @@ def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tm
     doors["error"] = [str(caught.value), caught.value.reason, caught.value.attempts]
     (ledger,) = mode.call(history, "attempts_of", graph, thread())
     read_back(ledger, doors, tmp_path / "ledgers.jsonl")
-    doors["spans"] = [span.to_json() for span in spans.get_finished_spans()]
+    doors["spans"] = [span.to_json() for span in spans()]
     doors["logs"] = caplog.text
     doors["terminal"] = capsys.readouterr().out
 
