@@ -30,7 +30,7 @@ def decode(raw: str, start: int, notes: Notes) -> str:
         return raw
     escapes = _Escapes(raw, start, notes)
     value = _ESCAPE.sub(escapes.resolve, raw)
-    # `\d\n` or `C:\dir\new`: the author may have escaped nothing, and `\n` may be two characters.
+    # In `C:\dir\new`, `\d` is two characters: then `\n` is two, too, where nothing was escaped.
     if escapes.some_resolved and (escapes.some_kept or _DRIVE.match(raw)):
         raise Unreadable("ambiguous", start, "Some backslashes are escapes, others may not be.")
     # Halves of one character, escaped one by one, come together.

@@ -16,8 +16,8 @@ VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|
 _SPREAD = r"\[\s+\]|\{\s+\}"
 _LEFT_DOUBT = re.compile(rf"(?:[,，][\"'”]|\.|,\s*[\]}}]|{_SPREAD})\Z")
 _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
-_HOLLOW = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
-_HOLLOW_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
+_EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
+_EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
 _COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
@@ -30,8 +30,8 @@ def comma_is_doubtful(frame: Frame, at: int) -> bool:
     """Tell whether something else than a comma may be missing between the last value and `at`."""
     text, end = frame.text, frame.end
     left = text[max(frame.value_at, end - 100) : end]
-    hollow = _HOLLOW.search(left) or (frame.kind == "[" and _HOLLOW_AHEAD.match(text, at))
-    if hollow and (end == at or frame.kind == "["):
+    empty = _EMPTY_AT_END.search(left) or (frame.kind == "[" and _EMPTY_AHEAD.match(text, at))
+    if empty and (end == at or frame.kind == "["):
         return True
     # A word without quotes, or a key without them among others that have them.
     word = _WORD.match(text, frame.value_at) or (
@@ -83,8 +83,8 @@ def goes_on(frame: Frame, at: int) -> bool:
     is_key = frame.kind == "{" and KEY_AHEAD.match(text, at)
     if is_key or not cut_at_space or "\n" not in text[end:at]:
         return False
-    either = frame.kind == "[" and text[end - 1] == text[at] == '"'
-    refuse_if(either, "ambiguous", at, "One string in two parts, or a comma is missing.")
+    two_readings = frame.kind == "[" and text[end - 1] == text[at] == '"'
+    refuse_if(two_readings, "ambiguous", at, "One string in two parts, or a comma is missing.")
     return True
 
 

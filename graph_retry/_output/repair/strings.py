@@ -40,8 +40,8 @@ _TEMPLATE = re.compile(r"`([^`]*+)`")
 # an apostrophe in a word.
 _PAIRED = {
     q: re.compile(
-        # Other characters, escapes, and a pair: `say "hi" twice`, where the first quote follows a
-        # space, a bracket or a dash, and none follows a space and closes.
+        # Other characters, escapes, and pairs as in `say "hi" twice`: the first quote of a pair
+        # stands before a word, and the second one after a word.
         rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
         # `it's`
         + (rf"|(?<=\w){q}(?=\w)" if q in "'’" else "")
@@ -79,8 +79,8 @@ class StringReader:
         if opener != '"':
             kind = "single_quotes" if opener == "'" else "odd_quotes"
             self.notes.add(kind, start, f"string in `{opener}` quotes")
-        # Of the kinds of quotes that may close it, the one that stands first counts; another one
-        # before it does, too, if what follows can follow a string.
+        # Of the quotes that may close it, the first of a kind does if what follows can follow a
+        # string. If none does, quotes inside were not escaped.
         first_close, first_end = "", len(text)
         for close in CLOSERS[opener]:
             end = self._next_quote(close, start + 1, first_end)
@@ -229,7 +229,7 @@ def _may_end_inside(raw: str, close: str, role: Role, inner_quotes: int) -> bool
     return bool(
         # `5" wide`: a quote without its partner.
         not _PAIRED[close].fullmatch(raw)
-        # `x", "b": [1], "c`: more than one member.
+        # `"b": 1`: a member, of which the string took the quotes.
         or _STRUCTURE.search(raw)
         or (role == "key" and _STRUCTURE_OF_KEY.search(raw))
         # `"all"`: quotes that are written twice rather than unescaped.

@@ -65,7 +65,8 @@ _SCALAR_BEFORE = re.compile(
 _SCALAR_AFTER = re.compile(
     rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
 )
-# One character and nothing else on the line, unless it is a mark that prose or markup puts there.
+# One character alone beside the answer, up to the start or the end of the line, as in `*{"a": 1}`;
+# marks that prose or markup puts there are none.
 _LONE_CHARACTER = re.compile(
     r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.!)<\"'\[\]{}#/](?=\s*(?:\n|\Z))"
 )
@@ -106,7 +107,7 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     in_field = line_before.rstrip().endswith(":") and not ANSWER_LABEL.search(line_before)
     lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
-    # `Replace {name: your name} by hand.`: a placeholder, where data would have its quotes.
+    # `Send {"name": pending} to it.`: a placeholder, where data would have its quotes.
     placeholder = answer.has_repair("unquoted_value") and _is_in_sentence(
         answer, line_before, after
     )
@@ -141,7 +142,8 @@ def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tup
 def _is_attached(before: str, line_before: str, after: str) -> bool:
     """Tell whether characters without a meaning of their own touch the answer.
 
-    They may be the remains of a key or a value: `x{"a": 1}`, `-[1]`, or a lone `|` on a line.
+    They may be the remains of a key or a value, or make code of it: `x{"a": 1}`, `-["x"]`,
+    `{"a": 1}|`, `{"a": 1}.keys()`.
     """
     is_word = before[-1:].isalnum() and not before.lower().endswith("json")
     return bool(
