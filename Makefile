@@ -31,8 +31,8 @@ help: ## list the commands
 
 install: .venv/.installed ## create .venv and install everything the other commands need
 
-# Two stamps in one environment: what the demo needs, and everything. To compile a few thousand
-# modules for a demo that loads some hundred takes longer than the demo.
+# Three stamps in one environment: what the demo needs, what Studio needs, and everything. To compile
+# a few thousand modules for a demo that loads some hundred takes longer than the demo.
 # A candidate counts only if it runs: version managers leave shims that do not.
 .venv/.demo: pyproject.toml
 	@for python in python3 python3.13 python3.12 python3.11; do \
@@ -45,6 +45,10 @@ install: .venv/.installed ## create .venv and install everything the other comma
 	done; \
 	[ -x $(BIN)/python ] || { echo "No Python 3.11 or newer found: install one, then run make again." >&2; exit 1; }
 	$(PIP) --no-compile --editable '.[cli,sqlite]'
+	@touch $@
+
+.venv/.studio: .venv/.demo
+	$(PIP) --no-compile --editable '.[cli,sqlite,server]'
 	@touch $@
 
 .venv/.installed: .venv/.demo
@@ -86,7 +90,7 @@ compat: install postgres ## the short part on the lowest and newest versions, ol
 	.ci/compat
 
 demo: .venv/.demo ## review a failing model call in the terminal; MODEL=openai:... asks a real model
-	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)')
+	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)') || [ $$? = 130 ] # Ctrl-C
 
 # Nothing is sent anywhere: no analytics, no version check, no traces. Studio is a page that comes
 # from the web and talks to the server on this machine. The server's own log would scroll the
@@ -95,7 +99,7 @@ studio: export LANGGRAPH_CLI_NO_ANALYTICS := 1
 studio: export LANGGRAPH_NO_VERSION_CHECK := 1
 studio: export LANGSMITH_TRACING := false
 studio: export LOG_LEVEL ?= WARNING
-studio: install ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 elsewhere
+studio: .venv/.studio ## serve the graphs of nodes/ to Studio and chat UIs; PORT=2025 elsewhere
 	@url=http://127.0.0.1:$(PORT); \
 	echo "Studio:         https://smith.langchain.com/studio/?baseUrl=$$url"; \
 	echo "Agent Chat UI:  deployment URL $$url, graph id extract, chat, image or review_agent"; \

@@ -23,7 +23,7 @@ OFFLINE = {
     "LANGSMITH_TRACING": "false",
 }
 # The packages are installed already: make must not install them again.
-MAKE = ["make", "--no-print-directory", "-o", ".venv/.installed", "studio"]
+MAKE = ["make", "--no-print-directory", "-o", ".venv/.studio", "studio"]
 
 
 @pytest.fixture(scope="module")
