@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from graph_retry._json import is_array
+from graph_retry._json import is_array, is_object
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import apply_patch, diff_views, initial_patch
 from graph_retry.errors import ReplayMismatch
@@ -26,11 +26,20 @@ _NOT_KEPT = {
 }
 """What is known of a record whose checkpoint cannot be read: it failed, or it was the last one."""
 
+_KEPT = {"number", "kept_in", "redacted"}
+"""What state has of a record that is kept elsewhere, unless the params must stay known."""
+
+_PLACES = 8
+"""Last records whose checkpoints state names: to lose more than a record, all must be deleted."""
+
 
 def merge_attempts(
     ledger: list[Attempt] | None, updates: Sequence[dict[str, Any] | Attempt] | None
 ) -> list[Attempt]:
     """Reduce updates into the ledger: a known `number` is completed, a new one is appended.
+
+    Of many records that are kept elsewhere only the first and the last ones stay: the checkpoint of
+    a later record has the ledger of its time. `listed` lists the others again.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -42,7 +51,37 @@ def merge_attempts(
         # A record that is kept in another checkpoint leaves only this update in state.
         known: Any = {} if update.get("kept_in") else merged.get(number, {})
         merged[number] = {**known, **update}
-    return list(merged.values())
+    return without_implied(list(merged.values()))
+
+
+def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Leave out the records that `listed` lists again."""
+    kept = sum(bool(record.get("kept_in")) for record in attempts)
+    return [
+        record
+        for position, record in enumerate(attempts)
+        if not (0 < position < kept - _PLACES and record.keys() <= _KEPT)
+    ]
+
+
+def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """List the records that were left out, too: the checkpoint of the next one knows of them.
+
+    Example:
+        >>> in_state = [{"number": 1}, {"number": 4, "kept_in": {"checkpoint_id": "1f0"}}]
+        >>> [record["number"] for record in listed(in_state)]
+        [1, 2, 3, 4]
+    """
+    if not all(is_object(record) and type(record.get("number")) is int for record in attempts):
+        return list(attempts)  # somebody else's list
+    made: list[Attempt] = []
+    for record in attempts:
+        if made and record.get("kept_in"):
+            fields = {key: value for key, value in record.items() if key in _KEPT}
+            missing = range(made[-1]["number"] + 1, record["number"])
+            made += [cast("Attempt", {**fields, "number": number}) for number in missing]
+        made.append(record)
+    return made
 
 
 def check_version(attempts: Sequence[Attempt]) -> None:
@@ -73,7 +112,7 @@ def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
     for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
         records = value if is_array(value) else []
         if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
-            yield key, records
+            yield key, listed(records)
 
 
 def records_in(values: Any) -> list[Attempt]:
@@ -96,7 +135,7 @@ def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
                     f"record {position} of the ledger has no `{key}`: graph-retry did not write it."
                 )
                 raise ReplayMismatch(msg, list(attempts))
-    return [filled(attempt) for attempt in attempts]
+    return [filled(attempt) for attempt in listed(attempts)]
 
 
 def filled(attempt: Attempt) -> Attempt:

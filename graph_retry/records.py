@@ -96,9 +96,10 @@ class Attempt(TypedDict):
 
     In the state of a call that goes on, `number` and `kept_in` may be all that is left of an
     earlier attempt; the first of these and the last have a `params_patch` too, on the params of the
-    first attempt. What a user is given is made whole again. Where the checkpoint is gone, or a
-    server does not show it, `kept_in` stays, the `failure` has the type `NotKept`, and nothing else
-    in the record is known (`params_patch` is mostly None).
+    first attempt. Of many such only the first and the last eight are listed: the checkpoints of
+    those list the ones before. What a user is given is made whole again. Where the checkpoint is
+    gone, or a server does not show it, `kept_in` stays, the `failure` has the type `NotKept`, and
+    nothing else in the record is known (`params_patch` is mostly None).
     """
 
     number: int

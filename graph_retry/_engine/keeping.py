@@ -19,15 +19,18 @@ from graph_retry._attempts import (
     decision_ids,
     filled,
     ledgers_in,
+    listed,
     merge_attempts,
     params_at,
     readable,
     records_in,
+    without_implied,
 )
 from graph_retry._engine.checkpoints import read_checkpoint
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.state import LOOP, Loop, call_namespace, current_thread
+from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import diff_views, initial_patch
 from graph_retry.hooks._budget import Budget
 from graph_retry.records import Attempt, KeptIn
@@ -63,10 +66,11 @@ async def leave_earlier(
     elif len(after) > 1 and after[-1]["number"] not in [old["number"] for old in before]:
         changes = await _slimmed_here(after[:-1], before)
         update[LOOP] = _noted(plan, loop, changes, before) if changes else loop
-    if anew:
-        records = merge_attempts(after, changes)
-        return {**update, key: Overwrite(records if ends else list(map(stub, records)))}
-    return {**update, key: [*changes, *(given or [])]} if changes else update
+    if not (anew or (ends and changes)):
+        return {**update, key: [*changes, *(given or [])]} if changes else update
+    records = merge_attempts(after, changes)
+    kept = records if ends else without_implied(list(map(stub, records)))
+    return {**update, key: Overwrite(kept)}
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
@@ -154,27 +158,51 @@ def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
 
 async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     """Return a ledger with its records made whole, as far as their checkpoints can be read."""
+    trail = _Trail(read, attempts)
     made: list[Attempt] = []
-    last: KeptIn | None = None
-    kept: list[Attempt] = []
-    for record in attempts:
-        place = record.get("kept_in")
-        if place is None:
-            made.append(record)
-            continue
-        number = record["number"]
-        if place != last:  # several are often kept in one
-            last, kept = place, readable(records_in(await read(place)))
-        same = [old for old in kept if old["number"] == number and not old["kept_in"]]
-        if not same:
-            made.append(filled(record))
-            continue
-        saved, params = same[0], params_at(kept, number)
-        if params is not None and (not made or made[-1].get("kept_in")):
-            # Its own patch is on params that are not known here.
-            saved["params_patch"] = initial_patch(params.view)
-        made.append(saved)
-    return made
+    params: Encoded | None = None  # of the record made last, if it was read
+    for record in reversed(listed(attempts)):
+        kept, number = record.get("kept_in"), record["number"]
+        known = await trail.saved(number) if kept else record
+        if known is None and params is not None:
+            # The patch of the next one is on params that are not known here.
+            made[-1]["params_patch"] = initial_patch(params.view)
+        params = trail.params_at(number) if kept and known is not None else None
+        made.append(filled(record) if known is None else known)
+    if params is not None:
+        made[-1]["params_patch"] = initial_patch(params.view)
+    return made[::-1]
+
+
+class _Trail:
+    """Follows records from one checkpoint to the one before, from the last record to the first.
+
+    A ledger in state knows of most records only through those of later ones' checkpoints.
+    """
+
+    def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
+        self._read, self._attempts = read, listed(attempts)
+        self._namespace: dict[str, Any] = {}
+        self._gone: KeptIn | None = None
+
+    async def saved(self, number: int) -> Attempt | None:
+        """Return a record as its checkpoint has it; None if that cannot be read."""
+        while (record := self._here(number)) and (place := record.get("kept_in")):
+            place = cast("KeptIn", {**self._namespace, **place})
+            kept = [] if place == self._gone else readable(records_in(await self._read(place)))
+            if number not in [known["number"] for known in kept]:
+                self._gone = place
+                return None
+            self._attempts = kept
+            self._namespace = {key: place[key] for key in ("checkpoint_ns",) if key in place}
+        return record
+
+    def params_at(self, number: int) -> Encoded | None:
+        """Return the params of a record that was just read."""
+        return params_at(self._attempts, number)
+
+    def _here(self, number: int) -> Attempt | None:
+        return next((known for known in self._attempts if known["number"] == number), None)
 
 
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:

@@ -13,22 +13,28 @@ from graph_retry import edit, resume
 from tests.loops import Model, one_call, thread
 
 
-def fail(saver, attempts, size, params=0):
+def fail(saver, attempts, size, params=0, after=lambda number: None):
     """Make attempts with outputs of this size, none of which is like another or right."""
     model = Model(lambda params: random.Random(params["n"]).randbytes(size // 2).hex())
     graph = one_call("node", None, model, saver, max_attempts=99)
     graph.invoke({"params": {"n": 0, "document": "x" * params}}, thread())
     for n in range(1, attempts):
         resume(graph, thread(), edit(n=n))
+        after(n + 1)
 
 
 def sqlite_bytes(attempts, size, params=0):
     """Return the bytes of all that a thread leaves in SQLite."""
     with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
         fail(SqliteSaver(connection), attempts, size, params)
-        parts = ("checkpoint", "checkpoints"), ("metadata", "checkpoints"), ("value", "writes")
-        asked = [f"SELECT sum(length({column})) FROM {table}" for column, table in parts]
-        return sum(connection.execute(each).fetchone()[0] for each in asked)
+        return bytes_in(connection)
+
+
+def bytes_in(connection):
+    """Return the bytes of all checkpoints and writes in a SQLite database."""
+    parts = ("checkpoint", "checkpoints"), ("metadata", "checkpoints"), ("value", "writes")
+    asked = [f"SELECT sum(length({column})) FROM {table}" for column, table in parts]
+    return sum(connection.execute(each).fetchone()[0] for each in asked)
 
 
 def postgres_bytes(dsn, attempts, size):
@@ -67,3 +73,16 @@ def test_large_params_take_four_times_as_much_for_four_times_as_many_attempts():
     """They are in each checkpoint as they are, and as the call was made with."""
     few, many = (sqlite_bytes(attempts, 10, 100_000) for attempts in (10, 40))
     assert many / few <= 5
+
+
+def test_the_sixtieth_attempt_takes_as_much_as_the_twentieth():
+    """State names only the last of the earlier attempts, so they cost no more the more they are."""
+    sizes = {}
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
+
+        def measure(number):
+            if number in (20, 40, 60):
+                sizes[number] = bytes_in(connection)
+
+        fail(SqliteSaver(connection), 60, 2_000, after=measure)
+    assert sizes[60] - sizes[40] <= 1.06 * (sizes[40] - sizes[20])
