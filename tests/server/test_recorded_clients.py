@@ -160,3 +160,46 @@ async def test_the_later_of_two_tabs_is_told_so(served):
         ]
         (first, _) = await ledger(client, thread_id)
         assert first["decision"]["channel"] == "agent-inbox"
+
+
+BOXES = {
+    "Agent Inbox: a text": "Read it twice.",
+    "Agent Inbox: the word": "reject",
+    "Agent Inbox: typed JSON": '{"type": "reject", "attempt": 1}',
+}
+"""What is typed into the response box."""
+
+LATE = {
+    "Agent Chat UI: approve": "approve",
+    "Agent Chat UI: edit": None,
+    "Agent Chat UI: reject": "reject",
+    "Agent Inbox: accept": None,
+    "Agent Inbox: edit": None,
+    "Agent Inbox: a text": "comment",
+    "Agent Inbox: the word": "reject",
+    "Agent Inbox: typed JSON": None,
+}
+"""What a tab that shows attempt 1 decides about attempt 2: nothing, where it names its question."""
+
+
+async def sent_late(served, name):
+    """Answer attempt 1 when attempt 2 is asked; return its decision, the problem and the calls."""
+    async with served.client() as client:
+        thread_id, question = await ask(client, attempt=1)
+        boxes = {box: [{"type": "response", "args": text}] for box, text in BOXES.items()}
+        answer = (clicks(question) | REJECTIONS | boxes)[name]
+        await client.runs.wait(thread_id, "extract", command={"resume": "approve"})
+        state = await client.runs.wait(thread_id, "extract", command={"resume": answer})
+        problem = state["__interrupt__"][0]["value"]["problem"] if "__interrupt__" in state else ""
+        (_, second, *_) = await ledger(client, thread_id)
+        decided = second["decision"] and second["decision"]["type"]
+        return decided, problem or "", len(served.calls(thread_id))
+
+
+async def test_what_a_tab_that_was_not_reloaded_decides(served):
+    """What names its question is refused; a plain word decides about what is asked by then."""
+    found = await asyncio.gather(*(sent_late(served, name) for name in LATE))
+    for (name, meant), (decided, problem, calls) in zip(LATE.items(), found, strict=True):
+        assert decided == meant, name
+        assert ("The answer is stale" in problem) == (meant is None), name
+        assert calls == (3 if meant in ("approve", "comment") else 2), name
