@@ -61,6 +61,8 @@ def _without_other_fences(text: str) -> str:
 
     Such code shows how to use the answer: its brackets are no second one.
     """
+    if text.count("```") + text.count("~~~") < 4:
+        return text
     fence_lines = list(_FENCE_LINE.finditer(text))
     openings, closings = fence_lines[::2], fence_lines[1::2]
     tags = [line[2].lower() for line in openings]
@@ -174,6 +176,8 @@ def _gaps(text: str, reasoning_end: int, answers: list[Document]) -> list[str]:
 def _check_repetition(answers: list[Document], gaps: list[str]) -> None:
     """Refuse several answers unless they are one that was given again."""
     first, *others = answers
+    if not others:
+        return
     differing = [other.start for other in others if not same(other.value, first.value)]
     if differing:
         # `{"a": 1} or {"a": 2}`: nothing tells which of them is meant.
