@@ -235,8 +235,8 @@ def test_other_users_of_a_database_can_lock_its_threads(tmp_path, mode):
         path.chmod(mode)
         resume(graph, thread(), edit(n=1))
     folder = tmp_path / "db.sqlite.locks"
-    (file,) = folder.iterdir()
-    assert file.stat().st_mode & 0o777 == mode
+    # Once in some hundred answers the inbox's index is locked and tidied, too.
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {mode}
     assert folder.stat().st_mode & 0o777 == mode | (mode & 0o444) >> 2
 
 
