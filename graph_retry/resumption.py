@@ -28,8 +28,8 @@ def resumption(
     """Do what `resume` does, but leave the run to you, to stream it in any way LangGraph has.
 
     Inside the `with` block the lock on the thread is held, and the value is what to run the graph
-    with: by `stream`, with any `stream_mode` or `version`, or by `stream_events`. The block's end
-    tells whether the answers were applied.
+    with: by `stream`, with any `stream_mode` or `version`, or by `stream_events` (v3, too). The
+    block's end tells whether the answers were applied.
 
     Args:
         graph: The compiled graph. On a server, stream a run of its client instead, with

@@ -1,6 +1,7 @@
 """Whoever answers from Python is told what became of it, and may stream the run."""
 
 import json
+from functools import partial
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -91,6 +92,38 @@ def test_the_run_of_an_answer_is_streamed_under_the_lock(form, mode, version):
     kinds = {part["type"] if version == "v2" else part[1] for part in parts}
     assert kinds == {"updates", "custom"}
     assert answer(mode, graph, thread(), edit(n=2))["output"] == {"n": 2}
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol on Pregel is experimental")
+def test_the_run_of_an_answer_is_seen_as_v3_events_under_the_lock(form, mode):
+    """LangGraph's own run object tells whether the answer ended the call; one more call is made."""
+    model = Model(goal=2)
+    graph = waiting(form, mode, model)
+    name = "aresumption" if mode.is_async else "resumption"
+    resumption = getattr(graph_retry.resumption, name)
+
+    async def aevents(n):
+        async with resumption(graph, thread(), edit(n=n)) as given:
+            run = await graph.astream_events(given, thread(), version="v3")
+            methods = {event["method"] async for event in run}
+            with pytest.raises((TimeoutError, StaleDecision)):
+                await graph_retry.aresume(graph, thread(), wait=0.0)
+            return methods, await run.interrupted(), await run.output()
+
+    def events(n):
+        with resumption(graph, thread(), edit(n=n)) as given:
+            run = graph.stream_events(given, thread(), version="v3")
+            methods = {event["method"] for event in run}
+            with pytest.raises((TimeoutError, StaleDecision)):
+                resume(graph, thread(), wait=0.0)
+            return methods, run.interrupted, run.output
+
+    for n in (1, 2):
+        methods, interrupted, output = mode.run(partial(aevents, n)) if mode.is_async else events(n)
+        assert {"values", "lifecycle"} <= methods
+        assert interrupted == (n == 1)
+    assert output["output"] == {"n": 2}
+    assert len(model.calls) == 3
 
 
 def test_a_streamed_answer_that_is_refused_is_told_at_the_end():
