@@ -34,14 +34,14 @@ class Script:
         """Add an answer: its text, and tool calls by name with their arguments as text."""
         self.steps.append({"text": text, "calls": calls, "finish": finish, "refusal": refusal})
 
-    def write(self, text: str, size: int = 4) -> None:
-        """Add an answer that comes in tokens of some characters, not faster than it is read.
+    def write(self, text: str, tool: str | None = None) -> None:
+        """Add an answer that comes in tokens of four characters, not faster than it is read.
 
-        The reader says `has_read` for each. `sent` counts them, and `closed` is set when the other
-        side has closed the connection.
+        It is text, or the arguments of a tool call. The reader says `has_read` for each token.
+        `sent` counts them, and `closed` is set when the other side has closed the connection.
         """
-        tokens = [text[start : start + size] for start in range(0, len(text), size)]
-        self.steps.append({"tokens": tokens})
+        self.say(None if tool else text, *([(tool, text)] if tool else []))
+        self.steps[-1]["size"] = 4
 
     def has_read(self) -> None:
         """Say that one more token has arrived."""
@@ -71,6 +71,10 @@ class Script:
     def hang(self) -> None:
         """Add a request that is not answered before the script is over."""
         self.steps.append({"hang": True})
+
+
+class Token(dict[str, Any]):
+    """An event that holds a piece of the answer."""
 
 
 def _is_closed(connection: socket.socket) -> bool:
@@ -114,13 +118,13 @@ def openai_events(step: dict[str, Any]) -> Iterator[Any]:
         return {**body, "choices": [choice]}
 
     yield chunk({"role": "assistant", "content": ""})
-    for piece in halves(step["text"] or ""):
-        yield chunk({"content": piece})
+    for piece in pieces(step["text"] or "", step):
+        yield Token(chunk({"content": piece}))
     for n, (name, arguments) in enumerate(step["calls"]):
         call = {"index": n, "id": f"call_{n}", "type": "function"}
         yield chunk({"tool_calls": [{**call, "function": {"name": name, "arguments": ""}}]})
-        for piece in halves(arguments):
-            yield chunk({"tool_calls": [{"index": n, "function": {"arguments": piece}}]})
+        for piece in pieces(arguments, step):
+            yield Token(chunk({"tool_calls": [{"index": n, "function": {"arguments": piece}}]}))
     if not step.get("broken"):
         yield chunk({}, step["finish"])
         yield "[DONE]"
@@ -138,9 +142,9 @@ def anthropic_events(step: dict[str, Any]) -> Iterator[Any]:
         blocks.append((call, "input_json_delta", "partial_json", arguments))
     for index, (block, kind, key, content) in enumerate(block for block in blocks if block[3]):
         yield {"type": "content_block_start", "index": index, "content_block": block}
-        for piece in halves(content):
+        for piece in pieces(content, step):
             delta = {"type": kind, key: piece}
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            yield Token({"type": "content_block_delta", "index": index, "delta": delta})
         if not step.get("broken"):
             yield {"type": "content_block_stop", "index": index}
     if not step.get("broken"):
@@ -152,9 +156,17 @@ def anthropic_events(step: dict[str, Any]) -> Iterator[Any]:
         yield {"type": "error", "error": {"type": step["error"], "message": "no"}}
 
 
-def halves(text: str) -> list[str]:
-    """Cut a text in two."""
-    return [part for part in (text[: len(text) // 2], text[len(text) // 2 :]) if part]
+def pieces(text: str, step: dict[str, Any]) -> list[str]:
+    """Cut a text in two, or in pieces of the step's size."""
+    size = step.get("size") or max(1, (len(text) + 1) // 2)
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def encoded(event: Any) -> bytes:
+    """Write an event as it goes over the wire."""
+    kind = event.get("type") if isinstance(event, dict) else None
+    data = event if isinstance(event, str) else json.dumps(event)
+    return (f"event: {kind}\n" * bool(kind) + f"data: {data}\n\n").encode()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -172,56 +184,44 @@ class Handler(BaseHTTPRequestHandler):
         elif "status" in step:
             error = {"message": step["code"], "type": step["code"], "code": step["code"]}
             self._send(step["status"], {"error": error}, step["headers"])
-        elif "tokens" in step:
-            self._write(step["tokens"])
         elif self.path.endswith("/messages"):
             self._answer(asked, step, anthropic_answer, anthropic_events)
         else:
             self._answer(asked, step, openai_answer, openai_events)
 
     def _answer(self, asked: Any, step: Any, spell: Any, events: Any) -> None:
-        if asked.get("stream"):
+        if "size" in step:
+            self._write(events(step))
+        elif asked.get("stream"):
             self._stream(events(step), cut="broken" in step and not step["error"])
         else:
             self._send(200, spell(step), {})
 
     def _stream(self, events: Iterator[Any], *, cut: bool) -> None:
         """Send events one by one; with `cut`, close the connection in the middle of one."""
-        lines = []
-        for event in events:
-            kind = event.get("type") if isinstance(event, dict) else None
-            data = event if isinstance(event, str) else json.dumps(event)
-            lines.append(f"event: {kind}\n" * bool(kind) + f"data: {data}\n\n")
-        data = "".join([*lines, 'data: {"id"' * cut]).encode()
+        data = b"".join(map(encoded, events)) + b'data: {"id"' * cut
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("content-length", str(len(data) + cut))
         self.end_headers()
         self.wfile.write(data)
 
-    def _write(self, tokens: list[str]) -> None:
-        """Stream tokens until the last one, or until the other side closes the connection."""
+    def _write(self, events: Iterator[Any]) -> None:
+        """Stream events until the last one, or until the other side closes the connection."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for token in tokens:
-            if not self.script.wait_for_reader(self.connection):
-                self.script.closed.set()
-                return
-            self.script.sent += 1
+        for event in events:
+            if isinstance(event, Token):
+                if not self.script.wait_for_reader(self.connection):
+                    self.script.closed.set()
+                    return
+                self.script.sent += 1
             try:
-                self._event({"role": "assistant", "content": token})
+                self.wfile.write(encoded(event))
             except ConnectionError:  # closed since the reader was last looked at
                 self.script.closed.set()
                 return
-        self._event({}, finish="stop")
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def _event(self, delta: dict[str, Any], finish: str | None = None) -> None:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        event = {"id": "1", "object": "chat.completion.chunk", "created": 1}
-        event |= {"model": "scripted", "choices": [choice]}
-        self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
 
     def _send(self, status: int, body: dict[str, Any], headers: dict[str, str]) -> None:
         data = json.dumps(body).encode()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from langchain_core.messages import BaseMessage, message_chunk_to_message
 
 from graph_retry._engine.finish import emit
 from graph_retry._engine.plan import Plan
+from graph_retry._output.partial.arguments import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator
@@ -20,25 +22,40 @@ class Reception:
     """What one request's stream is given to; does nothing for a call that does not stream."""
 
     def __init__(self, plan: Plan[Any], attempt: int) -> None:
-        self._settings, self._attempt = plan.settings, attempt
-        self._keeps_result = plan.validator is None
+        self._validator, self._settings, self._attempt = plan.validator, plan.settings, attempt
         self._pieces, self._ended = Pieces(), False
-        self._watch = _watch(plan.validator, plan.settings)
+        self._arguments = plan.validator and GrowingArguments(plan.validator)
+        self._lost: Watch | None = None
+
+    @cached_property
+    def _text(self) -> Watch | None:
+        return _watch(self._validator, self._settings)
+
+    @cached_property
+    def _calls(self) -> Watch | None:
+        return _watch(self._validator, self._settings, may_be_element=True)
 
     def take(self, piece: Any) -> bool:
         """Take the next piece; tell whether the stream is to be closed."""
         if self._ended:
             return True
-        text = self._pieces.add(piece)
-        if self._watch is None or not text:
-            return False
-        has_news = self._watch.add(text)
-        if self._watch.failure is not None:
-            return True
-        if has_news:
-            value = redacted(self._watch.value, self._settings.redact)
+        text, calls = self._pieces.add(piece)
+        if text:
+            self._show(self._text, text)
+        if calls and self._arguments is not None:
+            self._show(self._calls, self._arguments.add(calls))
+        return self._lost is not None
+
+    def _show(self, watch: Watch | None, text: str) -> None:
+        """Show a watch more of its text; tell the progress, or note that all is lost."""
+        if watch is None or self._lost is not None:
+            return
+        has_news = watch.add(text)
+        if watch.failure is not None:
+            self._lost = watch
+        elif has_news:
+            value = redacted(watch.value, self._settings.redact)
             emit("partial_output", self._settings.name, self._attempt, value=value)
-        return False
 
     def end(self) -> None:
         """Have a stream closed that is still read although its time is over."""
@@ -47,13 +64,14 @@ class Reception:
     def result(self) -> Any:
         """Return what the stream gave, as a call that does not stream returns it."""
         result = self._pieces.result()
-        is_message = self._keeps_result and isinstance(result, BaseMessage)
+        is_message = self._validator is None and isinstance(result, BaseMessage)
         return message_chunk_to_message(result) if is_message else result
 
     @property
     def stopped(self) -> dict[str, Any]:
         """What a stopped stream adds to the attempt's record; nothing if it was not stopped."""
-        return _stopped(self._watch)
+        stopped = _stopped(self._lost)
+        return {**stopped, "raw": {"text": self._lost.text}} if self._lost else stopped
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
@@ -67,12 +85,15 @@ def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> 
     return _stopped(again)
 
 
-def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
+def _watch(
+    validator: Validator | None, settings: Settings, *, may_be_element: bool = False
+) -> Watch | None:
     if validator is None or settings.format is not None:
         return None
     level, function = settings.repair
     # What a function of the user's makes of the text, nobody knows before.
-    return Watch(validator, level, judges=settings.stop_early and function is None)
+    judges = settings.stop_early and function is None
+    return Watch(validator, level, judges=judges, may_be_element=may_be_element)
 
 
 def _stopped(watch: Watch | None) -> dict[str, Any]:

@@ -29,27 +29,27 @@ class Pieces:
         self._said: dict[str, Any] = {}
         self._value: Any = None
 
-    def add(self, piece: Any) -> str:
-        """Take a piece; return the text in it.
+    def add(self, piece: Any) -> tuple[str, list[ToolCallChunk]]:
+        """Take a piece; return the text in it, and the pieces of tool calls.
 
         Raises:
             TypeError: If it is nothing that is known.
         """
         if isinstance(piece, str | Completion):
-            return self._add_text(piece)
+            return self._add_text(piece), []
         chunk = None if is_object(piece) or is_array(piece) else _chunk_of(piece)
         if chunk is not None:
             if not self._chunks:
                 self._chunks = [AIMessageChunk(content=text) for text in self._texts]
             self._chunks.append(chunk)
-            return str(chunk.text)
+            return str(chunk.text), chunk.tool_call_chunks
         if not (is_object(piece) or is_array(piece) or isinstance(piece, BaseModel)):
             raise TypeError(
                 f"the stream gave {describe(piece)}: a piece must be text, a `Completion`, a "
                 "message chunk, or an object that is the value so far"
             )
         self._value = piece
-        return ""
+        return "", []
 
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece

@@ -16,10 +16,18 @@ class Watch:
     """Takes an answer piece by piece: `value` is what there is of it, `failure` why it is lost.
 
     A document with which the text begins, perhaps in a fence or after closed thoughts, is taken for
-    the answer. One that stands in prose may be anything, and is not judged before the end.
+    the answer. One that stands in prose may be anything, and is not judged before the end. With
+    `may_be_element` others may follow the document that make a list of it, whatever is repaired.
     """
 
-    def __init__(self, validator: Validator, level: RepairLevel, *, judges: bool = True) -> None:
+    def __init__(
+        self,
+        validator: Validator,
+        level: RepairLevel,
+        *,
+        judges: bool = True,
+        may_be_element: bool = False,
+    ) -> None:
         self.failure: Failure | None = None
         self.issues: list[Issue] = []
         self._name = validator.name
@@ -29,12 +37,18 @@ class Watch:
         self._judges = judges and level != "aggressive" and not validator.admits_text
         self._part = validator.opened() if self._judges else None
         # Documents in a row are read as a list, so an object may turn out to be an element.
-        self._sequence = validator.opened() if self._part and level == "standard" else None
+        may_be_element = may_be_element or level == "standard"
+        self._sequence = validator.opened() if self._part and may_be_element else None
 
     @property
     def value(self) -> Any:
         """What there is of the answer; `ABSENT` as long as nothing is."""
         return ABSENT if self._document is None else self._document.value
+
+    @property
+    def text(self) -> str:
+        """What has come of a text that may be judged."""
+        return "" if self._document is None else self._document.text
 
     def add(self, piece: str) -> bool:
         """Take the next piece; tell whether there may be more of the value."""
