@@ -24,7 +24,7 @@ class Reception:
     def __init__(self, plan: Plan[Any], attempt: int) -> None:
         self._validator, self._settings, self._attempt = plan.validator, plan.settings, attempt
         self._pieces, self._ended = Pieces(), False
-        self._arguments = plan.validator and GrowingArguments(plan.validator)
+        self._arguments = None if plan.validator is None else GrowingArguments(plan.validator)
         self._lost: Watch | None = None
 
     @cached_property
