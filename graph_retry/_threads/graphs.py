@@ -64,6 +64,13 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
     return state["checkpoint"] is None
 
 
+async def node_names(graph: Any) -> list[str]:
+    """Return the names of a graph's nodes, without LangGraph's own start and end."""
+    if not is_local(graph):
+        graph = await sync_or_async(graph.get_graph, graph.aget_graph)
+    return [name for name in graph.nodes if not name.startswith("__")]
+
+
 def client_of(graph: Any) -> Any:
     """Return the client of a graph on a server that is for runs of this kind, sync or async."""
     kind = "sync_client" if is_sync() else "client"

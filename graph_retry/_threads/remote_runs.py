@@ -102,6 +102,12 @@ class RemoteRuns:
                     return "{1} ran it on at {0}".format(*_signed(run, answer))
         return None
 
+    async def questions(self) -> list[Any]:
+        """Return what the thread asks, be its graph another one by now."""
+        thread = await call(self._client.threads.get, self._thread_id)
+        by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
+        return [question["value"] for asked in by_task.values() for question in asked]
+
     async def answers(self) -> list[tuple[str, str, str]]:
         """List when and by whom reviews were answered by id, and the review's id."""
         runs = await self._read()

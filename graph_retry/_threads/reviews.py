@@ -20,7 +20,13 @@ from graph_retry._redact import shown_record
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
-from graph_retry._threads.graphs import get_state, is_local, is_remote, saver_of
+from graph_retry._threads.graphs import (
+    get_state,
+    is_local,
+    is_remote,
+    node_names,
+    saver_of,
+)
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
 from graph_retry._threads.saved import SavedThread
@@ -214,18 +220,28 @@ async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None
     for at, author, answered in sorted(notes, reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    return _renamed(graph, saved)
+    return await _renamed(graph, config, saved)
 
 
-def _renamed(graph: Any, saved: SavedThread | None) -> str | None:
+async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None) -> str | None:
     """Name the node of a call that waits, if the graph has none of that name."""
-    for namespace, values in saved.calls() if saved and is_local(graph) else ():
-        review, node = loop_of(values)["review"], namespace.partition(":")[0]
-        if node and node not in graph.nodes and review and is_open(values, review["review_id"]):
-            nodes = ", ".join(f"`{name}`" for name in graph.nodes if not name.startswith("__"))
+    if is_remote(graph):
+        values = map(intervention, await RemoteRuns(graph, config).questions())
+        waiting = [(value["checkpoint_ns"], value["review_id"]) for value in values if value]
+    else:
+        waiting = [
+            (namespace, review["review_id"])
+            for namespace, values in (saved.calls() if saved and is_local(graph) else ())
+            if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
+        ]
+    nodes = await node_names(graph) if waiting else []
+    for namespace, review_id in waiting:
+        node = namespace.partition(":")[0]
+        if node and node not in nodes:
             return (
-                f"review {review['review_id']!r} waits in node `{node}`, which the graph does not "
-                f"have (its nodes are {nodes}): give the node its old name back"
+                f"review {review_id!r} waits in node `{node}`, which the graph does not have (its "
+                f"nodes are {', '.join(f'`{name}`' for name in nodes)}): give the node its old "
+                "name back"
             )
     return None
 

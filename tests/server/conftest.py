@@ -26,6 +26,7 @@ GRAPHS = (
     "extract_function",
     "pair",
     "fan",
+    "renaming",
     "bare",
     "several",
     "several_async",
@@ -72,6 +73,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve the graphs, many runs at a time."""
     folder = tmp_path_factory.mktemp("served")
     (folder / "calls.jsonl").touch()
+    (folder / "node-name").write_text("ask")
     with dev_server(folder, graphs_in(folder), jobs=40) as url:
         yield Served(url, folder)
 

@@ -152,6 +152,13 @@ def build(state: Any, node: Any) -> Any:
     return StateGraph(state).add_node("ask", node).add_edge(START, "ask").compile()
 
 
+def renaming() -> Any:
+    """Make a graph whose node is called as `node-name` beside this file says."""
+    name = (HERE / "node-name").read_text()
+    retry = create_retry_node(count_model, P, output=Result, name="count")
+    return StateGraph(State).add_node(name, retry).add_edge(START, name).compile()
+
+
 def function_form(state: Any) -> dict[str, Any]:
     """Call the model in the function form."""
     params = P.model_validate(state["params"])
