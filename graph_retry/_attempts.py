@@ -32,6 +32,9 @@ _KEPT = {"number", "kept_in", "redacted"}
 _PLACES = 8
 """Last records whose checkpoints state names: to lose more than a record, all must be deleted."""
 
+_MOST_LISTED = 100_000
+"""Records that are listed at most: so many a call does not have."""
+
 
 def merge_attempts(
     ledger: list[Attempt] | None, updates: Sequence[dict[str, Any] | Attempt] | None
@@ -72,8 +75,10 @@ def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
         >>> [record["number"] for record in listed(in_state)]
         [1, 2, 3, 4]
     """
-    if not all(is_object(record) and type(record.get("number")) is int for record in attempts):
-        return list(attempts)  # somebody else's list
+    for record in attempts:
+        number = record.get("number") if is_object(record) else None
+        if type(number) is not int or number > _MOST_LISTED:
+            return list(attempts)  # somebody else's list
     made: list[Attempt] = []
     for record in attempts:
         if made and record.get("kept_in"):

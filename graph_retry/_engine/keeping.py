@@ -162,12 +162,12 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     made: list[Attempt] = []
     params: Encoded | None = None  # of the record made last, if it was read
     for record in reversed(listed(attempts)):
-        kept, number = record.get("kept_in"), record["number"]
-        known = await trail.saved(number) if kept else record
+        kept = record.get("kept_in")
+        known = await trail.saved(record["number"]) if kept else record
         if known is None and params is not None:
             # The patch of the next one is on params that are not known here.
             made[-1]["params_patch"] = initial_patch(params.view)
-        params = trail.params_at(number) if kept and known is not None else None
+        params = trail.params_at(record["number"]) if kept and known is not None else None
         made.append(filled(record) if known is None else known)
     if params is not None:
         made[-1]["params_patch"] = initial_patch(params.view)
@@ -202,7 +202,8 @@ class _Trail:
         return params_at(self._attempts, number)
 
     def _here(self, number: int) -> Attempt | None:
-        return next((known for known in self._attempts if known["number"] == number), None)
+        # In state somebody may have taken a number away.
+        return next((known for known in self._attempts if known.get("number") == number), None)
 
 
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:

@@ -111,3 +111,9 @@ def test_many_attempts_whose_checkpoints_are_gone_are_known_by_their_numbers(for
     with pytest.raises(CallCancelled) as caught:
         answer(SYNC, graph, thread(), reject("no"))
     assert len(caught.value.attempts) == MANY
+
+
+def test_a_number_that_no_call_reaches_lists_no_others():
+    """A state that somebody changed is left as it is, and takes no memory."""
+    changed = [{"number": 1}, {"number": 10**12, "kept_in": {"checkpoint_id": "1f0"}}]
+    assert ledgers.listed(changed) == changed
