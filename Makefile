@@ -16,8 +16,8 @@ INBOX ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 # Workers take over what others have left, so that a server started for a folder is used there.
-# Tests against it mostly wait: three workers keep two cores busy.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
+# Tests against it mostly wait: four workers keep two cores busy.
+PYTEST := $(BIN)/python -m pytest -n 4 --dist worksteal
 # Storage, locks and warnings as they are without strict msgpack, which the tests otherwise have.
 PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/history/test_exporting.py tests/reliability/test_storage_failures.py \

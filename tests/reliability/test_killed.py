@@ -37,7 +37,7 @@ def calls(folder):
     [
         ("start", "call:0", ["0"]),
         pytest.param("start", "hook:0", [], marks=pytest.mark.long),
-        ("edit:1", "call:1", ["1"]),
+        pytest.param("edit:1", "call:1", ["1"], marks=pytest.mark.long),
         pytest.param("edit:1", "hook:1", [], marks=pytest.mark.long),
         ("edit:1", "written", []),
     ],
