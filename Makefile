@@ -16,8 +16,8 @@ INBOX ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 # Workers take over what others have left, so that a server started for a folder is used there.
-# Tests against it mostly wait: four workers keep two cores busy.
-PYTEST := $(BIN)/python -m pytest -n 4 --dist worksteal
+# Tests against it mostly wait, so there are more workers than cores.
+PYTEST := $(BIN)/python -m pytest --dist worksteal
 # Storage, locks and warnings as they are without strict msgpack, which the tests otherwise have.
 PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/history/test_exporting.py tests/reliability/test_storage_failures.py \
@@ -80,11 +80,11 @@ postgres:
 	fi
 
 test: lint types postgres ## lint, types, and the short part of the tests (see tests/parts.py)
-	LANGGRAPH_STRICT_MSGPACK=false $(PYTEST) --part short $(PERMISSIVE)
-	$(PYTEST) --part short --durations 10
+	LANGGRAPH_STRICT_MSGPACK=false $(PYTEST) -n 4 --part short $(PERMISSIVE)
+	$(PYTEST) -n 4 --part short --durations 10
 
 long: install postgres ## the other part of the tests: every combination, and more random draws
-	$(PYTEST) --part long --durations 10
+	$(PYTEST) -n 3 --part long --durations 10
 
 compat: install postgres ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat

@@ -62,7 +62,7 @@ def test_a_killed_process_repeats_at_most_the_call_in_flight(
     ("moments", "made"),
     [
         (["piece:0"], "0 0 1 2 3"),
-        pytest.param(["piece:1", "piece:3"], "0 1 1 2 3 3", marks=pytest.mark.long),
+        pytest.param(["", "piece:1", "piece:3"], "0 1 1 2 3 3", marks=pytest.mark.long),
     ],
 )
 def test_a_process_killed_in_mid_stream_repeats_the_stream_in_flight(form, tmp_path, moments, made):
