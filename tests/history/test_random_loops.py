@@ -115,7 +115,7 @@ class Loop:
             rewind(self.graph, thread(), attempt=at, decision=edit(n=numbers[1]))
 
 
-@settings(max_examples=draws(20, 120), suppress_health_check=SLOW)
+@settings(max_examples=draws(20, 250), suppress_health_check=SLOW)
 @given(plan=LOOPS)
 def test_a_replay_reproduces_every_ledger_without_a_call(form, plan):
     """Loops of each form: random failures, hooks, decisions and forks."""
@@ -131,7 +131,7 @@ def test_a_replay_reproduces_every_ledger_without_a_call(form, plan):
     assert len(set(keys)) == len(keys)
 
 
-@settings(max_examples=draws(20, 120), suppress_health_check=SLOW)
+@settings(max_examples=draws(20, 250), suppress_health_check=SLOW)
 @given(plan=LOOPS, number=NUMBERS)
 def test_a_rewind_to_every_attempt_costs_the_calls_after_it(form, plan, number):
     """Earlier attempts stay as they are; the fork is the first new record and says so."""

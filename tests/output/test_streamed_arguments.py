@@ -116,7 +116,7 @@ def test_the_cuts_of_arguments_change_nothing(output):
     rng = random.Random(5)
     slips = [GOOD, BAD, GOOD[:-1] + ",}", "", "{}", GOOD.replace("36", "36 // years"), "no"]
     stopped = 0
-    for _ in range(draws(25, 200)):
+    for _ in range(draws(25, 500)):
         names = rng.choices(["Person", "search"], k=rng.randint(1, 3))
         calls = [(name, rng.choice(slips)) for name in names]
         level = rng.choice(["none", "minimal", "standard", "aggressive"])

@@ -14,7 +14,7 @@ from tests.reliability.forking import counted
 
 def killed(store, mode, durability, shapes, answers, dsn=""):
     """Kill workers of each shape, fewer in the short part of the tests, and return the counts."""
-    kills = draws(1, 2)
+    kills = draws(1, 3)
     found = counted("crash_matrix", store, mode, durability, shapes, answers, dsn, str(kills), "7")
     assert len(found) == len(shapes.split(",")) * len(answers.split(","))
     assert all(each["timed"] == kills for each in found)

@@ -6,7 +6,7 @@ from graph_retry import edit
 from tests.loops import Model, answer, fan_out, reviews, thread
 from tests.parts import draws
 
-WIDTH = draws(20, 40)
+WIDTH = draws(20, 60)
 
 
 @pytest.mark.drawn
