@@ -158,10 +158,11 @@ def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
 
 async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     """Return a ledger with its records made whole, as far as their checkpoints can be read."""
+    attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
     params: Encoded | None = None  # of the record made last, if it was read
-    for record in reversed(listed(attempts)):
+    for record in reversed(attempts):
         kept = record.get("kept_in")
         known = await trail.saved(record["number"]) if kept else record
         if known is None and params is not None:
@@ -181,7 +182,7 @@ class _Trail:
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
-        self._read, self._attempts = read, listed(attempts)
+        self._read, self._attempts = read, attempts
         self._namespace: dict[str, Any] = {}
         self._gone: KeptIn | None = None
 

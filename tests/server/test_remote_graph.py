@@ -2,13 +2,11 @@
 
 import asyncio
 import uuid
-from contextlib import ExitStack
 
 import pytest
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client, get_sync_client
 
-import graph_retry
 from graph_retry import (
     AnswerRefused,
     StaleDecision,
@@ -74,21 +72,14 @@ def test_a_remote_review_is_answered_from_async_code(server, form):
     assert asyncio.run(talk())["output"] == {"n": 7}
 
 
-def test_a_node_that_was_renamed_on_a_server_is_named(served, mode):
+def test_a_node_that_was_renamed_on_a_server_is_named(remote):
     """The error says which name to give it back; with that the same review is answered."""
-    config = new_thread()
-    with ExitStack() as closing:
-        if mode.is_async:
-            client = get_client(url=served.url)
-            closing.callback(lambda: mode.run(client.aclose))
-        else:
-            client = closing.enter_context(get_sync_client(url=served.url))
-        graph = RemoteGraph("renaming", **{"client" if mode.is_async else "sync_client": client})
-        mode.invoke(graph, {"params": {"n": 0}}, config)
-        (served.folder / "node-name").write_text("read")
-        with pytest.raises(StaleDecision, match=r"waits in node `ask`, .* its old name back"):
-            mode.call(graph_retry, "resume", graph, config, edit(n=2))
-        (served.folder / "node-name").write_text("ask")
-        state = mode.call(graph_retry, "resume", graph, config, edit(n=2))
-    assert state["output"] == {"n": 2}
-    assert len(served.calls(config["configurable"]["thread_id"])) == 2
+    there = remote("renaming")
+    node_name = there.served.folder / "node-name"
+    there.invoke({"params": {"n": 0}})
+    node_name.write_text("read")
+    with pytest.raises(StaleDecision, match=r"waits in node `ask`, .* its old name back"):
+        there.resume(edit(n=2))
+    node_name.write_text("ask")
+    assert there.resume(edit(n=2))["output"] == {"n": 2}
+    assert there.calls() == [0, 2]
