@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from langchain_core.messages import BaseMessage, message_chunk_to_message
-
 from graph_retry._engine.finish import emit
 from graph_retry._engine.plan import Plan
 from graph_retry._output.partial.arguments import GrowingArguments
@@ -63,9 +61,7 @@ class Reception:
 
     def result(self) -> Any:
         """Return what the stream gave, as a call that does not stream returns it."""
-        result = self._pieces.result()
-        is_message = self._validator is None and isinstance(result, BaseMessage)
-        return message_chunk_to_message(result) if is_message else result
+        return self._pieces.result(as_message=self._validator is None)
 
     @property
     def stopped(self) -> dict[str, Any]:

@@ -2,171 +2,134 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.messages import AIMessageChunk, ToolCallChunk, message_chunk_to_message
+from langchain_core.runnables import AddableDict
 from pydantic import BaseModel
 
 from graph_retry._issues import describe
 from graph_retry._json import is_array, is_object
 from graph_retry._output.completion import Completion
-from graph_retry._output.provider_objects import message_of, token_counts
+from graph_retry._output.growing_lists import ListPieces, continues, is_number
+from graph_retry._output.message_chunks import chunk_of, make_chunk
+
+_Kind = Literal["text", "keys", "list", "value", "scalar"]
 
 
 class Pieces:
-    """What has come of one stream.
+    """What has come of one stream, or of one key of the dicts that a chain of LangChain's streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or what OpenAI's, Anthropic's or
-    Google's own client streams. Where pieces are objects, as LangChain's output parsers stream
-    them, each one is the value as far as it is known, and the last one is the result.
+    Google's own client streams; None is a piece without news. Runnables that make a dict stream it
+    key by key. Any other dict, or model, is the value as far as it is known: the last one counts.
     """
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._chunks: list[AIMessageChunk] = []
         self._said: dict[str, Any] = {}
+        self._keys: dict[str, Pieces] = {}
+        self._list = ListPieces()
         self._value: Any = None
+        self._kind: _Kind | None = None
 
     def add(self, piece: Any) -> tuple[str, list[ToolCallChunk]]:
         """Take a piece; return the text in it, and the pieces of tool calls.
 
         Raises:
-            TypeError: If it is nothing that is known.
+            TypeError: If it is nothing that can be put together with what came before.
         """
         if isinstance(piece, str | Completion):
             return self._add_text(piece), []
-        chunk = None if is_object(piece) or is_array(piece) else _chunk_of(piece)
-        if chunk is not None:
-            if not self._chunks:
-                self._chunks = [AIMessageChunk(content=text) for text in self._texts]
-            self._chunks.append(chunk)
-            return str(chunk.text), chunk.tool_call_chunks
-        if not (is_object(piece) or is_array(piece) or isinstance(piece, BaseModel)):
-            raise TypeError(
-                f"the stream gave {describe(piece)}: a piece must be text, a `Completion`, a "
-                "message chunk, or an object that is the value so far"
-            )
-        self._value = piece
-        return "", []
+        if piece is None:
+            return "", []
+        chunk = None if is_object(piece) or is_array(piece) else chunk_of(piece)
+        if chunk is None:
+            self._add_value(piece)
+            return "", []
+        self._expect("text", piece)
+        if not self._chunks:
+            self._chunks = [AIMessageChunk(content=text) for text in self._texts]
+        self._chunks.append(chunk)
+        return str(chunk.text), chunk.tool_call_chunks
 
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
         text, reason = piece.text, piece.finish_reason
+        if text:  # an empty one may tell the usage of what is no text
+            self._expect("text", text)
         said = {"usage": piece.usage, "finish_reason": reason}
         self._said |= {name: value for name, value in said.items() if value is not None}
         if self._chunks:
-            self._chunks.append(_chunk(text, finish_reason=reason))
+            self._chunks.append(make_chunk(text, finish_reason=reason))
         self._texts.append(text)
         return text
 
-    def result(self) -> Any:
-        """Return what the stream gave as a call that does not stream returns it."""
-        if self._value is not None:
+    def _add_value(self, piece: Any) -> None:
+        """Take a piece that is no text."""
+        if isinstance(piece, AddableDict):
+            self._expect("keys", piece)
+            for key, value in piece.items():
+                self._keys.setdefault(key, Pieces()).add(value)
+        elif is_array(piece):
+            self._expect("list", piece)
+            self._list.add(piece)
+        elif is_object(piece) or isinstance(piece, BaseModel):
+            self._expect("value", piece)
+            self._value = piece
+        else:
+            # Anything else is no piece of something: a chain that gives one gives it at once.
+            is_first = self._kind is None
+            self._expect("scalar", piece)
+            if not (is_first or (is_number(piece) and continues(self._value, piece))):
+                raise _unknown(piece)
+            self._value = piece
+
+    def _expect(self, kind: _Kind, piece: Any) -> None:
+        """Note what kind of pieces come; what came before is not dropped for another kind."""
+        if self._kind not in (None, kind):
+            raise _unknown(piece)
+        self._kind = kind
+
+    def result(self, *, as_message: bool = False) -> Any:
+        """Return what the stream gave as a call that does not stream returns it.
+
+        Message chunks stay the chunk they add up to, which keeps what was cut off as it came; with
+        `as_message` they become the message.
+
+        Raises:
+            TypeError: If it cannot be known.
+        """
+        if self._kind == "keys":
+            return self._dict(as_message=as_message)
+        if self._kind == "list":
+            return self._list.result()
+        if self._kind in ("value", "scalar"):
             return self._value
         if self._chunks:
             first, *others = self._chunks
-            return first + others if others else first
+            whole = first + others if others else first
+            return message_chunk_to_message(whole) if as_message else whole
         text = "".join(self._texts)
         return Completion(text, **self._said) if self._said else text
 
+    def _dict(self, *, as_message: bool) -> dict[str, Any]:
+        made = {
+            key: None if parts.is_empty else parts.result(as_message=as_message)
+            for key, parts in self._keys.items()
+        }
+        # LangChain's parsers stream nothing where there is nothing to read.
+        return {"parsed": None, **made} if made.keys() == {"raw", "parsing_error"} else made
 
-def _chunk_of(piece: Any) -> AIMessageChunk | None:
-    """Return the message chunk that a piece stands for, or None if it is nothing known."""
-    if isinstance(piece, AIMessageChunk):
-        return piece
-    if isinstance(piece, ChatGenerationChunk):
-        return cast("AIMessageChunk", piece.message)
-    for read in (_of_openai, _of_anthropic):
-        chunk = read(piece)
-        if chunk is not None:
-            return chunk
-    message = message_of(piece)
-    return None if message is None else _of_message(message)
-
-
-def _of_message(message: BaseMessage) -> AIMessageChunk:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    usage = message.usage_metadata if isinstance(message, AIMessage) else None
-    return AIMessageChunk(
-        content=message.content,
-        tool_calls=calls,
-        usage_metadata=usage,
-        response_metadata=message.response_metadata,
-        additional_kwargs=message.additional_kwargs,
-    )
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came but None."""
+        return not (self._kind or self._texts or self._chunks or self._said)
 
 
-def _of_openai(piece: Any) -> AIMessageChunk | None:
-    """Read a chunk of OpenAI's chat completions; the last one may have the usage alone."""
-    choices: Any = getattr(piece, "choices", None)
-    if not is_array(choices) or not hasattr(piece, "usage"):
-        return None
-    usage = token_counts(piece.usage)
-    if not choices:
-        return AIMessageChunk(content="", usage_metadata=cast("Any", usage))
-    choice: Any = choices[0]
-    delta: Any = getattr(choice, "delta", None)
-    if delta is None:
-        return None
-    made: list[Any] = getattr(delta, "tool_calls", None) or []
-    calls: list[ToolCallChunk] = [
-        tool_call_chunk(
-            name=call.function.name, args=call.function.arguments, id=call.id, index=call.index
-        )
-        for call in made
-    ]
-    return _chunk(
-        delta.content or "",
-        calls=calls,
-        usage=usage,
-        finish_reason=choice.finish_reason,
-        refusal=getattr(delta, "refusal", None),
-    )
-
-
-def _of_anthropic(piece: Any) -> AIMessageChunk | None:
-    """Read an event of Anthropic's messages; one without news of the answer is empty."""
-    kind, delta = getattr(piece, "type", None), getattr(piece, "delta", None)
-    if kind == "content_block_delta":
-        return _chunk(getattr(delta, "text", "") or "", calls=_partial_input(piece, delta))
-    if kind == "content_block_start" and getattr(piece.content_block, "type", "") == "tool_use":
-        block = piece.content_block
-        call = tool_call_chunk(name=block.name, args="", id=block.id, index=piece.index)
-        return _chunk("", calls=[call])
-    if kind == "message_start":
-        read = getattr(getattr(piece.message, "usage", None), "input_tokens", None) or 0
-        return _chunk("", usage={"input_tokens": read, "output_tokens": 0, "total_tokens": read})
-    if kind == "message_delta":
-        made = getattr(getattr(piece, "usage", None), "output_tokens", None) or 0
-        usage = {"input_tokens": 0, "output_tokens": made, "total_tokens": made}
-        return _chunk("", usage=usage, finish_reason=getattr(delta, "stop_reason", None))
-    known = {"content_block_start", "content_block_stop", "message_stop", "ping"}
-    # The SDK's helper adds events of its own that repeat what these say.
-    repeated = {"text", "input_json", "thinking", "citation", "signature"}
-    return _chunk("") if kind in known | repeated else None
-
-
-def _partial_input(piece: Any, delta: Any) -> list[ToolCallChunk]:
-    json_text = getattr(delta, "partial_json", None)
-    if not json_text:
-        return []
-    return [tool_call_chunk(name=None, args=json_text, id=None, index=piece.index)]
-
-
-def _chunk(
-    text: str,
-    *,
-    calls: list[ToolCallChunk] | None = None,
-    usage: Any = None,
-    finish_reason: Any = None,
-    refusal: Any = None,
-) -> AIMessageChunk:
-    return AIMessageChunk(
-        content=text,
-        tool_call_chunks=calls or [],
-        usage_metadata=usage,
-        response_metadata={"finish_reason": finish_reason} if finish_reason else {},
-        additional_kwargs={"refusal": refusal} if refusal else {},
+def _unknown(piece: Any) -> TypeError:
+    return TypeError(
+        f"the stream gave {describe(piece)}, and something else before: a piece must be text, a "
+        "`Completion` or a message chunk, or each must be the value so far"
     )
