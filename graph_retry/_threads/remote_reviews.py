@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteGraph
+from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from graph_retry._awaiting import call, is_async
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.graphs import get_state
-from graph_retry._threads.remote_runs import http_status
-from graph_retry._threads.reviews import Waiting, WaitingT, find_reviews, intervention
+from graph_retry._threads.remote_runs import http_status, listed_questions
+from graph_retry._threads.reviews import WaitingT, find_reviews, intervention
 from graph_retry._threads.saved_reviews import newest_first
 
-_PAGES = {"busy": 100, "interrupted": 100, "error": 100, "idle": 1_000}
-"""Threads asked for at a time, by their status.
+_PAGE = 100
+"""Threads asked for at a time."""
 
-A thread becomes idle although it waits where somebody cancels a run that has not begun. Of idle
-threads nothing is read but their questions, which finished ones do not have.
-"""
+_IDLE_PAGE = 1_000
+"""Idle threads asked for at a time where nothing is known of them: nearly all are finished."""
+
+_ALL_IDLE_AGAIN_S = 600.0
+"""Seconds after which a client asks for all idle threads again, whenever they changed."""
+
+_CLOCKS = timedelta(minutes=1)
+"""How far the clocks of a server's processes may be apart."""
 
 _FRESH_S = 1.0
 """Seconds a run takes at most to end once its last question is asked.
@@ -37,6 +46,29 @@ _FIELDS = (  # and not the state
 )
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _IdleThreads:
+    """What a client knows of idle threads: those that ask, and when the last of all changed.
+
+    A thread becomes idle although it waits where somebody cancels a run that has not begun. No
+    filter tells such a thread from finished ones, but it changes when that happens. So a client
+    asks for all idle threads once in a while, and otherwise for those that have changed.
+    """
+
+    all_read_at: float
+    last_change: str = ""
+    asking: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def known_until(self) -> str:
+        """Since when a thread must have changed to be unknown; empty where nothing is known."""
+        last = self.last_change
+        return (datetime.fromisoformat(last) - _CLOCKS).isoformat() if last else ""
+
+
+_known_idle: WeakKeyDictionary[Any, _IdleThreads] = WeakKeyDictionary()
 
 
 async def list_remote_reviews(
@@ -53,23 +85,68 @@ async def list_remote_reviews(
     wanted, threads are read from the last saved on, until none can have asked later than those.
     """
     waiting: dict[tuple[str, str], WaitingT] = {}
-    for status, size in _PAGES.items():
-        search = partial(client.threads.search, status=status, select=_FIELDS, limit=size)
-        search = partial(search, sort_by="state_updated_at", sort_order="desc")
-        for offset in count(0, size):
+
+    async def add(thread: Any) -> None:
+        reviews = await _reviews_of(client, base, thread, kind)
+        waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
+
+    def wanted_since() -> str:
+        """Tell since when a review must have been asked to be wanted; at first all are."""
+        newest = newest_first([*waiting.values()], before, limit)
+        return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
+
+    for status in ("busy", "interrupted", "error"):
+        search = _search(client, status, "state_updated_at", _PAGE)
+        for offset in count(0, _PAGE):
             page: list[Any] = await call(partial(search, offset=offset))
             for thread in page:
-                reviews = await _reviews_of(client, base, thread, kind)
-                waiting |= {(thread["thread_id"], each.interrupt_id): each for each in reviews}
-            newest = newest_first([*waiting.values()], before, limit)
-            if len(page) < size or (len(newest) == limit and _asked_after(newest[-1], page[-1])):
+                await add(thread)
+            if len(page) < _PAGE or _saved_at(page[-1]) < wanted_since():
                 break
+    for thread in await _asking_idle(client, wanted_since()):
+        if _saved_at(thread) >= wanted_since():
+            await add(thread)
     return newest_first([*waiting.values()], before, limit)
 
 
-def _asked_after(review: Waiting, thread: Any) -> bool:
-    """Tell whether a review was asked after a thread was last saved."""
-    return (review.asked_at or "") > str(thread.get("state_updated_at") or "~")
+async def _asking_idle(client: Any, since: str) -> list[Any]:
+    """List the idle threads that show a question, or at least those that changed since a moment.
+
+    Pages overlap: a thread that is run on meanwhile moves those behind it up.
+    """
+    now = time.monotonic()
+    is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
+    known = _known_idle.get(client) if is_kept else None
+    if known is None or now - known.all_read_at >= _ALL_IDLE_AGAIN_S:
+        known = _IdleThreads(now)
+    asking, last_change = dict(known.asking), known.last_change
+    size = _PAGE if known.known_until else _IDLE_PAGE
+    search = _search(client, "idle", "updated_at", size)
+    for offset in count(0, size - size // 10):
+        page: list[Any] = await call(partial(search, offset=offset))
+        for thread in page:
+            last_change = max(last_change, thread["updated_at"])
+            asking.pop(thread["thread_id"], None)
+            if listed_questions(thread):
+                asking[thread["thread_id"]] = thread
+        if len(page) < size or page[-1]["updated_at"] < known.known_until:
+            if is_kept:
+                _known_idle[client] = _IdleThreads(known.all_read_at, last_change, asking)
+            break
+        if page[-1]["updated_at"] < since:
+            break
+    return list(asking.values())
+
+
+def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
+    """Return a search for the threads of a status, the last first."""
+    order = {"sort_by": by, "sort_order": "desc"}
+    return partial(client.threads.search, status=status, select=_FIELDS, limit=size, **order)
+
+
+def _saved_at(thread: Any) -> str:
+    """Return when the state of a thread was last saved, as far as the server tells."""
+    return str(thread.get("state_updated_at") or thread["updated_at"])
 
 
 async def _reviews_of(
@@ -77,8 +154,7 @@ async def _reviews_of(
 ) -> list[WaitingT]:
     """List the reviews of a thread, by its state where its questions alone do not tell."""
     status: str = thread["status"]
-    by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
-    questions = list(chain.from_iterable(by_task.values()))
+    questions = listed_questions(thread)
     asked = [value for question in questions if (value := intervention(question["value"]))]
     if "graph_id" not in (thread.get("metadata") or ()) or (
         status in ("interrupted", "idle") and not asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -105,8 +106,7 @@ class RemoteRuns:
     async def questions(self) -> list[Any]:
         """Return what the thread asks, be its graph another one by now."""
         thread = await call(self._client.threads.get, self._thread_id)
-        by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
-        return [question["value"] for asked in by_task.values() for question in asked]
+        return [question["value"] for question in listed_questions(thread)]
 
     async def answers(self) -> list[tuple[str, str, str]]:
         """List when and by whom reviews were answered by id, and the review's id."""
@@ -147,6 +147,12 @@ def _as_json(config: RunnableConfig) -> dict[str, Any]:
     names = ("tags", "metadata", "recursion_limit")
     sent: dict[str, Any] = {key: value for key, value in config.items() if key in names}
     return {**sent, "configurable": besides_place(config)}
+
+
+def listed_questions(thread: Any) -> list[Any]:
+    """Return the questions that a server lists for a thread, of whatever task."""
+    by_task: dict[str, list[Any]] = thread.get("interrupts") or {}
+    return list(chain.from_iterable(by_task.values()))
 
 
 def http_status(error: Exception) -> int | None:

@@ -4,13 +4,16 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from langgraph.pregel.remote import RemoteGraph
 
-from graph_retry import AnswerRefused, approve, edit, pending_reviews, resume
+from graph_retry import AnswerRefused, approve, edit, inbox, pending_reviews, reject, resume
+from graph_retry._threads import remote_reviews
 from graph_retry.cli.app import app
 from graph_retry.inbox import list_reviews
 
@@ -195,3 +198,60 @@ def test_inbox_thread_and_terminal_agree(served, command, case, shown):
             assert command("continue", case.thread_id)[0] == 3
             with pytest.raises(Exception, match="not open"):
                 resume(graph, config, {**approve(), "review_id": review.review_id})
+
+
+def cancelled_thread(client: Any) -> str:
+    """Let a thread ask, and cancel a run on it that has not begun; return its id."""
+    case = Stopped("node", "not begun interrupt", {1})
+    client.runs.join(case.thread_id, begin(client, case))
+    stop(client, case, answer(client, case))
+    assert client.threads.get(case.thread_id)["status"] == "idle"
+    return case.thread_id
+
+
+def test_finished_threads_are_asked_for_once(served, mode, monkeypatch):
+    """Whoever lists again with the same client asks for idle threads that have changed since."""
+    monkeypatch.setattr(remote_reviews, "_PAGE", 10)
+    monkeypatch.setattr(remote_reviews, "_IDLE_PAGE", 10)
+    monkeypatch.setattr(remote_reviews, "_CLOCKS", timedelta())
+    requests: list[Any] = []
+
+    def listed(client: Any) -> tuple[set[str], int]:
+        """Return what is listed, and how often idle threads were asked for."""
+        requests.clear()
+        threads = {each.thread_id for each in mode.call(inbox, "list_reviews", client)}
+        return threads, sum(b'"idle"' in each.content for each in requests)
+
+    with ExitStack() as closing:
+        make = served.client if mode.is_async else served.sync_client
+        client = closing.enter_context(mode.opened(make()))
+        client.http.client.event_hooks["request"].append(mode.colour(requests.append))
+        sync = closing.enter_context(served.sync_client())
+
+        first = cancelled_thread(sync)
+        for _ in range(20):
+            sync.threads.create(graph_id="node")
+        threads, pages = listed(client)
+        assert first in threads
+        assert pages >= 3
+
+        threads, pages = listed(client)
+        assert first in threads
+        assert pages == 1
+
+        second = cancelled_thread(sync)
+        threads, pages = listed(client)
+        assert {first, second} <= threads
+        assert pages == 1
+
+        sync.threads.delete(second)
+        resume(
+            RemoteGraph("patient_node", sync_client=sync),
+            {"configurable": {"thread_id": first}},
+            reject("enough"),
+        )
+        threads, _ = listed(client)
+        assert not {first, second} & threads
+
+        monkeypatch.setattr(remote_reviews, "_ALL_IDLE_AGAIN_S", 0)
+        assert listed(client)[1] >= 3

@@ -43,7 +43,7 @@ def answer(mode, review, decision):
 
 def test_the_inbox_of_a_server(served, mode, client, monkeypatch):
     """Reviews of 27 threads of two graphs are listed over several pages, and can be answered."""
-    monkeypatch.setattr(remote_reviews, "_PAGES", dict.fromkeys(remote_reviews._PAGES, 10))
+    monkeypatch.setattr(remote_reviews, "_PAGE", 10)
     numbers = [{"params": {"n": 0, "note": str(i)}} for i in range(14)]
     nodes, functions = (
         asyncio.run(started(served, "node", numbers)),
