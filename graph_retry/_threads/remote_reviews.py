@@ -32,7 +32,7 @@ _IDLE_PAGE = 1_000
 _ALL_IDLE_AGAIN_S = 600.0
 """Seconds after which a client asks for all idle threads again, whenever they changed."""
 
-_CLOCKS = timedelta(minutes=1)
+_CLOCKS = timedelta(seconds=10)
 """How far the clocks of a server's processes may be apart."""
 
 _FRESH_S = 1.0

@@ -1,8 +1,12 @@
 """Who shares a thread's lock: users of one database file, and databases of one server."""
 
+import json
 import os
+import subprocess
+import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
+from hashlib import blake2s
 from pathlib import Path
 
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -10,9 +14,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry._awaiting import run_sync
 from graph_retry._threads.lock import ThreadLock
+from tests.dev_server import ROOT
+from tests.threads.answer_as_user import BOB, answered, ask
 
-ADA, BOB = 60_001, 60_002
-"""Ids of two users who need not have accounts."""
+ADA = 60_001
+"""The id of another user who need not have an account."""
 
 
 @contextmanager
@@ -60,6 +66,45 @@ def test_two_users_of_a_database_lock_each_other_out():
         locks[BOB].release()
         made_by = Path(f"{path}.locks").stat().st_uid
         assert made_by == (ADA if os.geteuid() == 0 else os.geteuid())
+
+
+def test_another_user_answers_or_is_told_what_to_do():
+    """Where that user may not lock, one sentence says why, and the review still waits."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        paths = [folder / f"{kind}.sqlite" for kind in ("open", "folder", "file")]
+        locks = [Path(f"{path}.locks") for path in paths]
+        for path in paths:
+            path.touch()
+            path.chmod(0o666)
+            ask(str(path))
+        locks[1].mkdir(mode=0o555)
+        locks[2].mkdir()
+        lock_file = locks[2] / f"{blake2s(b'1', digest_size=16).hexdigest()}.lock"
+        lock_file.touch(mode=0o444)
+
+        told = subprocess.run(
+            [sys.executable, "-m", "tests.threads.answer_as_user", *map(str, paths)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        output, *refused = json.loads(told.stdout)
+        assert output == {"n": 1}
+        for lock, said in zip((locks[1] / lock_file.name, lock_file), refused, strict=True):
+            assert "\n" not in said
+            assert (
+                f"thread '1' cannot be locked by the file {str(lock)!r} (Permission denied)" in said
+            )
+            assert said.endswith(
+                "so nothing was written: give this user the same access to that folder and its "
+                "files as to the database"
+            )
+        locks[1].chmod(0o777)
+        lock_file.chmod(0o666)
+        assert [answered(str(path)) for path in paths[1:]] == [{"n": 1}] * 2
 
 
 def test_databases_of_one_server_do_not_lock_each_other_out(postgres_dsn, postgres_database):
