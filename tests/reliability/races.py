@@ -112,6 +112,11 @@ class Racer:
         return True
 
 
+def untold(place: Place) -> int:
+    """Count the refused answers that did not say whose answer came first."""
+    return sum("human answered it at 20" not in event["why"] for event in place.events("stale"))
+
+
 def same(place: Place, size: int) -> dict[str, Any]:
     """Let 8 processes answer one review on each of `size` threads, and the winner twice."""
     names = [str(number) for number in range(size)]
@@ -147,6 +152,7 @@ def same(place: Place, size: int) -> dict[str, Any]:
         "reviews": size,
         "won": len(place.events("won")),
         "stale": len(place.events("stale")),
+        "untold": untold(place),
         "calls": len(place.events("call")),
         "applied": sum(winners.get(name) == second.get(name) for name in names),
     }
@@ -188,6 +194,7 @@ def fan(place: Place, size: int) -> dict[str, Any]:
     made = {(event["item"], event["n"], event["key"]) for event in place.events("call")}
     found["different"] = len(made)
     found["stale"] = len(place.events("stale"))
+    found["untold"] = untold(place)
     found["complete"] = sum(event["results"] == 20 for event in place.events("end"))
     return dict(found)
 
@@ -242,6 +249,7 @@ def running(place: Place, size: int) -> dict[str, Any]:
     return {
         "won": len(place.events("won")),
         "stale": len(place.events("stale")),
+        "untold": untold(place),
         "calls": len(place.events("call")),
     }
 
