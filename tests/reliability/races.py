@@ -11,7 +11,6 @@ import random
 import signal
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -112,9 +111,12 @@ class Racer:
         return True
 
 
-def untold(place: Place) -> int:
-    """Count the refused answers that did not say whose answer came first."""
-    return sum("human answered it at 20" not in event["why"] for event in place.events("stale"))
+def tally(place: Place) -> dict[str, int]:
+    """Count answers, refused ones, those of them that did not say who was first, and calls."""
+    why = [event["why"] for event in place.events("stale")]
+    untold = sum("human answered it at 20" not in each for each in why)
+    made = {"won": len(place.events("won")), "calls": len(place.events("call"))}
+    return {**made, "stale": len(why), "untold": untold}
 
 
 def same(place: Place, size: int) -> dict[str, Any]:
@@ -150,17 +152,13 @@ def same(place: Place, size: int) -> dict[str, Any]:
     second = {str(event["item"]): event["by"] for event in place.events("call") if event["n"] == 1}
     return {
         "reviews": size,
-        "won": len(place.events("won")),
-        "stale": len(place.events("stale")),
-        "untold": untold(place),
-        "calls": len(place.events("call")),
+        **tally(place),
         "applied": sum(winners.get(name) == second.get(name) for name in names),
     }
 
 
 def fan(place: Place, size: int) -> dict[str, Any]:
     """Let processes answer a `Send` of 20 in random batches until nothing is asked any more."""
-    found: Counter[str] = Counter()
     for form in FORMS:
 
         def ask(racer: Racer, form: str = form) -> None:
@@ -188,15 +186,13 @@ def fan(place: Place, size: int) -> dict[str, Any]:
         # a graph at once than asyncio's pool has threads.
         sync = form == "function"
         place.wait(*[place.start(number, race, sync=sync) for number in range(size)])
-    found["won"] = len(place.events("won"))
-    found["reviews"] = len({event["review"] for event in place.events("won")})
-    found["calls"] = len(place.events("call"))
-    made = {(event["item"], event["n"], event["key"]) for event in place.events("call")}
-    found["different"] = len(made)
-    found["stale"] = len(place.events("stale"))
-    found["untold"] = untold(place)
-    found["complete"] = sum(event["results"] == 20 for event in place.events("end"))
-    return dict(found)
+    calls = place.events("call")
+    return {
+        **tally(place),
+        "reviews": len({event["review"] for event in place.events("won")}),
+        "different": len({(event["item"], event["n"], event["key"]) for event in calls}),
+        "complete": sum(event["results"] == 20 for event in place.events("end")),
+    }
 
 
 def running(place: Place, size: int) -> dict[str, Any]:
@@ -246,12 +242,7 @@ def running(place: Place, size: int) -> dict[str, Any]:
         place.wait_at("looked")  # only then is the running call let go on
         place.knock("go")
         place.wait(runs, comes)
-    return {
-        "won": len(place.events("won")),
-        "stale": len(place.events("stale")),
-        "untold": untold(place),
-        "calls": len(place.events("call")),
-    }
+    return tally(place)
 
 
 def takeover(place: Place, size: int) -> dict[str, Any]:
