@@ -1,4 +1,4 @@
-"""A loopback server that speaks enough of OpenAI's and Anthropic's API to misbehave like them."""
+"""A loopback server that speaks enough of OpenAI's, Anthropic's and Google's API to misbehave."""
 
 import json
 import select
@@ -64,8 +64,8 @@ class Script:
         step = {"text": text, "calls": calls, "finish": "stop", "refusal": None}
         self.steps.append({**step, "broken": True, "error": error})
 
-    def fail(self, status: int, code: str, **headers: str) -> None:
-        """Add an error response."""
+    def fail(self, status: int, code: str | dict[str, Any], **headers: str) -> None:
+        """Add an error response, by the code in it or with all of its body."""
         self.steps.append({"status": status, "code": code, "headers": headers})
 
     def hang(self) -> None:
@@ -156,6 +156,32 @@ def anthropic_events(step: dict[str, Any]) -> Iterator[Any]:
         yield {"type": "error", "error": {"type": step["error"], "message": "no"}}
 
 
+def google_answer(step: dict[str, Any]) -> dict[str, Any]:
+    """Spell an answer as Google does, which parses the arguments of function calls itself."""
+    parts: list[dict[str, Any]] = [{"text": step["text"]}] if step["text"] else []
+    parts += [
+        {"functionCall": {"name": name, "args": json.loads(arguments)}}
+        for name, arguments in step["calls"]
+    ]
+    usage = {"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCount": 10}
+    if step["finish"] == "blocked":
+        return {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": usage}
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
+    if step["finish"]:
+        reasons = {"stop": "STOP", "length": "MAX_TOKENS"}
+        candidate["finishReason"] = reasons.get(step["finish"], step["finish"])
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+
+
+def google_events(step: dict[str, Any]) -> Iterator[Any]:
+    """Spell an answer as a stream of such answers; every one counts the tokens so far."""
+    empty = {"text": None, "calls": (), "finish": None}
+    for piece in pieces(step["text"] or "", step):
+        yield Token(google_answer({**empty, "text": piece}))
+    if not step.get("broken"):
+        yield google_answer({**step, "text": None})
+
+
 def pieces(text: str, step: dict[str, Any]) -> list[str]:
     """Cut a text in two, or in pieces of the step's size."""
     size = step.get("size") or max(1, (len(text) + 1) // 2)
@@ -182,8 +208,13 @@ class Handler(BaseHTTPRequestHandler):
         if step.get("hang"):
             self.script.release.wait(30)
         elif "status" in step:
-            error = {"message": step["code"], "type": step["code"], "code": step["code"]}
-            self._send(step["status"], {"error": error}, step["headers"])
+            code = step["code"]
+            body = {"error": {"message": code, "type": code, "code": code}}
+            self._send(step["status"], code if isinstance(code, dict) else body, step["headers"])
+        elif ":streamGenerateContent" in self.path:
+            self._answer({"stream": True}, step, google_answer, google_events)
+        elif ":generateContent" in self.path:
+            self._answer(asked, step, google_answer, google_events)
         elif self.path.endswith("/messages"):
             self._answer(asked, step, anthropic_answer, anthropic_events)
         else:

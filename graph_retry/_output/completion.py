@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from graph_retry._issues import attempt, cut, json_problem, text_of
 from graph_retry._json import is_array, is_object
 from graph_retry._output.failures import UNPARSED, is_complete
-from graph_retry._output.provider_objects import message_of
+from graph_retry._output.provider_objects import blocked, message_of
 from graph_retry._output.validator import Validator
 
 _MAX_USAGE = 10_000
@@ -128,6 +128,7 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     text: str | None = str(message.text)
     extra = cast("dict[str, Any]", message.additional_kwargs)
     value: Any = extra.get("parsed")
+    refusal = extra.get("refusal") or blocked(message.response_metadata.get("prompt_feedback"))
     usage: dict[str, Any] | None = None
     if isinstance(message, AIMessage):
         usage = _usage(message.usage_metadata and dict(message.usage_metadata))
@@ -139,7 +140,7 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
         value=_dumped(value),
         usage=usage,
         finish_reason=_finish_reason(message.response_metadata),
-        refusal=_words(extra.get("refusal")),
+        refusal=_words(refusal),
     )
 
 

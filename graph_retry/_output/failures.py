@@ -31,7 +31,12 @@ UNPARSED = "Unable to parse tool parameter JSON from model"
 """How Anthropic's client says that the arguments in a stream are no JSON."""
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
 _OVERFLOWED = frozenset({"model_context_window_exceeded"})
-_REFUSED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist"})
+_REFUSED = frozenset(
+    {"content_filter", "refusal", "safety", "recitation", "blocklist"}
+    | {"prohibited_content", "spii", "language"}
+)
+_BROKEN_CALL = frozenset({"malformed_function_call", "unexpected_tool_call", "too_many_tool_calls"})
+"""How Google tells that a tool call was none; it keeps what the model wrote to itself."""
 _STOPPED = frozenset(
     {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"}
     | {"tool_calls", "tool_use", "function_call"}
@@ -82,6 +87,8 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
         return "truncated"
     if reason in _OVERFLOWED:
         return "context_overflow"
+    if reason in _BROKEN_CALL:
+        return "invalid_syntax"
     return "refusal" if reason in _REFUSED else None
 
 
@@ -94,7 +101,9 @@ def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) 
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}
     kind = finish_kind(finish_reason)
-    if kind == "refusal" or (kind in ("truncated", "context_overflow") and not is_read):
+    if kind in ("refusal", "invalid_syntax") or (
+        kind in ("truncated", "context_overflow") and not is_read
+    ):
         stopped = f"the model stopped with `{finish_reason}`"
         return {"kind": kind, "type": kind.capitalize(), "message": stopped}
     return None

@@ -9,7 +9,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 
 from graph_retry._json import is_array
-from graph_retry._output.provider_objects import message_of, token_counts
+from graph_retry._output.provider_objects import google_message, message_of, token_counts
 
 
 def chunk_of(piece: Any) -> AIMessageChunk | None:
@@ -22,6 +22,9 @@ def chunk_of(piece: Any) -> AIMessageChunk | None:
         chunk = read(piece)
         if chunk is not None:
             return chunk
+    of_google = google_message(piece)
+    if of_google is not None:
+        return _of_google(of_google)
     message = message_of(piece)
     return _of_message(message) if isinstance(message, AIMessage) else None
 
@@ -33,6 +36,28 @@ def _of_message(message: AIMessage) -> AIMessageChunk:
         usage_metadata=message.usage_metadata,
         response_metadata=message.response_metadata,
         additional_kwargs=message.additional_kwargs,
+    )
+
+
+def said_so_far(piece: Any) -> dict[str, Any]:
+    """Return the usage and the finish reason of a piece of Google's, which replace earlier ones.
+
+    Others tell what is to be added.
+    """
+    message = google_message(piece)
+    if message is None:
+        return {}
+    finish_reason = message.response_metadata["finish_reason"]
+    return {"usage": message.usage_metadata, "finish_reason": finish_reason}
+
+
+def _of_google(message: AIMessage) -> AIMessageChunk:
+    # What Google's client parsed of one piece is not the answer.
+    refusal = message.additional_kwargs["refusal"]
+    return AIMessageChunk(
+        content=message.content,
+        tool_calls=message.tool_calls,
+        additional_kwargs={"refusal": refusal} if refusal else {},
     )
 
 

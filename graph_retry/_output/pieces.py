@@ -12,7 +12,7 @@ from graph_retry._issues import describe
 from graph_retry._json import is_array, is_object
 from graph_retry._output.completion import Completion
 from graph_retry._output.growing_lists import ListPieces, continues, is_number
-from graph_retry._output.message_chunks import chunk_of, make_chunk
+from graph_retry._output.message_chunks import chunk_of, make_chunk, said_so_far
 
 _Kind = Literal["text", "keys", "list", "value", "scalar"]
 
@@ -52,19 +52,23 @@ class Pieces:
         if not self._chunks:
             self._chunks = [AIMessageChunk(content=text) for text in self._texts]
         self._chunks.append(chunk)
+        self._note(said_so_far(piece))
         return str(chunk.text), chunk.tool_call_chunks
 
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
-        text, reason = piece.text, piece.finish_reason
+        text = piece.text
         if text:  # an empty one may tell the usage of what is no text
             self._expect("text", text)
-        said = {"usage": piece.usage, "finish_reason": reason}
-        self._said |= {name: value for name, value in said.items() if value is not None}
+        self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:
-            self._chunks.append(make_chunk(text, finish_reason=reason))
+            self._chunks.append(make_chunk(text))
         self._texts.append(text)
         return text
+
+    def _note(self, said: dict[str, Any]) -> None:
+        """Note what the provider said about the answer so far."""
+        self._said |= {name: value for name, value in said.items() if value is not None}
 
     def _add_value(self, piece: Any) -> None:
         """Take a piece that is no text."""
@@ -108,11 +112,19 @@ class Pieces:
         if self._kind in ("value", "scalar"):
             return self._value
         if self._chunks:
-            first, *others = self._chunks
-            whole = first + others if others else first
+            whole = self._message()
             return message_chunk_to_message(whole) if as_message else whole
         text = "".join(self._texts)
         return Completion(text, **self._said) if self._said else text
+
+    def _message(self) -> AIMessageChunk:
+        first, *others = self._chunks
+        whole = first + others if others else first
+        if "usage" in self._said:
+            whole.usage_metadata = self._said["usage"]
+        if "finish_reason" in self._said:
+            whole.response_metadata["finish_reason"] = self._said["finish_reason"]
+        return whole
 
     def _dict(self, *, as_message: bool) -> dict[str, Any]:
         made = {

@@ -37,6 +37,7 @@ _QUOTA = {"insufficientquota", "billinghardlimitreached", "accountdeactivated", 
 _OVERFLOW = {"contextlengthexceeded", "contextwindowexceeded", "modelcontextwindowexceeded"}
 _DENIED_CODES = {
     "accessdenied",
+    "apikeyinvalid",
     "authenticationerror",
     "expiredtoken",
     "invalidapikey",
@@ -105,7 +106,8 @@ def provider_kind(error: Exception) -> FailureKind | None:
 def retry_after(error: Exception) -> float:
     """Return the seconds a provider asks to wait before the same request is sent again.
 
-    `retry-after-ms` is in milliseconds; `Retry-After` is in seconds or a date.
+    `retry-after-ms` is in milliseconds; `Retry-After` is in seconds or a date. Google says it in a
+    detail of the error, as in `"7.5s"`.
     """
     for cause in _chain(error):
         headers = _headers(cause)
@@ -113,6 +115,9 @@ def retry_after(error: Exception) -> float:
             if name in headers:
                 seconds = _seconds(headers[name], scale, headers.get("date"))
                 return min(max(seconds, 0.0), MAX_RETRY_AFTER)
+        for detail in _google_details(cause):
+            if isinstance(delay := detail.get("retryDelay"), str):
+                return min(max(_seconds(delay.removesuffix("s"), 1.0, None), 0.0), MAX_RETRY_AFTER)
     return 0.0
 
 
@@ -170,6 +175,7 @@ def _codes(error: BaseException) -> Iterator[str]:
     holders: list[Any] = [
         {name: getattr(error, name, None) for name in ("code", "type", "status", "reason")},
         getattr(error, "body", None),
+        *_google_details(error),
         response.get("Error") if is_object(response) else None,
     ]
     for holder in holders:
@@ -178,6 +184,14 @@ def _codes(error: BaseException) -> Iterator[str]:
             for name in ("code", "type", "status", "reason", "Code"):
                 if isinstance(level.get(name), str):
                     yield _spelled(level[name])
+
+
+def _google_details(error: BaseException) -> list[dict[str, Any]]:
+    """Return what Google adds to an error: the reason in its own words, the time to wait."""
+    body = getattr(error, "details", None)
+    inner = body.get("error", body) if is_object(body) else None
+    details = inner.get("details") if is_object(inner) else None
+    return [detail for detail in details if is_object(detail)] if is_array(details) else []
 
 
 def _spelled(code: str) -> str:

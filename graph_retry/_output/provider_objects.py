@@ -20,7 +20,7 @@ def message_of(result: Any) -> BaseMessage | None:
     """Return the message a client's object stands for, or None if it is nothing known."""
     if isinstance(result, str | bytes | int | float | BaseMessage):
         return result if isinstance(result, BaseMessage) else None
-    for read in (_of_agent, _of_generation, _of_chat, _of_response, _of_anthropic, _of_google):
+    for read in (_of_agent, _of_generation, _of_chat, _of_response, _of_anthropic, google_message):
         message = read(result)
         if message is not None:
             return message
@@ -127,21 +127,35 @@ def _of_anthropic(result: Any) -> AIMessage | None:
     return _message(text, calls, usage=usage, finish_reason=result.stop_reason)
 
 
-def _of_google(result: Any) -> AIMessage | None:
-    """Read a response of Google's `genai`."""
+def google_message(result: Any) -> AIMessage | None:
+    """Read a response of Google's `genai`, or a piece of one; a blocked prompt has no candidate."""
     candidates: Any = getattr(result, "candidates", None)
-    if not candidates or not hasattr(candidates[0], "content"):
+    usage = getattr(result, "usage_metadata", None)
+    if not candidates:
+        feedback = getattr(result, "prompt_feedback", None)
+        is_google = hasattr(result, "candidates") and (feedback or usage)
+        return _message("", [], usage=usage, refusal=blocked(feedback)) if is_google else None
+    if not hasattr(candidates[0], "content"):
         return None
     parts: list[Any] = getattr(candidates[0].content, "parts", None) or []
     reason = getattr(candidates[0], "finish_reason", None)
     calls = [part.function_call for part in parts if getattr(part, "function_call", None)]
+    said = [part for part in parts if not getattr(part, "thought", None)]
     return _message(
-        "".join(getattr(part, "text", None) or "" for part in parts),
+        "".join(getattr(part, "text", None) or "" for part in said),
         [ToolCall(name=call.name, args=dict(call.args or {}), id=None) for call in calls],
-        usage=getattr(result, "usage_metadata", None),
+        usage=usage,
         finish_reason=getattr(reason, "name", reason),
         parsed=getattr(result, "parsed", None),
     )
+
+
+def blocked(feedback: Any) -> str | None:
+    """Return why Google gave a prompt to no model, from its `prompt_feedback`."""
+    given = feedback if is_object(feedback) else getattr(feedback, "__dict__", {})
+    reason = given.get("block_reason")
+    said = given.get("block_reason_message") or getattr(reason, "name", reason)
+    return f"the prompt was blocked: {said}" if said else None
 
 
 def _text_call(name: Any, arguments: Any, identifier: Any) -> InvalidToolCall:
@@ -155,7 +169,7 @@ def _message(
     calls: Sequence[Mapping[str, Any]],
     *,
     usage: Any,
-    finish_reason: Any,
+    finish_reason: Any = None,
     refusal: Any = None,
     parsed: Any = None,
 ) -> AIMessage:
@@ -178,6 +192,8 @@ def token_counts(usage: Any) -> Mapping[str, int] | None:
             ("output_tokens", "completion_tokens", "candidates_token_count"),
         )
     ]
+    if hasattr(usage, "prompt_token_count"):  # Google counts thoughts apart, and leaves out zeros
+        read = [read[0] or 0, (read[1] or 0) + (getattr(usage, "thoughts_token_count", 0) or 0)]
     if None in read:
         return None
     given, made = cast("list[int]", read)

@@ -2,13 +2,16 @@
 
 import json
 from contextlib import aclosing, closing
+from inspect import isawaitable
 from typing import Any, Literal
 
 import anthropic
 import httpx
 import openai
 import pytest
+from google import genai
 from langchain_anthropic import ChatAnthropic
+from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
@@ -51,6 +54,13 @@ def opened(script, kind, client, aclient, *, is_async):
         chat = ChatAnthropic(
             model_name="scripted", base_url=script.anthropic_url, timeout=30, stop=None, **key
         )
+    elif kind == "langchain google":
+        chat = ChatGoogleGenerativeAI(
+            model="scripted", base_url=script.anthropic_url, api_key="not-a-key", max_retries=1
+        )
+    elif kind == "google":
+        google = genai.Client(api_key="not-a-key", http_options={"base_url": script.anthropic_url})
+        return agoogle_chunks(google) if is_async else google_chunks(google)
     else:
         asked = {"model": "scripted", "messages": [{"role": "user", "content": "?"}]}
         if kind == "openai":
@@ -62,6 +72,20 @@ def opened(script, kind, client, aclient, *, is_async):
         return made.messages.create(stream=True, max_tokens=9_000, **asked)
     chat = chat.bind_tools([Items])
     return chat.astream("?") if is_async else chat.stream("?")
+
+
+def google_chunks(google):
+    """Stream from Google's client, which is open as long as the stream."""
+    with google:
+        yield from google.models.generate_content_stream(model="scripted", contents="?")
+
+
+async def agoogle_chunks(google):
+    """Do the same with its async client."""
+    async with google.aio as client:
+        stream = await client.models.generate_content_stream(model="scripted", contents="?")
+        async for chunk in stream:
+            yield chunk
 
 
 @pytest.fixture
@@ -94,7 +118,7 @@ def ask(mode):
 
                     async def call(prompt):
                         stream = opened(script, kind, client, aclient, is_async=True)
-                        return achunks(stream if "langchain" in kind else await stream)
+                        return achunks(await stream if isawaitable(stream) else stream)
 
                     return await aretry_llm_call(call, "?", **options)
 
@@ -104,13 +128,13 @@ def ask(mode):
 
 
 CLOSING = ["langchain openai", "openai", "anthropic"]
-"""LangChain's model of Anthropic's leaves its connection to Python's garbage collector."""
+"""LangChain's models of Anthropic's and Google's leave their connection to Python's collector."""
 
-PLACES = pytest.mark.parametrize("tool", [None, "Items"], ids=["text", "arguments"])
+IN_PIECES = [(kind, tool) for kind in CLOSING for tool in (None, "Items")]
+"""Google sends the arguments of a call in one piece, after which nothing is left to stop."""
 
 
-@pytest.mark.parametrize("kind", CLOSING)
-@PLACES
+@pytest.mark.parametrize(("kind", "tool"), [*IN_PIECES, ("google", None)])
 def test_the_connection_closes_within_twenty_tokens_of_the_error(ask, kind, tool):
     """Of 2,000 tokens, the 200th of which is wrong, the server sends 220 at most."""
     script, run = ask
@@ -130,12 +154,15 @@ def test_the_connection_closes_within_twenty_tokens_of_the_error(ask, kind, tool
     assert record["failure"]["kind"] == "invalid_schema"
     assert text.startswith(record["raw"]["text"])
     assert len(record["raw"]["text"]) > 4 * 200
-    # Anthropic tells at the beginning what was read, OpenAI at the end, which never came.
-    assert (record["usage"] or {}).get("input_tokens") == (7 if kind == "anthropic" else None)
+    # OpenAI tells at the end what was read, which never came.
+    assert (record["usage"] or {}).get("input_tokens") == (None if "openai" in kind else 7)
 
 
-@pytest.mark.parametrize("kind", [*CLOSING, "langchain anthropic"])
-@PLACES
+LEFT_OPEN = [("langchain anthropic", None), ("langchain anthropic", "Items")]
+GOOGLE = [("google", None), ("langchain google", None)]
+
+
+@pytest.mark.parametrize(("kind", "tool"), [*IN_PIECES, *LEFT_OPEN, *GOOGLE])
 def test_a_good_stream_is_read_to_its_end(ask, kind, tool):
     """Every token is sent, and the answer is that of a call that does not stream."""
     script, run = ask
@@ -144,5 +171,5 @@ def test_a_good_stream_is_read_to_its_end(ask, kind, tool):
     records = []
     assert run(kind, on_attempt=records.append) == Items.model_validate_json(text)
     assert script.sent == -(-len(text) // 4)
-    end = "stop" if "openai" in kind else "end_turn"
+    end = {"openai": "stop", "anthropic": "end_turn", "google": "STOP"}[kind.split()[-1]]
     assert (records[0]["finish_reason"], "stopped_early" in records[0]) == (end, False)

@@ -131,6 +131,8 @@ def test_an_exception_has_a_kind(error, kind):
         ("content_filter", "refusal", None),
         ("SAFETY", "refusal", None),
         ("refusal", "refusal", None),
+        ("SPII", "refusal", None),
+        ("UNEXPECTED_TOOL_CALL", "invalid_syntax", None),
         ("tool_calls", None, True),
         (None, None, None),
     ],
