@@ -6,9 +6,8 @@ A comment that only explains the data is left out; one that stands for data is r
 import re
 
 from graph_retry._output.repair.report import Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY
+from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY, STRICT_SPACE
 
-_STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
 _DATA = (
     r"(?:fields?|keys?|propert(?:y|ies)|members?|items?|entr(?:y|ies)|elements?|rows?|lines?"
@@ -46,7 +45,7 @@ def skip(text: str, position: int, notes: Notes) -> int:
         Unreadable: a comment stands for data.
     """
     while True:
-        if match := _STRICT_SPACE.match(text, position):
+        if match := STRICT_SPACE.match(text, position):
             position = match.end()
         char = text[position : position + 1]
         if char.isalnum() or char in {'"', "{", "}", "[", "]", ",", ":", ""}:

@@ -45,15 +45,15 @@ def decide(text: str, *, complete: bool | None) -> Document:
     answers = [_one_answer(text, run, complete=complete) for run in runs]
     gaps = _gaps(text, reasoning_end, answers)
     _check_repetition(answers, gaps)
-    check_surroundings(text, answers, gaps)
     answer = answers[0]
-    repairs = list(answer.repairs)
     if surroundings := (text[:reasoning_end] + "".join(gaps)).strip():
+        check_surroundings(text, answers, gaps)
         kind = "code_fence" if _FENCE.fullmatch(surroundings) else "surroundings"
-        repairs.append(repair(kind, 0, f"left out around the answer: {surroundings[:60]}"))
+        answer.repairs.append(repair(kind, 0, f"left out around the answer: {surroundings[:60]}"))
     if len(answers) > 1:
-        repairs.append(repair("repeated", answers[1].start, "the same answer given again"))
-    return replace(answer, repairs=repairs)
+        again = repair("repeated", answers[1].start, "the same answer given again")
+        answer.repairs.append(again)
+    return answer
 
 
 def _without_other_fences(text: str) -> str:

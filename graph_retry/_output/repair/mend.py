@@ -28,7 +28,7 @@ _SWAPPED = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Document:
     """One value with its place in the text; `json` is its text where that is strict JSON."""
 

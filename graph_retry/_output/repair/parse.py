@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 from graph_retry._output.repair.decide import decide
 from graph_retry._output.repair.mend import Document
-from graph_retry._output.repair.report import ParsedOutput, Unreadable, repair
-from graph_retry._output.repair.scan import EDGES, STRICT
+from graph_retry._output.repair.report import ParsedOutput, Unreadable, refuse_if, repair
+from graph_retry._output.repair.scan import EDGES, strict_value
 from graph_retry.records import RepairLevel
 
 _LEVELS = get_args(RepairLevel)
@@ -54,9 +54,9 @@ def parse_output(
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"`text` is a {type(text).__name__}: pass the model's output as a `str`.")
     try:
-        value = STRICT.decode(text)
+        value = strict_value(text)
     except (ValueError, RecursionError):
-        value = 0
+        pass
     else:
         if type(value) is str:
             return _string(text, value, level, complete)
@@ -123,19 +123,25 @@ def remove_trailing_commas(text: str) -> str:
 
 
 def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
+    """Read the document of a text that is no strict JSON as a whole, or a number that may go on."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
-    inside = text[low:high]
-    try:
-        value = STRICT.decode(inside)
-    except ValueError as error:
-        if level in {"none", "minimal"}:
-            place = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
-            raise Unreadable("syntax", place, f"This is no strict JSON: {error!s:.40}.") from None
-    else:
-        if complete is False and high == len(text) and type(value) in {int, float}:
-            raise Unreadable("truncated", high, "The number may go on.")
-        kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
-        return Document(value, low, high, [repair(kind, 0, "left out around the answer")], inside)
+    tolerant = level in {"standard", "aggressive"}
+    # That the whole text is no strict JSON is known already.
+    if (low, high) != (0, len(text)) or complete is False or not tolerant:
+        inside = text[low:high]
+        try:
+            value = strict_value(inside)
+        except ValueError as error:
+            if not tolerant:
+                place = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
+                message = f"This is no strict JSON: {error!s:.40}."
+                raise Unreadable("syntax", place, message) from None
+        else:
+            unfinished = complete is False and high == len(text) and type(value) in {int, float}
+            refuse_if(unfinished, "truncated", high, "The number may go on.")
+            kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
+            around = repair(kind, 0, "left out around the answer")
+            return Document(value, low, high, [around], inside)
     try:
         return decide(text, complete=complete)
     except Unreadable as error:

@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ELIDED, FOLLOW, STRICT, Role, finite
+from graph_retry._output.repair.scan import ELIDED, FOLLOW, Role, finite, strict_value
 
 _TOKEN = re.compile(
     r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\\u200b-\u200f\u2060-\u2064\ufeff\xad])*+"
@@ -136,6 +136,6 @@ def read_emphasized(mark: re.Match[str], notes: Notes) -> tuple[Any, int]:
     """Read what stands between two marks of Markdown; return it and where they end."""
     notes.add("markdown", mark.start(), f"`{mark[1]}` around a value left out")
     try:
-        return STRICT.decode(mark[2]), mark.end()
+        return strict_value(mark[2]), mark.end()
     except ValueError:
         raise Unreadable("syntax", mark.start(2), "This is no JSON value.") from None

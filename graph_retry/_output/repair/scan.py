@@ -13,6 +13,7 @@ SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
+STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
 # Where a document may end without its last bracket: at a fence or a closing tag.
@@ -85,6 +86,7 @@ FOLLOW_STRONG = {
 }
 
 
+_INFINITY = math.inf
 _NOT_ZERO = re.compile(r"[^eE]*[1-9]")
 
 
@@ -105,16 +107,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-class _Strict(json.JSONDecoder):
-    """The standard library's decoder, which knows no depth of its own from Python 3.13 on."""
-
-    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
-        value, end = super().raw_decode(s, idx)
-        if s.count("[", idx, end) + s.count("{", idx, end) > MAX_DEPTH:
-            from_json(s[idx:end])  # refuses what is deeper
-        return value, end
-
-
 def finite(token: str) -> float:
     """Return the float that `token` spells.
 
@@ -122,14 +114,43 @@ def finite(token: str) -> float:
         ValueError: no float is as large, or as small and not zero.
     """
     value = float(token)
-    if (value == 0 and _NOT_ZERO.match(token)) or math.isinf(value):
-        raise ValueError("a number out of the range of floats")
-    return value
+    # Every float of a text comes here, so the common case takes one comparison.
+    if -_INFINITY < value < _INFINITY and (value or not _NOT_ZERO.match(token)):
+        return value
+    raise ValueError("a number out of the range of floats")
 
 
 # Keys that disagree, `NaN`, which is no `int`, numbers out of range and what is too deep are left
 # to the tolerant reader: it refuses or reports them.
-STRICT = _Strict(object_pairs_hook=_unique, parse_constant=int, parse_float=finite)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=int, parse_float=finite)
+
+
+def _decode(text: str, start: int) -> tuple[Any, int]:
+    """Read the strict JSON value at `start`; return it and where it ends.
+
+    From Python 3.13 on, the standard library's decoder knows no depth of its own.
+    """
+    value, end = _DECODER.raw_decode(text, start)
+    if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
+        from_json(text[start:end])  # refuses what is deeper
+    return value, end
+
+
+def strict_value(text: str) -> Any:
+    """Read a text that is strict JSON as a whole.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value, end = _decode(text, _after_space(text, 0))
+    if end < len(text) and (end := _after_space(text, end)) < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
+
+
+def _after_space(text: str, position: int) -> int:
+    match = STRICT_SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def strict_part(text: str, start: int) -> tuple[Any, int]:
@@ -141,11 +162,11 @@ def strict_part(text: str, start: int) -> tuple[Any, int]:
     Raises:
         ValueError: there is none; `pos` tells how far it was read.
     """
-    size = 1000
+    size = 4000
     while True:
         piece = text[start : start + size]
         try:
-            value, end = STRICT.raw_decode(piece)
+            value, end = _decode(piece, 0)
         except json.JSONDecodeError as error:
             cut = error.pos > len(piece) - 12 or error.msg.startswith("Unterminated")
             if not cut or start + size >= len(text):
