@@ -79,9 +79,11 @@ def _begins(text: str, start: int, begin: int) -> bool:
     before = text[max(begin, start - 4) : start].lower()
     if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
         return before == "json"
+    if _START.match(text, start):
+        return True
+    if not _BARE_START.match(text, start):
+        return False
     line = text[max(begin, start - 100) : start].rpartition("\n")[2]
-    if _START.match(text, start) or not _BARE_START.match(text, start):
-        return _START.match(text, start) is not None
     return ANY_SPACE.fullmatch(line) is not None or _LABEL.search(line) is not None
 
 

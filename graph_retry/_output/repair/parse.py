@@ -11,6 +11,7 @@ from graph_retry._output.repair.report import ParsedOutput, Unreadable, refuse_i
 from graph_retry._output.repair.scan import EDGES, strict_value
 from graph_retry.records import RepairLevel
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _LEVELS = get_args(RepairLevel)
 _DECLINED = re.compile(
     r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
@@ -170,8 +171,12 @@ def _string(text: str, value: str, level: RepairLevel, complete: bool | None) ->
 
 
 def _dump(value: Any) -> str:
-    written = json.dumps(value, ensure_ascii=False)
-    return json.dumps(value) if re.search("[\ud800-\udfff]", written) else written
+    written = _ENCODER.encode(value)
+    try:
+        written.encode()
+    except UnicodeEncodeError:  # for half of a surrogate pair
+        return json.dumps(value)
+    return written
 
 
 def _guess(text: str) -> Any:

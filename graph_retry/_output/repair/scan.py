@@ -86,6 +86,7 @@ FOLLOW_STRONG = {
 }
 
 
+_SORTING_ENCODER = json.JSONEncoder(sort_keys=True)
 _INFINITY = math.inf
 _NOT_ZERO = re.compile(r"[^eE]*[1-9]")
 
@@ -97,7 +98,7 @@ def same(left: Any, right: Any) -> bool:
 
 def canonical(value: Any) -> str:
     """Return one text for all spellings of a JSON value."""
-    return json.dumps(value, sort_keys=True)
+    return _SORTING_ENCODER.encode(value)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
