@@ -8,6 +8,8 @@ import re
 from graph_retry._output.repair.report import Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY, STRICT_SPACE
 
+_JSON_SPACE = frozenset(" \t\r\n")
+_JSON_MARKS = frozenset([*'"{}[],:', ""])
 COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->", re.DOTALL)
 _DATA = (
     r"(?:fields?|keys?|propert(?:y|ies)|members?|items?|entr(?:y|ies)|elements?|rows?|lines?"
@@ -45,10 +47,11 @@ def skip(text: str, position: int, notes: Notes) -> int:
         Unreadable: a comment stands for data.
     """
     while True:
-        if match := STRICT_SPACE.match(text, position):
-            position = match.end()
         char = text[position : position + 1]
-        if char.isalnum() or char in {'"', "{", "}", "[", "]", ",", ":", ""}:
+        if char in _JSON_SPACE and (match := STRICT_SPACE.match(text, position)):
+            position = match.end()
+            char = text[position : position + 1]
+        if char in _JSON_MARKS or char.isalnum():
             return position
         if (match := ANY_SPACE.match(text, position)) and match.end() > position:
             notes.add("white_space", position, "white space JSON does not know")

@@ -23,13 +23,13 @@ _EMPTY_ESCAPED = re.compile(r"\[\s*\\\"\\\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
 _ENTITY = re.compile(r"(?is)&(?:[a-z]\w{1,31}|#\d{1,6}|#x[\da-f]{1,5});|.")
 _START = re.compile(
-    rf"(?i)[{{｛]\{{?{SPACE}(?:(?:u|[*_]{{1,3}})?{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
-    rf"|{_ENTITIES.pattern}"
-    rf"|[\[［]{SPACE}(?:(?:u|[*_]{{1,3}})?[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
+    rf"[{{｛]\{{?{SPACE}(?:(?:[uU]|[*_]{{1,3}})?{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
+    rf"|(?i:{_ENTITIES.pattern})"
+    rf"|[\[［]{SPACE}(?:(?:[uU]|[*_]{{1,3}})?[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
 )
 # The same without a quote in sight: only where a value may be expected.
 _BARE_START = re.compile(
-    rf"(?i)[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
+    rf"[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
     rf"|\[{SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
 )
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)

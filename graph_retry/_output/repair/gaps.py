@@ -12,13 +12,13 @@ from graph_retry._output.repair.report import refuse_if
 from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
 
 COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
-VALUE_AHEAD = re.compile(r"(?i)[\"'“‘`\[{(\-\d]|(?:true|false|null|none|nan|infinity)\b")
+VALUE_AHEAD = re.compile(r"[\"'“‘`\[{(\-\d]|(?i:true|false|null|none|nan|infinity)\b")
 _SPREAD = r"\[\s+\]|\{\s+\}"
 _LEFT_DOUBT = re.compile(rf"(?:[,，][\"'”]|\.|,\s*[\]}}]|{_SPREAD})\Z")
 _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
 _EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
-_WORD = re.compile(r"(?i)(?!(?:true|false|null|none|nan|infinity)\b)[^\W\d]")
+_WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
 _COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
 _NUMBER = re.compile(r"[-+.]?\d")

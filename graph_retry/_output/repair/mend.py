@@ -59,7 +59,7 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     try:
         value, end = reader.read(start)
     except Unreadable as error:
-        if not error.edits or _may_go_on(text, error, complete):
+        if not error.edits or _is_cut_off(text, error, complete):
             raise
         try:  # Without short cuts, for all the edits that may explain it.
             Reader(text, all_edits=True).read(start)
@@ -69,17 +69,16 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     return _without_extra_braces(text, Document(value, start, end, reader.notes.records()))
 
 
-def _may_go_on(text: str, error: Unreadable, complete: bool | None) -> bool:
-    """Tell whether a document may only have been cut off: then an edit would make up its end."""
+def _is_cut_off(text: str, error: Unreadable, complete: bool | None) -> bool:
+    """Tell whether the text may just end too early: then an edit would make up its end."""
     at_end = error.refusal["position"] >= len(text.rstrip())
-    cut_off = error.refusal["kind"] == "truncated" and at_end and not complete
-    return cut_off or complete is False
+    return error.refusal["kind"] == "truncated" and at_end and not complete
 
 
 def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -> Document:
     """Read the document with each edit `error` suggests; raise it unless they make one value."""
     position = error.refusal["position"]
-    if _may_go_on(text, error, complete):
+    if complete is False or _is_cut_off(text, error, complete):
         raise error
     found: Document | None = None
     for edit in dict.fromkeys(error.edits):

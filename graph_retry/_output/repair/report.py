@@ -1,5 +1,6 @@
 """What reading a text came to: the value and how it was read, or why it was refused."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -77,21 +78,23 @@ class Notes:
     """
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[Repair, int]] = {}
+        self._made: dict[str, Repair] = {}
+        self._counts: Counter[str] = Counter()
 
     def add(self, kind: str, position: int, detail: str, grade: Grade = "format") -> None:
         """Record one repair."""
-        first, count = self._made.get(kind, (repair(kind, position, detail, grade), 0))
-        self._made[kind] = (first, count + 1)
+        self._counts[kind] += 1
+        if kind not in self._made:
+            self._made[kind] = repair(kind, position, detail, grade)
 
     def count(self, *kinds: str) -> int:
         """Return how many repairs of these kinds there were."""
-        return sum(self._made[kind][1] for kind in kinds if kind in self._made)
+        return sum(self._counts[kind] for kind in kinds)
 
     def records(self) -> list[Repair]:
         """List the repairs, one of a kind."""
-        more = {kind: f" (and {n - 1} more)" for kind, (_, n) in self._made.items() if n > 1}
+        more = {kind: f" (and {n - 1} more)" for kind, n in self._counts.items() if n > 1}
         return [
             {**first, "detail": first["detail"] + more.get(kind, "")}
-            for kind, (first, _) in self._made.items()
+            for kind, first in self._made.items()
         ]

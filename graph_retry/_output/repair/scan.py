@@ -64,25 +64,25 @@ def char_at(text: str, position: int) -> str:
     return FULL_WIDTH.get(char, char)
 
 
-_VALUE = rf"{QUOTE}|[\[{{(\d-]|(?:true|false|null|none)\b"
+_VALUE = rf"{QUOTE}|[\[{{(\d-]|(?i:true|false|null|none)\b"
 _STOP = rf"\Z|//|/\*|#|<!--|{_END_MARK}|\.\.|…|[:：=＝]|[\]}}）)］｝]|\+{SPACE}{QUOTE}"
 # A comma before a word that is no key belongs to a sentence.
 _SENTENCE = rf"[^\W\d][\w$.\-' ]*+[\"”]?{SPACE}(?![:：=＝\w$.\-' \"”])"
-_CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］<;)#/]|\Z|{_END_MARK})|\s+(?-i:[A-Z]))"
-_MEMBER = rf"{_STOP}|[,，、](?!{SPACE}{_SENTENCE})|(?={QUOTE}|(?<=\s)){KEY}"
+_CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］<;)#/]|\Z|{_END_MARK})|\s+[A-Z])"
+_MEMBER = rf"[,，、](?!{SPACE}{_SENTENCE})|{_STOP}|(?={QUOTE}|(?<=\s)){KEY}"
 _BREAK = r"|[ \t]*\n"
 # What may follow the closing quote of a string, by the role it stands in.
 FOLLOW = {
-    "key": re.compile(rf"(?i){SPACE}(?:\Z|[:：=＝,，}}\]]|->|{_VALUE})"),
+    "key": re.compile(rf"{SPACE}(?:[:：=＝,，}}\]]|\Z|->|{_VALUE})"),
     "member": re.compile(rf"{SPACE}(?:{_MEMBER}){_BREAK}{SPACE}{QUOTE}"),
-    "element": re.compile(rf"(?i){SPACE}(?:{_STOP}|[,，、])|\s{SPACE}(?:{_VALUE})"),
+    "element": re.compile(rf"{SPACE}(?:[,，、]|{_STOP})|\s{SPACE}(?:{_VALUE})"),
 }
 # The same once a quote inside the string has shown that its quotes are not escaped.
 _NEXT = rf"\Z|{_CLOSED}|[,，]{SPACE}(?:[}}\]｝］]|//|#|/\*"
 FOLLOW_STRONG = {
     "key": re.compile(rf"{SPACE}[:：=＝]"),
     "member": re.compile(rf"{SPACE}(?:{_NEXT}|{KEY})){_BREAK}{SPACE}{KEY}"),
-    "element": re.compile(rf"(?i){SPACE}(?:{_NEXT}|{_VALUE}))"),
+    "element": re.compile(rf"{SPACE}(?:{_NEXT}|{_VALUE}))"),
 }
 
 

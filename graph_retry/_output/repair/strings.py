@@ -120,8 +120,9 @@ class StringReader:
 
     def _is_apostrophe(self, position: int, quote: str) -> bool:
         """Tell whether the quote at `position` stands inside a word: `it's`."""
-        neighbours = self.text[position - 1], self.text[position + 1 : position + 2]
-        return quote in "'’" and all(char.isalnum() for char in neighbours)
+        if quote not in "'’" or not self.text[position - 1].isalnum():
+            return False
+        return self.text[position + 1 : position + 2].isalnum()
 
     def _closed_by(self, close: str, start: int, end: int) -> str:
         """Return the string from `start` to the quote at `end`, which may be of another kind."""

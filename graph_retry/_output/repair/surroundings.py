@@ -48,7 +48,7 @@ _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*
 _LONE_BRACKET = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
 # Words by which a writer says that the answer is not all there: `(97 more)`, `and so on`, `...`.
 _LEFT_OUT = re.compile(
-    r"(?im)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
+    r"(?m)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
     r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|later)\w*"
     r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
     r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
@@ -166,7 +166,7 @@ def _check_all_around(start: int, gaps: list[str]) -> None:
     """Refuse an answer at `start` if the text around says, or shows, that there is more of it."""
     around = "\n".join(gaps)
     # `{"a": 1}` and then `(97 more items omitted)`.
-    refuse_if(_LEFT_OUT.search(around), "elided", start, "The text tells of data left out.")
+    refuse_if(_LEFT_OUT.search(around.lower()), "elided", start, "The text tells of data left out.")
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
     json_like = _MEMBER.search(around) or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
     refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
