@@ -4,6 +4,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from graph_retry._output.repair.mend import Document, edited, read_document
 from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repair
@@ -94,20 +95,22 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
         return read_document(text, start, complete=complete)
     # Of an empty string, the quote and the backslash before it may have changed places.
     refuse_if(_EMPTY_ESCAPED.match(text, start), "ambiguous", start, "Escaped, or a quote swapped.")
-    size, document, pieces = 200, None, list[str]()
+    size, document, pieces = 800, None, list[str]()
     while document is None:  # In steps: many short documents may follow one another.
         limit = min(start + size, len(text))
         if escaped:
             body = _BODY.match(text, start, limit)
             pieces = _PIECE.findall(text, start, body.end() if body else limit)
-            plain = [json.loads(f'"{p}"') if p[0] == "\\" and p[1:] else p for p in pieces]
+            plain = [_unescape(piece) if piece[1:] else piece for piece in pieces]
         else:
             pieces = _ENTITY.findall(text, start, limit)
             plain = [html.unescape(piece) if piece[1:] else piece for piece in pieces]
+        is_whole = limit == len(text)
         try:
-            document = _document("".join(plain), 0, complete)
+            # A step may end inside the document: no edit may close it there.
+            document = _document("".join(plain), 0, complete if is_whole else False)
         except Unreadable:
-            if limit == len(text):
+            if is_whole:
                 raise
             size *= 4
     end = start + sum(map(len, pieces[: document.end]))
@@ -118,6 +121,12 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     detail = "escaped like the inside of a string" if escaped else "written with HTML entities"
     decoded = repair("escaped" if escaped else "html_entities", start, detail)
     return replace(document, start=start, end=end, repairs=[decoded, *document.repairs], json="")
+
+
+@lru_cache(1000)
+def _unescape(piece: str) -> str:
+    character: str = json.loads(f'"{piece}"')
+    return character
 
 
 def _headless(text: str, position: int, complete: bool | None) -> list[Document]:

@@ -143,7 +143,7 @@ def strict_value(text: str) -> Any:
     Raises:
         ValueError: it is none.
     """
-    value, end = _decode(text, _after_space(text, 0))
+    value, end = _decode(text, _after_space(text, 0) if text[:1].isspace() else 0)
     if end < len(text) and (end := _after_space(text, end)) < len(text):
         raise json.JSONDecodeError("Extra data", text, end)
     return value

@@ -191,6 +191,15 @@ def test_what_is_read_at_a_level_is_read_at_the_next(template, value):
         assert parse_output(text, level).value == value
 
 
+@pytest.mark.parametrize("quote", ['\\"', "&quot;"])
+def test_a_masked_document_is_read_whatever_its_length(quote):
+    """Escapes are resolved in steps; where a step ends, the document does not."""
+    for length in range(0, 1000, 3):
+        value = {"city": "x" * length, "lines": [None, 2024, -2.5], "total": 1e-07, "paid": True}
+        read = parse_output(json.dumps(value).replace('"', quote), complete=True)
+        assert read.value == value
+
+
 def test_a_finished_answer_may_lack_its_last_bracket():
     """The finish reason is evidence enough for one closing bracket, and for no more."""
     assert parse_output('{"a": 1', complete=True).value == A
