@@ -222,4 +222,4 @@ def _listed(answer: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _below(path: str, issues: list[Issue]) -> list[Issue]:
-    return [cast("Issue", {**found, "path": f"{path}{found['path']}"}) for found in issues]
+    return [cast("Issue", {**issue, "path": f"{path}{issue['path']}"}) for issue in issues]

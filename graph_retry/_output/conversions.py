@@ -71,9 +71,9 @@ def merged_keys(given: Any, accepted: Any, path: str = "") -> str | None:
     if is_smaller and not accepted.keys() <= given.keys():
         return path
     for name, child, after in _children(given, accepted):
-        found = merged_keys(child, after, path + pointer([name]))
-        if found is not None:
-            return found
+        merged = merged_keys(child, after, path + pointer([name]))
+        if merged is not None:
+            return merged
     return None
 
 

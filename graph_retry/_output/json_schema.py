@@ -75,8 +75,8 @@ class SchemaValidator(Validator):
         problem = None if unreadable else json_problem(value)
         if problem:
             return value, [problem]
-        found, broken = attempt(self._issues, value)
-        return value, unreadable or broken or found
+        issues, broken = attempt(self._issues, value)
+        return value, unreadable or broken or issues
 
     def _issues(self, value: Any) -> list[Issue]:
         errors = islice(self._validator.iter_errors(value), MAX_ISSUES + 1)

@@ -61,21 +61,21 @@ class Place:
 
     def member(self, key: str) -> Place:
         """Return the place of a member."""
-        found: list[Any] = []
+        schemas: list[Any] = []
         for schema in self._schemas:
             named = schema.get("properties")
             members = named if is_object(named) else {}
-            found.append(members.get(key, schema.get("additionalProperties")))
-        return Place(filter(is_object, found), self._root)
+            schemas.append(members.get(key, schema.get("additionalProperties")))
+        return Place(filter(is_object, schemas), self._root)
 
     def element(self, index: int) -> Place:
         """Return the place of an element."""
-        found: list[Any] = []
+        schemas: list[Any] = []
         for schema in self._schemas:
             first: Any = schema.get("prefixItems")
             is_first = is_array(first) and index < len(first)
-            found.append(first[index] if is_first else schema.get("items"))
-        return Place(filter(is_object, found), self._root)
+            schemas.append(first[index] if is_first else schema.get("items"))
+        return Place(filter(is_object, schemas), self._root)
 
 
 def _alternatives(pending: list[Any], root: Any) -> list[dict[str, Any]]:

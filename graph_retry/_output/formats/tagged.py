@@ -44,7 +44,7 @@ class Tagged:
 
 def _fields(text: str, place: Place, depth: int) -> dict[str, Any]:
     refuse_if(depth > _MAX_DEPTH, "too_deep", 0, "Nested too deeply.")
-    known, found = place.fields, dict[str, list[str]]()
+    known, contents = place.fields, dict[str, list[str]]()
     position, begun = 0, False
     while match := _next_tag(text, position, known):
         name, start = match[1], match.end()
@@ -55,12 +55,12 @@ def _fields(text: str, place: Place, depth: int) -> dict[str, Any]:
         refuse_if(end < 0, "truncated", match.start(), f"The tag `<{name}>` is never closed.")
         again = f"<{name}>" in text[start:end]
         refuse_if(again, "ambiguous", start, f"The tag `<{name}>` stands inside itself.")
-        found.setdefault(name, []).append(text[start:end])
+        contents.setdefault(name, []).append(text[start:end])
         position, begun = end + len(name) + 3, True
-    closed = [name for name in found if f"</{name}>" in text[position:]]
+    closed = [name for name in contents if f"</{name}>" in text[position:]]
     refuse_if(closed, "ambiguous", position, "A tag is closed twice.")
-    refuse_if(not found, "no_json", 0, "There is no field in a tag.")
-    return {name: _value(texts, place.member(name), depth) for name, texts in found.items()}
+    refuse_if(not contents, "no_json", 0, "There is no field in a tag.")
+    return {name: _value(texts, place.member(name), depth) for name, texts in contents.items()}
 
 
 def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None:

@@ -110,12 +110,12 @@ class AllOfParts(OpenPart):
         return _first([demand.wrong_kind(value) for demand in self._demands])
 
 
-def _if_all(found: Sequence[list[Issue]]) -> list[Issue]:
-    return [issue for issues in found for issue in issues][:MAX_ISSUES] if all(found) else []
+def _if_all(groups: Sequence[list[Issue]]) -> list[Issue]:
+    return [issue for issues in groups for issue in issues][:MAX_ISSUES] if all(groups) else []
 
 
-def _first(found: Sequence[list[Issue]]) -> list[Issue]:
-    return next(filter(None, found), list[Issue]())
+def _first(groups: Sequence[list[Issue]]) -> list[Issue]:
+    return next(filter(None, groups), list[Issue]())
 
 
 def under(key: Key, issues: list[Issue]) -> list[Issue]:

@@ -132,8 +132,8 @@ class _Typed(OpenPart):
         kinds = () if error is None else error.errors(include_url=False)
         # Of a container that is wanted, all but its kind may still be mended.
         wrong = any(
-            not found["loc"] and (found["type"].endswith("_type") or not self.wants_container)
-            for found in kinds
+            not detail["loc"] and (detail["type"].endswith("_type") or not self.wants_container)
+            for detail in kinds
         )
         return pydantic_issues(error, value) if error is not None and wrong else []
 

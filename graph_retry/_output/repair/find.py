@@ -46,7 +46,7 @@ def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Docum
         Unreadable: something began like a document and cannot be read as one.
     """
     begin = 0
-    documents = found = _headless(text, 0, complete)
+    documents = added = _headless(text, 0, complete)
     position = documents[-1].end if documents else 0
     while match := _LANDMARK.search(text, position):
         position = match.end()
@@ -57,20 +57,20 @@ def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Docum
             begin = position = answer.end()
             documents = []
         if match["turn"] or match["fence"]:
-            found = _headless(text, position, complete)
+            added = _headless(text, position, complete)
         elif match["open"] and _begins(text, match.start(), begin):
             try:
-                found = [_document(text, match.start(), complete)]
+                added = [_document(text, match.start(), complete)]
             except Unreadable:
                 # Reasoning without an opening tag may hold any draft.
                 answer = _ANSWER_AHEAD.search(text, position)
                 if answer is None:
                     raise
-                found, position = [], answer.start()
+                added, position = [], answer.start()
         else:
             continue
-        documents += found
-        position = found[-1].end if found else position
+        documents += added
+        position = added[-1].end if added else position
     return begin, documents
 
 

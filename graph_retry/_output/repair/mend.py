@@ -80,7 +80,7 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
     position = error.refusal["position"]
     if complete is False or _is_cut_off(text, error, complete):
         raise error
-    found: Document | None = None
+    mended: Document | None = None
     for edit in dict.fromkeys(error.edits):
         low, high = edit.position, edit.position + edit.length
         # A bracket and the quote beside it may have changed places.
@@ -96,7 +96,7 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
             continue
         # Here the bracket may stand in the place of the quote.
         in_place = edit.token in {'"', "'"} and text[low - 1] in "]}"
-        differs = in_place or (found and not same(found.value, value))
+        differs = in_place or (mended and not same(mended.value, value))
         refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
         shift = edit.length - len(edit.token)
         detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
@@ -104,10 +104,10 @@ def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -
         repairs = reader.notes.records()
         for moved in repairs:
             moved["position"] = (moved["position"] or 0) + shift * ((moved["position"] or 0) > low)
-        found = found or Document(value, start, end + shift, repairs)
-    if found is None:
+        mended = mended or Document(value, start, end + shift, repairs)
+    if mended is None:
         raise error
-    return found
+    return mended
 
 
 def _without_extra_braces(text: str, document: Document) -> Document:

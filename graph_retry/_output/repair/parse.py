@@ -64,8 +64,9 @@ def parse_output(
         if complete is not False or type(value) not in {int, float}:
             return ParsedOutput(True, value, text)
     try:
-        found = _read(text, level, complete)
-        return ParsedOutput(True, found.value, found.json or _dump(found.value), found.repairs)
+        document = _read(text, level, complete)
+        written = document.json or _dump(document.value)
+        return ParsedOutput(True, document.value, written, document.repairs)
     except Unreadable as error:
         refusal = error.refusal
     except RecursionError:
