@@ -5,7 +5,11 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+QUIETLY := --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install $(QUIETLY)
+BRING_PIP := $(BIN)/python -m ensurepip >/dev/null || { \
+  echo "Python came without ensurepip: install its venv module (Debian: apt-get install python3-venv)." >&2; \
+  exit 1; }
 MODEL ?=
 PORT ?= 2024
 CHAT ?=
@@ -31,27 +35,30 @@ help: ## list the commands
 
 install: .venv/.installed ## create .venv and install everything the other commands need
 
-# Three stamps in one environment: what the demo needs, what Studio needs, and everything. To compile
-# a few thousand modules for a demo that loads some hundred takes longer than the demo.
+# Stamps in one environment: what the demo needs, what Studio needs, and everything. To compile a few
+# thousand modules for a demo that loads some hundred takes longer than the demo, and so does to bring
+# pip into the environment: the machine's own pip fills it, where there is one that can.
 # A candidate counts only if it runs: version managers leave shims that do not.
 .venv/.demo: pyproject.toml
-	@for python in python3 python3.13 python3.12 python3.11; do \
-	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	    "$$python" -m venv .venv || { \
-	      echo "'$$python -m venv' failed: install its venv module (Debian: apt-get install python3-venv)." >&2; \
-	      exit 1; }; \
-	    break; \
-	  fi; \
+	@for python in python3 python3.13 python3.12 python3.11 ''; do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
 	done; \
-	[ -x $(BIN)/python ] || { echo "No Python 3.11 or newer found: install one, then run make again." >&2; exit 1; }
-	$(PIP) --no-compile --editable '.[cli,sqlite]'
+	[ -n "$$python" ] || { echo "No Python 3.11 or newer found: install one, then run make again." >&2; exit 1; }; \
+	"$$python" -m venv --without-pip .venv; \
+	pip=("$$python" -m pip --python $(BIN)/python); \
+	"$${pip[@]}" --version >/dev/null 2>&1 || { $(BRING_PIP); pip=($(BIN)/python -m pip); }; \
+	"$${pip[@]}" install $(QUIETLY) --no-compile --editable '.[cli,sqlite]'
 	@touch $@
 
-.venv/.studio: .venv/.demo
+.venv/.pip: .venv/.demo
+	@$(BRING_PIP)
+	@touch $@
+
+.venv/.studio: .venv/.pip
 	$(PIP) --no-compile --editable '.[cli,sqlite,server]'
 	@touch $@
 
-.venv/.installed: .venv/.demo
+.venv/.installed: .venv/.pip
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
