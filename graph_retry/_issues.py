@@ -15,6 +15,7 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 
 from graph_retry._json import is_array, is_object
+from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
@@ -76,7 +77,7 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     except Exception:  # noqa: BLE001  what a value says of itself may raise anything
         with suppress(Exception):
             return cut(reprlib.repr(value), limit)
-        return f"a `{type(value).__name__}` that cannot be spelled"
+        return f"{quoted_with_article(type(value).__name__)} that cannot be spelled"
 
 
 def text_of(error: Exception) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast, get_origin
+from typing import Any, Protocol, TypeVar, cast, get_origin, get_type_hints
 
 from langchain_core.runnables import Runnable
+from pydantic import BaseModel
 
 from graph_retry.errors import AttemptFailed
 
@@ -137,6 +139,28 @@ def bind_call(
     if positional or takes_any:
         return lambda params, _context: (params,)
     return lambda _params, _context: ()
+
+
+def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
+    """Return the model or dataclass that a plain function declares its params to be, if it does.
+
+    A decorator may turn what comes into another type, as pydantic's `validate_call` does, so a
+    decorated function tells nothing. An annotation that cannot be evaluated does not either.
+
+    Example:
+        >>> def ask(params: AttemptContext) -> str: ...
+        >>> declared_params(ask).__name__, declared_params(str.upper)
+        ('AttemptContext', None)
+    """
+    if not inspect.isroutine(llm_call) or hasattr(llm_call, "__wrapped__"):
+        return None
+    try:
+        first = next(iter(inspect.signature(llm_call).parameters))
+        declared = get_type_hints(llm_call).get(first)
+    except Exception:  # noqa: BLE001 - an annotation is anybody's code, and may be of a later import
+        return None
+    cls = cast("type[Any]", declared) if isinstance(declared, type) else object
+    return cls if issubclass(cls, BaseModel) or dataclasses.is_dataclass(cls) else None
 
 
 def check_hook(hook: Any, option: str = "on_retry") -> None:

@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.resuming import resuming
+from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.errors import StaleDecision
 from graph_retry.inbox import find_all
@@ -80,7 +81,9 @@ async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> l
         else:
             ended += together
     if errors:
-        raise ExceptionGroup(f"{len(errors)} expired thread(s) could not be run on", errors)
+        raise ExceptionGroup(
+            f"{counted(len(errors), 'expired thread')} could not be run on", errors
+        )
     return ended
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from graph_retry._wording import counted
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import Attempts, Summary, distinct, ledgers_of, summarize
 from graph_retry.records import Attempt
@@ -100,8 +101,8 @@ def plot_summary(attempts: Attempts) -> Any:
     known, figures = distinct(ledgers), summarize(ledgers)
     figure, grid = plt.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
     figure.suptitle(
-        f"{figures['calls']} calls, {figures['succeeded']} succeeded; "
-        f"{figures['attempts']} attempts"
+        f"{counted(figures['calls'], 'call')}, {figures['succeeded']} succeeded; "
+        f"{counted(figures['attempts'], 'attempt')}"
     )
     failures, success, latency, tokens = grid.flat
     _draw_failures(failures, figures["failures"])
@@ -162,7 +163,7 @@ def _draw_tokens(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> No
     known, total = [count for count in reported if count is not None], figures["tokens"]
     missing = figures["attempts_without_tokens"]
     label = "none reported" if not known else f"together {total['total_tokens']:,} tokens"
-    label += f", unknown for {missing} attempts" if known and missing else ""
+    label += f", unknown for {counted(missing, 'attempt')}" if known and missing else ""
     axes.hist(known, bins=20, color=_COLOURS["truncated"], label=label)
     axes.set(title="tokens", xlabel="total tokens of an attempt", ylabel="attempts")
     axes.margins(y=0.4)

@@ -12,6 +12,7 @@ from langgraph.types import Command
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import hold
+from graph_retry._wording import quoted_with_article
 
 __all__ = ["aresumption", "resumption"]
 
@@ -102,8 +103,9 @@ async def aresumption(
 def _local(graph: Any) -> Any:
     if graph is None or is_local(graph):
         return graph
+    came = quoted_with_article(type(graph).__name__)
     raise TypeError(
-        f"`graph` is a `{type(graph).__name__}`: the run of a graph on a server is streamed by its "
+        f"`graph` is {came}: the run of a graph on a server is streamed by its "
         'client, with `command={"resume": {review.interrupt_id: decision}}` and '
         '`multitask_strategy="reject"`.'
     )

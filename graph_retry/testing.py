@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry._json import is_array, is_object
 from graph_retry._output.completion import Completion
+from graph_retry._wording import counted
 from graph_retry.answering import pending_reviews, resume
 from graph_retry.history import attempts_of
 from graph_retry.records import Attempt, Failure
@@ -66,7 +67,8 @@ class ScriptedLLM:
             self.assert_finished()
 
     def _mismatch(self) -> str:
-        return f"the model was called {len(self.calls)} times and its script has {len(self.steps)}"
+        times = counted(len(self.calls), "time")
+        return f"the model was called {times} and its script has {len(self.steps)}"
 
 
 def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,9 +29,20 @@ from graph_retry._engine.step import StepInput
 from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
+from graph_retry._wording import counted
 from graph_retry.errors import InterventionRequired
+from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
+_LOG = logging.getLogger("graph_retry")
+_MAX_WARNED = 1_000
+_warned: set[str] = set()
+"""The names of calls whose missing checkpointer was told: one line for each, not one a run."""
+
+NO_CHECKPOINTER = (
+    "this run has no checkpointer to pause on: compile the graph with one, e.g. "
+    "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`"
+)
 LEFT_OVER = (
     "This answer was left over from an earlier question: it was sent before anybody could see this "
     "one, so it was not taken. Please answer again."
@@ -161,9 +173,26 @@ def require_checkpointer(name: str, attempts: list[Attempt]) -> BaseCheckpointSa
         return saver
     failure = attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "a valid output"
-    msg = (
-        f"`{name}` needs a person after {len(attempts)} attempt(s) ({why}), but this run has no "
-        "checkpointer to pause on: compile the graph with one, e.g. "
-        "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`."
+    made = counted(len(attempts), "attempt")
+    raise InterventionRequired(
+        f"`{name}` needs a person after {made} ({why}), but {NO_CHECKPOINTER}.", attempts
     )
-    raise InterventionRequired(msg, attempts)
+
+
+def check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
+    """Tell of a missing checkpointer before a model is paid for.
+
+    Automation alone may do, so that this is an error only where a person is asked in any case. A
+    call outside any graph is made on purpose where nobody can be asked.
+
+    Raises:
+        InterventionRequired: If the call cannot end without a person.
+    """
+    if not settings.review or current_saver() is not None:
+        return
+    if settings.review == "always" and not settings.reviewer:
+        why = "is reviewed whatever comes back (`review='always'`)"
+        raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
+    if in_a_graph and settings.name not in _warned and len(_warned) < _MAX_WARNED:
+        _warned.add(settings.name)
+        _LOG.warning("`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)

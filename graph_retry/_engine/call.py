@@ -19,6 +19,7 @@ from langgraph.types import Overwrite, RetryPolicy
 from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._credentials import warn_of_credentials
+from graph_retry._engine.asking import check_checkpointer
 from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.finish import emit
 from graph_retry._engine.fork import continued
@@ -85,6 +86,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     if number == 1:
         warn_of_credentials(name, params.view)
         check_params(plan, params)
+        check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
     emit("attempt_started", name, number)
     attempt = partial(_attempt, run, plan, params, record, count(1))
     policy = _transport_policy(plan.settings.transient)

@@ -14,6 +14,7 @@ from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._redact import shown_record
 from graph_retry._signatures import name_of
+from graph_retry._wording import counted
 from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._lessons import lessons_of
 from graph_retry.records import Attempt
@@ -73,13 +74,14 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
     """Return the error of a call that ended `cancelled` or `exhausted`."""
     last, failure = attempts[-1], attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
+    made = counted(len(attempts), "attempt")
     if status == "cancelled":
         reason = (last["decision"] or {}).get("message")
         said = f": {reason}" if reason else ""
-        msg = f"`{name}` was cancelled by a reviewer after {len(attempts)} attempt(s){said} ({why})"
+        msg = f"`{name}` was cancelled by a reviewer after {made}{said} ({why})"
         return CallCancelled(msg, attempts, reason=reason)
     msg = (
-        f"`{name}` failed {len(attempts)} attempt(s) and may not ask anybody; the last failure was "
+        f"`{name}` failed {made} and may not ask anybody; the last failure was "
         f"{why}. Add hooks, raise `auto_retries` or `max_attempts`, or allow `review`."
     )
     return AttemptsExhausted(msg, attempts)

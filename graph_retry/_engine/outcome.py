@@ -18,6 +18,7 @@ from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._redact import redacted
 from graph_retry._signatures import name_of
+from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind
 
@@ -79,7 +80,9 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     else:
         record["raw"] = {"type": came}
         if plan.validator is not None:
-            message = f"the call returned a `{came}`, which has no JSON form to validate"
+            message = (
+                f"the call returned {quoted_with_article(came)}, which has no JSON form to validate"
+            )
             record["failure"] = _failure("invalid_schema", "TypeError", message)
     return outcome
 
@@ -92,8 +95,9 @@ def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
     why = unsavable(kept) if unsure else None
     if why is not None and current_saver() is not None:
         # Left to the checkpointer, it would be raised from there, and the call made again.
+        came = quoted_with_article(type(result).__name__)
         message = (
-            f"`{made_by}` returned a `{type(result).__name__}` that cannot be saved ({why}): "
+            f"`{made_by}` returned {came} that cannot be saved ({why}): "
             "return text, a LangChain message, a `Completion`, JSON or another value that "
             "LangGraph's serializer stores; with `output=` only the text or JSON is kept"
         )

@@ -14,7 +14,17 @@ from graph_retry._output.build import Validator, build_validator
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._redact import property_names
-from graph_retry._signatures import AttemptContext, LLMCall, OnRetry, ParamsT, bind_call, check_hook
+from graph_retry._signatures import (
+    AttemptContext,
+    LLMCall,
+    OnRetry,
+    ParamsT,
+    bind_call,
+    check_hook,
+    declared_params,
+    name_of,
+)
+from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
 
 
@@ -55,15 +65,32 @@ def make_plan(
         known = ", ".join(codec.fields or ())
         msg = f"`locked` names `{unknown[0]}`, which params do not have; the fields are {known}."
         raise ValueError(msg)
+    arguments = bind_call(llm_call)
+    _check_declared(llm_call, codec)
     validator = None if output is None else build_validator(output, strict=settings.strict)
     _check_default(settings, validator)
     return Plan(
         llm_call=llm_call,
-        arguments=bind_call(llm_call),
+        arguments=arguments,
         codec=codec,
         hooks=_hooks(on_retry),
         validator=validator,
         settings=settings,
+    )
+
+
+def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> None:
+    """Refuse params that are certainly not what the function declares, before a model is paid for.
+
+    The attempt would fail of a mistake that nobody who reviews it can mend.
+    """
+    declared = declared_params(llm_call)
+    if declared is None or codec.fits(declared):
+        return
+    name, given = name_of(llm_call, "llm_call"), quoted_with_article(codec.params_class.__name__)
+    raise TypeError(
+        f"`{name}` declares its params as `{declared.__name__}`, but they are {given}: pass "
+        f"{quoted_with_article(declared.__name__)} (of a retry node the class, as `params_type`)."
     )
 
 

@@ -18,6 +18,7 @@ from graph_retry._params.patch import readable_diff
 from graph_retry._redact import redacted
 from graph_retry._review.decision import DECISION_TYPES, DecisionType
 from graph_retry._review.question import Question
+from graph_retry._wording import quoted_with_article
 from graph_retry.hooks._feedback import Feedback, comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
@@ -144,7 +145,7 @@ def _in_json(output: Any) -> Any:
         return {"text": str(output.text), "tool_calls": calls}
     if isinstance(output, BaseMessage):
         return str(output.text)
-    return f"(a `{type(output).__name__}`)" if json_problem(output) else output
+    return f"({quoted_with_article(type(output).__name__)})" if json_problem(output) else output
 
 
 def _raw_text(record: Attempt) -> str | None:

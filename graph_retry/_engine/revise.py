@@ -13,6 +13,7 @@ from graph_retry._engine.state import LOOP, Loop, current_thread
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, no_progress
 from graph_retry._output.failures import ROUTES
+from graph_retry._wording import counted, with_article
 from graph_retry.hooks._budget import SharedBudget
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
@@ -90,15 +91,15 @@ def _stop(
 ) -> str | None:
     """Say why automation must not go on, if it must not."""
     record = attempts[-1]
-    if record["number"] >= settings.max_attempts:
-        return f"all {settings.max_attempts} attempts are used"
+    if record["number"] >= (number := settings.max_attempts):
+        return "the only attempt is used" if number == 1 else f"all {number} attempts are used"
     if record["failure"] and ROUTES[record["failure"]["kind"]] == "review":
-        return f"a {record['failure']['kind']} failure is not retried automatically"
+        return f"{with_article(record['failure']['kind'])} failure is not retried automatically"
     # A schedule's step is something new. With nobody to ask, any other try is better than none.
     if settings.review and not escalates and no_progress(attempts):
         return "the last two attempts failed in the same way"
     if overspent:
         return overspent
     if settings.auto_retries and loop["automatic"] >= settings.auto_retries:
-        return f"{loop['automatic']} automatic retries did not help"
+        return f"{counted(loop['automatic'], 'automatic retry', 'automatic retries')} did not help"
     return None

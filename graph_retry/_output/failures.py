@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from graph_retry._credentials import without_keys
 from graph_retry._issues import attempt, text_of
 from graph_retry._output.provider_errors import provider_kind
+from graph_retry._wording import quoted_with_article
 from graph_retry.records import Failure, FailureKind
 
 MAX_MESSAGE = 4_000
@@ -61,8 +62,9 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
         'transient'
     """
     if kind is not None and kind not in ROUTES:
+        made_by = quoted_with_article(type(error).__name__)
         raise ValueError(
-            f"`classify` returned {kind!r:.200} for a `{type(error).__name__}`, which is no "
+            f"`classify` returned {kind!r:.200} for {made_by}, which is no "
             f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
         ) from error
     text = without_keys(text_of(error)) or type(error).__name__

@@ -8,6 +8,7 @@ from typing import Any
 from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
 from graph_retry._json import is_array, is_object
 from graph_retry._output.partial.open_part import OpenPart
+from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue, Repair
 
 
@@ -73,8 +74,9 @@ class Validator:
             if not problem:
                 return Checked(value=accepted, jsonable=jsonable, repairs=repairs)
             if problem["code"] == "not_json":
+                came = quoted_with_article(type(accepted).__name__)
                 raise TypeError(
-                    f"`output` `{self.name}` accepted a `{type(accepted).__name__}`, which has no "
+                    f"`output` `{self.name}` accepted {came}, which has no "
                     "plain JSON form that validates back to it, so graph state cannot keep it; "
                     "return plain data, or give the type a serializer that its validation reads"
                 )

@@ -31,6 +31,7 @@ from graph_retry._params.tagged_json import (
     validate,
 )
 from graph_retry._redact import property_names
+from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue
 
 ParamsT = TypeVar("ParamsT")
@@ -107,6 +108,30 @@ class ParamsCodec(Generic[ParamsT]):
         return self._type.fields
 
     @property
+    def params_class(self) -> type[Any]:
+        """The class of the params; `object` where they may be anything."""
+        return self._type.instance
+
+    def fits(self, declared: type[Any]) -> bool:
+        """Tell whether the params may be the model or dataclass that a function declares.
+
+        False only where that is certain: another class with the same fields works as well, and of
+        an untyped value nothing is known.
+
+        Example:
+            >>> ParamsCodec(dict).fits(BaseModel), ParamsCodec(str).fits(BaseModel)
+            (False, True)
+        """
+        kind = self._type
+        if kind.form != "object" or issubclass(kind.instance, declared):
+            return True
+        is_model = issubclass(declared, BaseModel)
+        wanted = (
+            declared.model_fields if is_model else {f.name for f in dataclasses.fields(declared)}
+        )
+        return kind.instance is not dict and set(wanted) <= set(kind.fields or wanted)
+
+    @property
     def names(self) -> frozenset[str]:
         """The names of fields, at any depth, that the params type declares."""
         schema = self._type.schema
@@ -140,8 +165,8 @@ class ParamsCodec(Generic[ParamsT]):
             ValueError: A part is a secret, or would come back changed.
         """
         if not isinstance(value, self._type.instance):
-            want, came = map(class_label, (self._type.instance, value.__class__))
-            raise TypeError(f"{owner} must be a `{want}`, not a `{came}`")
+            want, came = map(_class_named, (self._type.instance, value.__class__))
+            raise TypeError(f"{owner} must be {want}, not {came}")
         typed = self._type.schema is not None
         given = self._laid_out(value)
         view, tags = Writer(owner, typed=typed).write(given)
@@ -213,11 +238,11 @@ class ParamsCodec(Generic[ParamsT]):
         elif is_object(value):  # a form may be filled in by alias
             value = {kind.aliases.get(name, name): item for name, item in value.items()}
         elif kind.form == "object":
-            came = f"is a `{class_label(value.__class__)}`"
+            came = f"is {_class_named(value.__class__)}"
             if value is None:
                 came = "is not in the state (under this name or its own in `keys`)"
-            want = class_label(kind.instance)
-            raise ParamsInvalid([issue("", f"{came}: give a `{want}` or its JSON", "type")])
+            want = _class_named(kind.instance)
+            raise ParamsInvalid([issue("", f"{came}: give {want} or its JSON", "type")])
         # Python values may stand among the JSON.
         view, tags = Writer("params", typed=kind.schema is not None).write(value)
         try:
@@ -258,3 +283,7 @@ class ParamsCodec(Generic[ParamsT]):
                 listed = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
                 hint = f"the known ones are {listed}" if listed else "there are none"
                 yield issue(path, f"is not a known field; {hint}", "unknown_field", listed or None)
+
+
+def _class_named(cls: type[Any]) -> str:
+    return quoted_with_article(class_label(cls))

@@ -11,6 +11,7 @@ import jsonpatch
 
 from graph_retry._issues import ABSENT, pointer
 from graph_retry._json import is_array, is_object
+from graph_retry._wording import counted
 
 _SHOWN_CHARS = 200
 _SHOWN_CHANGES = 50
@@ -79,7 +80,7 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
         start = _unlike_from(before, after)
         lines.append({"path": path, "before": _shown(before, start), "after": _shown(after, start)})
     if len(all_changes) > len(lines):
-        more = f"… and {len(all_changes) - len(lines)} more changes"
+        more = f"… and {counted(len(all_changes) - len(lines), 'more change')}"
         lines.append({"path": "", "before": more, "after": more})
     return lines
 

@@ -30,6 +30,7 @@ from graph_retry._issues import describe, issue, json_problem, pointer
 from graph_retry._json import is_array, is_object
 from graph_retry._params.fields import fields_of, hidden_fields
 from graph_retry._params.patch import changes
+from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue
 
 Tagged = tuple[Any, dict[str, str]]
@@ -84,7 +85,7 @@ class Writer:
             return self._scalar(value, cls, path)
         if isinstance(value, SecretStr | SecretBytes | Secret):
             why = "and graph state is no place for a secret: capture it in the function instead"
-            self._refuse(path, f"is a `{cls.__name__}`, {why}", ValueError)
+            self._refuse(path, f"is {quoted_with_article(cls.__name__)}, {why}", ValueError)
         langchains = cls.__module__.startswith("langchain_core.")
         if isinstance(value, BaseMessage) and langchains and not self.complete:
             return self._message(value, path)
@@ -154,9 +155,9 @@ class Writer:
     def _instance(self, value: Any, cls: type[Any], path: tuple[str, ...]) -> Tagged:
         if not self.typed:
             why = (
-                f"is a `{class_label(cls)}`, which untyped params do not bring back: declare its "
-                "type (as `params_type`, or of a field in it), pass plain values, or capture it in "
-                "the function"
+                f"is {quoted_with_article(class_label(cls))}, which untyped params do not bring "
+                "back: declare its type (as `params_type`, or of a field in it), pass plain "
+                "values, or capture it in the function"
             )
             self._refuse(path, why, TypeError)
         if isinstance(value, Enum):
@@ -176,8 +177,8 @@ class Writer:
         if self.complete:
             return None, {}
         why = (
-            f"is a `{class_label(cls)}`, which cannot be stored in graph state: capture it in the "
-            "function instead, or pass its settings as plain values"
+            f"is {quoted_with_article(class_label(cls))}, which cannot be stored in graph state: "
+            "capture it in the function instead, or pass its settings as plain values"
         )
         return self._refuse(path, why, TypeError)
 
@@ -238,7 +239,7 @@ def restore(
             try:
                 holder[key] = _revived(tag, holder[key], type_of)
             except (*VALIDATOR_ERRORS, PydanticUserError):
-                why, came = f"does not read as a `{tag}`", describe(holder[key])
+                why, came = f"does not read as {quoted_with_article(tag)}", describe(holder[key])
                 problems.append(issue(at[1:], why, "type_tag", tag, came))
     return whole[""]
 

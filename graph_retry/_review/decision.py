@@ -56,6 +56,9 @@ def approve() -> Decision:
 def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
     """Retry with some fields changed; the others stay as they were shown.
 
+    One that changes nothing, be it empty or with the values that are there already, counts as
+    `approve()`: the call is made again with what is shown. Of a valid output it is a call, too.
+
     Example:
         >>> edit(temperature=0.0)
         {'type': 'edit', 'params': {'temperature': 0.0}}

@@ -17,6 +17,7 @@ from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE
 from graph_retry._threads.config import besides_place
 from graph_retry._threads.graphs import client_of, invoke
+from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
 
 _UNFINISHED = ("pending", "running")
@@ -137,8 +138,8 @@ def _as_sent(
         return config, {"context": context}
     json_context = to_jsonable_python(context)
     if not is_object(json_context):
-        came = type(context).__name__
-        raise TypeError(f"`context` is a `{came}`: a server takes a dict, a dataclass or a model.")
+        came = quoted_with_article(type(context).__name__)
+        raise TypeError(f"`context` is {came}: a server takes a dict, a dataclass or a model.")
     return {**config, "configurable": {**config.get("configurable", {}), **json_context}}, {}
 
 

@@ -31,20 +31,19 @@ from graph_retry._threads.reviews import (
     who_answered,
 )
 from graph_retry._threads.saved_reviews import note_of, tidy_index
+from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.5
-_UNTIL_NOTED_S = 10.0
-"""Seconds a loser waits for the winner's answer to be written down."""
+_UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
 
 
 @dataclass(frozen=True)
 class HeldThread:
     """A thread that nobody else runs, with answers written down: what is left is to run it.
 
-    `given` is what the graph is run with. `chosen` are the answered reviews, and `open_before` the
-    ids of all that were open.
+    `chosen` are the answered reviews, and `open_before` the ids of all that were open.
     """
 
     graph: Any
@@ -293,8 +292,9 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
         to_json(note, inf_nan_mode="constants")
     except ValueError as error:
         if "surrogates" not in str(error):
-            came = getattr(note["value"], "__name__", type(note["value"]).__name__)
+            name = getattr(note["value"], "__name__", type(note["value"]).__name__)
             how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
-            raise TypeError(f"the decision is a `{came}`: {how} ({error!s:.200}).") from None
+            came = f"the decision is {quoted_with_article(name)}"
+            raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note

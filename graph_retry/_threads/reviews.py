@@ -30,6 +30,7 @@ from graph_retry._threads.graphs import (
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
 from graph_retry._threads.saved import SavedThread
+from graph_retry._wording import quoted_with_article
 from graph_retry.records import Attempt
 
 
@@ -76,8 +77,8 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
     """Read a thread's state and return its open reviews."""
     thread_id = thread_of(config)
     if not hasattr(graph, "get_state"):
-        came = type(graph).__name__
-        raise TypeError(f"`graph` is a `{came}`: pass what `compile(checkpointer=…)` gives.")
+        came = quoted_with_article(type(graph).__name__)
+        raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
     own = cast("RunnableConfig", getattr(graph, "config", None) or {})
     if thread_id is None and thread_of(own) is None:
         raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")

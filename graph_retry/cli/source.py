@@ -24,6 +24,7 @@ from langgraph_sdk.errors import APIStatusError
 
 from graph_retry._awaiting import run_async
 from graph_retry._threads.graphs import get_state, is_local
+from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.history import aattempts_of
@@ -168,7 +169,8 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
         return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
     if is_local(graph):
         return graph.copy(update={"checkpointer": saver})
-    what = f"{variable!r} is a {type(graph).__name__}, not a graph, a StateGraph or an @entrypoint"
+    came = with_article(type(graph).__name__)
+    what = f"{variable!r} is {came}, not a graph, a StateGraph or an @entrypoint"
     raise _refused(name, what)
 
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing_extensions import TypedDict
 
 from graph_retry._output.failures import BudgetExceededError
+from graph_retry._wording import counted
 from graph_retry.records import Attempt
 
 
@@ -249,7 +250,8 @@ class SharedBudget(Budget):
             left = self.cool_down - ago
             if left <= 0:
                 return
-            message = f"{failed} attempts failed in a row; no call is made for another {left:.0f} s"
+            many = counted(failed, "attempt")
+            message = f"{many} failed in a row; no call is made for another {left:.0f} s"
             raise BudgetExceededError(f"{message} unless a reviewer decides to")
         if reason is not None:
             raise BudgetExceededError(f"{reason}; no call is made unless a reviewer decides to")

@@ -217,7 +217,7 @@ def test_a_decision_that_was_not_called_is_named():
     """And what to give; the review goes on waiting."""
     graph = waiting(lambda params: "no")
     graph.invoke({"params": {"prompt": "Hi."}}, CONFIG)
-    with pytest.raises(TypeError, match=r"the decision is a `approve`: give what `approve"):
+    with pytest.raises(TypeError, match=r"the decision is an `approve`: give what `approve"):
         resume(graph, CONFIG, approve)
     assert len(pending_reviews(graph, CONFIG)) == 1
 

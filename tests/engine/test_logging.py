@@ -53,7 +53,7 @@ def test_an_expired_review_is_told_as_one(mode, caplog):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"auto_retries": 1}, "1 automatic retries did not help"),
+        ({"auto_retries": 1}, "1 automatic retry did not help"),
         ({"auto_retries": 5, "max_attempts": 2}, "all 2 attempts are used"),
         ({"review": False}, "nothing was changed, and nobody may be asked"),
     ],

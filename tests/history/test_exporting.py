@@ -88,7 +88,7 @@ def test_a_script_that_does_not_fit_fails_the_test(steps):
     llm = ScriptedLLM(*steps)
     node = create_retry_node(llm, dict, output=int, review=False)
     node.invoke({"params": {}})
-    with pytest.raises(AssertionError, match="called 1 times and its script has"):
+    with pytest.raises(AssertionError, match="called 1 time and its script has"):
         llm.assert_finished()
 
 

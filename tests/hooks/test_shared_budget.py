@@ -60,7 +60,7 @@ def test_all_calls_given_the_same_object_spend_from_it(form, mode, limits, note)
         for name in ("first", "second", "third")
     ]  # fmt: skip
     (review,) = run(mode, graphs[0], "1")
-    assert "1 automatic retries did not help" in review.value["note"]
+    assert "1 automatic retry did not help" in review.value["note"]
     (review,) = run(mode, graphs[1], "2")
     assert note in review.value["note"]
     assert len(model.calls) == 3
@@ -259,7 +259,7 @@ def test_an_old_failure_that_is_told_again_does_not_open_the_circuit(clock):
     pending_reviews(graph, thread())[0].answer(approve())
     failed, succeeded = records
     batch.count(failed)
-    with pytest.raises(Exception, match="1 attempts failed in a row"):
+    with pytest.raises(Exception, match="1 attempt failed in a row"):
         batch.check()
     batch.count(succeeded, failed)
     batch.check()

@@ -152,7 +152,7 @@ MISTAKES = [
     (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers` is"),
     (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
     (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
-    (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is a `approve`"),
+    (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is an `approve`"),
 ]
 
 
