@@ -52,7 +52,8 @@ def test_it_is_a_failure_that_tells_what_to_return(form: str, mode: Any, checkpo
         mode.invoke(graph, {"params": {"n": came}}, thread(came))
         (review,) = reviews(mode, graph, thread(came))
         assert review.failure["kind"] == "permanent"
-        assert f"returned a `{came}` that cannot be saved (" in review.error
+        article = "an" if came == "AIMessage" else "a"
+        assert f"returned {article} `{came}` that cannot be saved (" in review.error
         assert "return text, a LangChain message" in review.error
         assert review.raw_output == {"AIMessage": "hi", "Completion": "hi", "str": "a\0b"}.get(came)
         assert len(model.calls) == made
