@@ -8,12 +8,11 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.open_reviews import note_key
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
 from graph_retry._threads.reviews import whole_reviews
-from graph_retry._threads.saved_reviews import list_saved_reviews
+from graph_retry._threads.saved_reviews import key_of, list_saved_reviews
 from graph_retry.answering import PendingReview
 
 __all__ = ["alist_reviews", "list_reviews"]
@@ -92,7 +91,7 @@ async def find_all(
         ValueError: If `config` names a thread.
     """
     base, saver = check_placeless(config), saver_of(source)
-    page: Any = {"limit": limit, "before": before and note_key(before.asked_at, before.review_id)}
+    page: Any = {"limit": limit, "before": before and key_of(before)}
     if saver is not None:
         graph = source if is_local(source) else None
         return await list_saved_reviews(saver, graph, base, PendingReview, **page)

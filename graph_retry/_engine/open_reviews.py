@@ -22,6 +22,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, empty_che
 from graph_retry._awaiting import sync_or_async
 from graph_retry._engine.checkpoints import list_checkpoints, newest_checkpoint, read_checkpoint
 from graph_retry._engine.state import LOOP, is_open
+from graph_retry._json import digest
 
 INDEX = "graph-retry:open-reviews"
 """The thread that tells the newest shelf, each of which is a thread of this name, `/` and a number.
@@ -60,12 +61,15 @@ class Note:
     @property
     def key(self) -> str:
         """The checkpoint that is the note; sorted by when it was asked."""
-        return note_key(self.asked_at, self.review_id)
+        return note_key(self.asked_at, self.review_id, self.thread_id)
 
 
-def note_key(asked_at: str | None, review_id: str) -> str:
-    """Return the key of a review's note; by it the reviews of a database are in order."""
-    return f"{asked_at or ''}/{review_id}"
+def note_key(asked_at: str | None, review_id: str, thread_id: str | None) -> str:
+    """Return the key of a review's note; by it the reviews of a database are in order.
+
+    A copied thread asks the same as its original, and at the same time.
+    """
+    return f"{asked_at or ''}/{review_id}/{digest(thread_id)}"
 
 
 def keeps_index(saver: BaseCheckpointSaver[Any]) -> bool:

@@ -82,9 +82,14 @@ def newest_first(
     reviews: Sequence[WaitingT], before: str | None, limit: int | None
 ) -> list[WaitingT]:
     """Return the first reviews of those asked before the one with a key, the last asked first."""
-    by_key = {note_key(review.asked_at, review.review_id): review for review in reviews}
+    by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
+
+
+def key_of(review: Waiting) -> str:
+    """Return the key that orders a review among all that wait."""
+    return note_key(review.asked_at, review.review_id, review.thread_id)
 
 
 async def tidy_index(saver: BaseCheckpointSaver[Any] | None) -> None:

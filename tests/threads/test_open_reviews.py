@@ -123,6 +123,33 @@ def test_many_checkpoints_with_one_id_are_read_to_their_end(saver, monkeypatch):
     assert review.thread_id == "waits"
 
 
+def copied(saver, name, copy):
+    """Save a thread once more, as another one, with all that its checkpoints say."""
+    for saved in reversed(list(saver.list(thread(name)))):
+        parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+        place = {**saved.config["configurable"], "thread_id": copy, "checkpoint_id": parent}
+        versions = saved.checkpoint["channel_versions"]
+        new = saver.put({"configurable": place}, saved.checkpoint, saved.metadata, versions)
+        for task, channel, value in saved.pending_writes:
+            saver.put_writes(new, [(channel, value)], task)
+
+
+@pytest.mark.parametrize("storage", ["memory", "sqlite"])
+def test_copies_of_a_thread_that_waits_are_reviews_of_their_own(form, saver, storage):
+    """They ask the same at the same time; none hides another, on one page or on two."""
+    saver = saver if storage == "sqlite" else InMemorySaver()
+    graph = one_call(form, None, Model(), saver)
+    graph.invoke({"params": {"n": 0}}, thread("original"))
+    copied(saver, "original", "copy")
+    saver.delete_thread(INDEX)
+    both = inbox.list_reviews(graph)
+    assert {review.thread_id for review in both} == {"original", "copy"}
+    first = inbox.list_reviews(graph, limit=1)
+    assert first + inbox.list_reviews(graph, limit=1, before=first[0]) == both
+    assert both[0].answer(edit(n=1))["output"] == {"n": 1}
+    assert inbox.list_reviews(graph) == both[1:]
+
+
 def test_the_note_of_a_review_ends_with_it(form, mode, checkpointer):
     """Answered by `resume` at once."""
     graph = one_call(form, mode, Model(goal=2), checkpointer)
