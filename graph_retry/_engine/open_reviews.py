@@ -69,7 +69,7 @@ def note_key(asked_at: str | None, review_id: str, thread_id: str | None) -> str
 
     A copied thread asks the same as its original, and at the same time.
     """
-    return f"{asked_at or ''}/{review_id}/{digest(thread_id)}"
+    return f"{asked_at or ''}/{review_id}/{digest(str(thread_id))}"
 
 
 def keeps_index(saver: BaseCheckpointSaver[Any]) -> bool:

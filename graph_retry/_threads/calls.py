@@ -53,7 +53,7 @@ async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
     saver = saver_of(graph)
     if saver is None:
         return None
-    saved = SavedThread(saver, config.get("configurable", {}).get("thread_id", ""))
+    saved = SavedThread(saver, str(config.get("configurable", {}).get("thread_id", "")))
     for checkpoint in await list_checkpoints(saved.saver, saved.place()):
         saved.add(checkpoint)
     return saved

@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from graph_retry import edit, history, respond, resume
+from graph_retry import StaleDecision, edit, history, respond, resume
 from graph_retry import inbox as inbox_module
 from graph_retry._threads import saved_reviews
 from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
@@ -66,6 +66,27 @@ def test_a_listed_review_is_answered_where_it_waits(form, mode, checkpointer):
         assert done["output"] == {"n": int(review.thread_id) + 1}
     assert inbox(mode, graph) == []
     assert len(model.calls) == 6
+
+
+ODD_IDS = ["", "a/b", "../../db", "x" * 10_000, "🙈", "a|b:c", "100%s'", "[red]\n", 7]
+"""Thread ids that are no file names, or no text: LangGraph takes them."""
+
+
+def test_a_thread_may_have_any_id(mode, checkpointer):
+    """Whatever names it, it is listed, answered once, and tells its ledger and who answered."""
+    graph = one_call("node", mode, Model(), checkpointer)
+    for number, name in enumerate(ODD_IDS):
+        mode.invoke(graph, {"params": {"n": 0, "from": number}}, thread(name))
+    found = inbox(mode, graph)
+    assert names(reversed(found)) == list(map(str, ODD_IDS))
+    assert [review.params["from"] for review in reversed(found)] == list(range(len(ODD_IDS)))
+    for review, name in zip(reversed(found), ODD_IDS, strict=True):
+        assert mode.call(review, "answer", edit(n=1))["output"] == {"n": 1}
+        with pytest.raises(StaleDecision, match="human answered it at 20"):
+            answer(mode, graph, thread(name), answers={review.review_id: edit(n=2)})
+        (ledger,) = mode.call(history, "attempts_of", graph, thread(name))
+        assert [attempt["number"] for attempt in ledger.attempts] == [1, 2]
+    assert inbox(mode, graph) == []
 
 
 def test_every_branch_of_a_thread_is_listed(form, mode, checkpointer):
