@@ -32,7 +32,8 @@ _DENIED = "give this user the same access to that folder and its files as to the
 _NO_LOCKS = "keep the database on a disk whose file system has locks (a network share may not)"
 
 _LOCK_TROUBLE = {
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), _DENIED),
+    errno.EROFS: "answer where this file system is mounted to be written, too",
     **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP), _NO_LOCKS),
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }

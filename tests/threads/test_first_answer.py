@@ -191,6 +191,7 @@ def test_an_answer_without_an_address_is_refused(graph, config, needle):
     ("error", "what"),
     [
         (PermissionError(errno.EACCES, "denied"), "same access"),
+        (OSError(errno.EROFS, "read only"), "mounted to be written"),
         (OSError(errno.ENOLCK, "none"), "file system has locks"),
         (NotImplementedError("no flock"), "file system has locks"),
         (OSError(errno.EIO, "broken"), "see to the disk"),
