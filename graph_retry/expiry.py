@@ -9,9 +9,10 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.resuming import resuming
+from graph_retry._threads.reviews import find_reviews
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
-from graph_retry.errors import StaleDecision
+from graph_retry.errors import CallCancelled, StaleDecision
 from graph_retry.inbox import find_all
 
 __all__ = ["aexpire_reviews", "expire_reviews"]
@@ -31,7 +32,7 @@ def expire_reviews(
         context: LangGraph's `context` for the runs; see `resume`.
 
     Returns:
-        The reviews that were ended.
+        The reviews that were ended, those included whose thread ends with `CallCancelled` thereby.
 
     Raises:
         ExceptionGroup: If threads could not be run on, after all the others were.
@@ -76,6 +77,10 @@ async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> l
             await _end(together, context)
         except (StaleDecision, TimeoutError):  # somebody else ends or answers them
             continue
+        except CallCancelled:  # what a rejection is in the function form; a neighbour may wait on
+            left = await find_reviews(together[0].graph, together[0].config, PendingReview)
+            waiting = {review.review_id for review in left}
+            ended += [review for review in together if review.review_id not in waiting]
         except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
             errors.append(error)
         else:

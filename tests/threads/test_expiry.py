@@ -14,12 +14,13 @@ from graph_retry import (
     create_retry_node,
     edit,
     expiry,
+    inbox,
     reject,
     respond,
     resume,
     retry_llm_call,
 )
-from tests.loops import Model, answer, one_call, refused, reviews, thread
+from tests.loops import Model, answer, fan_out, one_call, refused, reviews, thread
 
 LATER = timedelta(hours=2)
 
@@ -218,6 +219,27 @@ def test_one_thread_that_fails_does_not_hold_up_the_others(clock):
     assert [type(error) for error in caught.value.exceptions] == [RuntimeError]
     for number in (0, 2):
         assert graph.get_state(thread(str(number))).values["status"] == "succeeded"
+
+
+def test_a_rejection_by_default_is_no_error_of_the_sweep(form, mode, clock):
+    """The function form raises `CallCancelled` in its own thread; the sweep names what it ended."""
+    graph = waiting(form, mode, InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread("2"))
+    clock.now += LATER
+    assert {review.thread_id for review in sweep(mode, graph)} == {"1", "2"}
+    assert mode.call(inbox, "list_reviews", graph) == []
+
+
+def test_branches_that_are_rejected_by_default_are_named_once(mode, clock):
+    """Where one branch is cancelled its neighbours may wait on, for the next sweep."""
+    graph = fan_out("function", mode, Model(), InMemorySaver(), width=3, expires_after=3600)
+    mode.invoke(graph, {}, thread())
+    asked = {review.review_id for review in mode.call(inbox, "list_reviews", graph)}
+    clock.now += LATER
+    swept = []
+    while ended := sweep(mode, graph):
+        swept += [review.review_id for review in ended]
+    assert (len(swept), set(swept)) == (3, asked)
 
 
 @pytest.mark.parametrize(
