@@ -19,13 +19,19 @@ _LOG = logging.getLogger("graph_retry.params")
 _TOKENS = (
     r"(?:sk|pk|rk|pa)-(?=[\w-]{0,80}\d)(?=[\w-]{0,40}[A-Za-z0-9]{12})[\w-]{16,}",  # OpenAI and more
     r"(?:sk|pk|rk)_(?:live|test)_\w{8,}",  # Stripe
+    r"sk_[a-f0-9]{40,}",  # ElevenLabs
+    r"csk-[a-z0-9]{30,}",  # Cerebras
     r"whsec_\w{16,}",
     r"AIza[\w-]{30,}",  # Google
-    r"ya29\.[\w-]{20,}",
+    r"(?:AQ|ya29)\.[\w-]{20,}",
+    r"GOCSPX-[\w-]{16,}",
+    r"1//0[\w-]{30,}",
     r"(?:AKIA|ASIA)[A-Z0-9]{16}\b",  # AWS
+    r"ABSK[A-Za-z0-9+/]{60,}={0,2}",
+    r"bedrock-api-key-[\w+/=-]{30,}",
     r"gh[pousr]_\w{30,}",  # GitHub
     r"github_pat_\w{20,}",
-    r"glpat-[\w-]{16,}",  # GitLab
+    r"gl(?:pat|rt|dt|ptt)-[\w-]{16,}",  # GitLab
     r"hf_[A-Za-z0-9]{16,}",  # Hugging Face
     r"gsk_\w{16,}",  # Groq
     r"xai-[\w-]{16,}",
@@ -36,9 +42,34 @@ _TOKENS = (
     r"tgp_v1_[\w-]{16,}",  # Together
     r"tvly-[\w-]{16,}",  # Tavily
     r"pcsk_\w{16,}",  # Pinecone
+    r"jina_\w{30,}",
+    r"fc-[a-f0-9]{32}\b",  # Firecrawl
+    r"bce-v3/ALTAK-[\w/-]{20,}",  # Baidu
+    r"LTAI[A-Za-z0-9]{16,}",  # Alibaba
+    r"[a-f0-9]{32}\.[A-Za-z0-9]{16}\b",  # Zhipu
+    r"dapi[a-f0-9]{32}\b",  # Databricks
+    r"vck_\w{30,}",  # Vercel
+    r"sb_secret_[\w-]{20,}",  # Supabase
+    r"sbp_[a-f0-9]{30,}",
+    r"wandb_v1_\w{30,}",
     r"lsv2_(?:pt|sk)_\w{16,}",  # LangSmith
     r"xox[abeoprs]-[\w-]{10,}",  # Slack
     r"xapp-[\w-]{10,}",
+    r"(?:bot)?\d{8,10}:AA[\w-]{30,}",  # Telegram
+    r"ntn_\w{30,}",  # Notion
+    r"lin_(?:api|oauth)_\w{30,}",  # Linear
+    r"figd_[\w-]{30,}",
+    r"ATATT3[\w=-]{30,}",  # Atlassian
+    r"pat-(?:na|eu)\d-[a-f0-9-]{36}",  # HubSpot
+    r"shp(?:at|ca|pa|ss)_[a-f0-9]{32}",  # Shopify
+    r"SK[a-f0-9]{32}\b",  # Twilio
+    r"key-[a-f0-9]{32}\b",  # Mailgun
+    r"glsa_\w{30,}",  # Grafana
+    r"sntry[su]_[\w+/=-]{30,}",  # Sentry
+    r"phx_\w{30,}",  # PostHog
+    r"hv[sb]\.[\w-]{20,}",  # Vault
+    r"dckr_pat_[\w-]{20,}",
+    r"AGE-SECRET-KEY-1[A-Z0-9]{40,}",
     r"npm_[A-Za-z0-9]{30,}",
     r"pypi-[\w-]{30,}",
     r"dop_v1_[a-f0-9]{30,}",  # DigitalOcean
@@ -48,22 +79,27 @@ _TOKENS = (
 """What a provider's token looks like, by its beginning."""
 
 _PRIVATE_KEY = r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
-_TOKEN = re.compile(rf"\b(?:{'|'.join(_TOKENS)})|{_PRIVATE_KEY}")
+_LONG = r"(?=[\w.:/+=-]{15})"  # most words are passed over by it
+_TOKEN = re.compile(rf"\b{_LONG}(?:{'|'.join(_TOKENS)})|{_PRIVATE_KEY}")
 
 _NAMES = (
     r"(?<![A-Za-z0-9])(?:api[ _-]?key|(?:secret|access|private|subscription)[ _-]?key|"
     r"(?:access|refresh|auth|id|session|bearer|bot)[_-]?token|client[_-]?secret|"
     r"password|passwd|passphrase|pwd)"
 )
+_QUERY = r"key|token|secret|sig|signature|auth|code|x-amz-(?:signature|security-token)"
 _HEADER = r"\bauthorization[\"']?\s*[:=]"
 
 _NAMED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # In a query, in a form or a DSN; in JSON; in a header, where a word alone is prose.
-        rf"((?:[?&](?:key|token|secret|sig|signature|auth|code)|{_NAMES})=)[^\s&\"',;]{{6,}}",
-        rf"({_NAMES}[\"']\s{{0,5}}[:=]\s{{0,5}}[\"'])[^\"']{{4,}}",
+        # In a query, a form or a DSN; in JSON or a repr; in a header, where a word alone is prose.
+        rf"((?:[?&](?:{_QUERY})|{_NAMES})=)[^\s&\"',;]{{6,}}",
+        r"((?:AccountKey|SharedAccessKey)=)[^\s\"',;]{20,}",
+        rf"({_NAMES}[\"']?\s{{0,5}}[:=]\s{{0,5}}[\"'])[^\"']{{4,}}",
+        r"([\"'](?:token|secret)[\"']\s{0,5}:\s{0,5}[\"'])(?=[^\s\"']{0,200}\d)[^\s\"']{16,}",
         rf"({_NAMES}\s*:\s*)(?=[^\s\"',;]{{0,200}}\d)[^\s\"',;]{{6,}}",
+        r"(\b(?:set-)?cookie[\"']?\s{0,5}:\s{0,5}[\"']?)(?=[\w.-]{1,80}=)[^\r\n\"']{8,}",
         rf"({_HEADER}\s*[\"']?(?:(?:basic|bearer|token)\s+)?)(?=\S{{0,200}}[\d=])[^\s\"',;]{{8,}}",
     )
 )

@@ -11,6 +11,8 @@ from tests.loops import Model, one_call, thread
 
 BODY = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 
+HEX = "0123456789abcdef0123456789abcdef"
+
 TOKENS = [
     f"sk-{BODY}",
     f"sk-proj-{BODY}-{BODY}_x",
@@ -44,6 +46,39 @@ TOKENS = [
     f"lsv2_sk_{BODY}_{BODY[:10]}",
     "xoxb-1234567890-abcdefghij",
     f"xapp-1-{BODY}",
+    f"sk_{HEX}{HEX}",
+    f"csk-{HEX}",
+    f"AQ.Ab8RN6{BODY}",
+    f"GOCSPX-{BODY}",
+    f"1//0g{BODY}",
+    f"ABSKQmVkcm9ja0FQSUtleS{BODY}{BODY}==",
+    f"bedrock-api-key-{BODY}",
+    f"glrt-{BODY[:20]}",
+    f"jina_{BODY}",
+    f"fc-{HEX}",
+    f"bce-v3/ALTAK-{BODY[:20]}/{HEX}",
+    f"LTAI5t{BODY[:18]}",
+    f"{HEX}.{BODY[:16]}",
+    f"dapi{HEX}",
+    f"vck_{BODY}",
+    f"sb_secret_{BODY}",
+    f"sbp_{HEX}",
+    f"wandb_v1_{BODY}",
+    f"bot1234567890:AA{BODY}",
+    f"ntn_{BODY}",
+    f"lin_api_{BODY}",
+    f"figd_{BODY}",
+    f"ATATT3{BODY}=",
+    "pat-na1-01234567-0123-0123-0123-0123456789ab",
+    f"shpat_{HEX}",
+    f"SK{HEX}",
+    f"key-{HEX}",
+    f"glsa_{BODY}_{HEX[:8]}",
+    f"sntrys_{BODY}",
+    f"phx_{BODY}",
+    f"hvs.{BODY}",
+    f"dckr_pat_{BODY}",
+    f"AGE-SECRET-KEY-1{HEX.upper()}{HEX.upper()}",
     f"npm_{BODY}{BODY}",
     f"pypi-{BODY}{BODY}",
     "dop_v1_0123456789abcdef0123456789abcdef",
@@ -75,6 +110,15 @@ NAMED = [
     ("GET /v1?key={}&alt=json", "AIzaSyA1234567890"),
     ("GET /v1?n=1&token={}", "abcdef123"),
     ("https://a.blob/x?sig={}", "abc%2Bdef123"),
+    ("GET /b?n=1&X-Amz-Signature={}", HEX),
+    ("Client(api_key='{}', timeout=3)", BODY),
+    ('password="{}"', "correct horse"),
+    ('{{"token": "{}"}}', BODY),
+    ("{{'secret': '{}'}}", BODY),
+    ("AccountName=x;AccountKey={}", f"{BODY}=="),
+    ("SharedAccessKeyName=n;SharedAccessKey={}", f"{BODY}="),
+    ("Cookie: {}", f"session={BODY}; theme=dark"),
+    ("{{'set-cookie': '{}'}}", f"sid={BODY}; Path=/"),
 ]
 
 HARMLESS = [
@@ -90,6 +134,12 @@ HARMLESS = [
     "Unexpected token: identifier_expected_here1",
     "max_tokens: 4096000",
     "key=value",
+    "a key-value store, fc-24 and SKU4711",
+    '{"token": "identifier", "secret": true}',
+    "the cookie: it was missing; Cookie: none",
+    "AccountKey=missing",
+    "1//0 is no number",
+    "lin_api_v2 and ntn_page of hvs.example",
     "http://127.0.0.1:8000/items@latest",
     "at 12:30 write to ada@example.org",
     "hf_hub and gsk_x",
@@ -116,7 +166,9 @@ def test_ordinary_words_stay(text):
     assert without_keys(text) == text
 
 
-@pytest.mark.parametrize("piece", ["sk-", "eyJ-", "password:", "Bearer ", "api_", "://"])
+@pytest.mark.parametrize(
+    "piece", ["sk-", "eyJ-", "password:", "Bearer ", "api_", "://", "cookie:", "'token':", "1:AA"]
+)
 def test_a_long_text_is_read_in_linear_time(piece):
     """Quadratic time would be hours here."""
     assert len(without_keys(piece * (100_000 // len(piece)))) > 1_000
