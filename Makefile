@@ -35,7 +35,7 @@ help: ## list the commands
 
 install: .venv/.installed ## create .venv and install everything the other commands need
 
-# Stamps in one environment: what the demo needs, what Studio needs, and everything. To compile a few
+# Stamps in one environment: what the demo, Studio or the site needs, and everything. To compile a few
 # thousand modules for a demo that loads some hundred takes longer than the demo, and so does to bring
 # pip into the environment: the machine's own pip fills it, where there is one that can.
 # A candidate counts only if it runs: version managers leave shims that do not.
@@ -58,9 +58,13 @@ install: .venv/.installed ## create .venv and install everything the other comma
 	$(PIP) --no-compile --editable '.[cli,sqlite,server]'
 	@touch $@
 
+.venv/.site: .venv/.pip
+	$(PIP) --no-compile --editable '.[docs]'
+	@touch $@
+
 .venv/.installed: .venv/.pip
 	$(PIP) --editable '.[dev]'
-	@touch $@
+	@touch .venv/.studio .venv/.site $@
 
 format: install ## rewrite the code in the house format
 	$(BIN)/ruff check --fix-only .
@@ -137,7 +141,7 @@ docs: install ## run every example of README, docs, docstrings, examples and not
 
 # Without its advice about other programs, and strictly: a dead link or an unlisted page fails.
 site: export NO_MKDOCS_2_WARNING := 1
-site: install ## build the site into site/; open site/index.html, no network needed
+site: .venv/.site ## build the site into site/; open site/index.html, no network needed
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 notebooks: install ## run the notebooks, and keep their outputs in them
