@@ -7,7 +7,7 @@ SHELL := bash
 BIN := .venv/bin
 QUIETLY := --quiet --disable-pip-version-check
 PIP := $(BIN)/python -m pip install $(QUIETLY)
-BRING_PIP := $(BIN)/python -m ensurepip >/dev/null || { \
+BRING_PIP := $(BIN)/python -m ensurepip --default-pip >/dev/null || { \
   echo "Python came without ensurepip: install its venv module (Debian: apt-get install python3-venv)." >&2; \
   exit 1; }
 MODEL ?=
@@ -100,7 +100,7 @@ long: install postgres ## the other part of the tests: every combination, and mo
 compat: install postgres ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
 
-demo: .venv/.demo ## review a failing model call in the terminal; MODEL=openai:... asks a real model
+demo: .venv/.demo $(if $(MODEL),.venv/.pip) ## review a failing model call in the terminal; MODEL=openai:... asks a real model
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)') || [ $$? = 130 ] # Ctrl-C
 
 # Nothing is sent anywhere: no analytics, no version check, no traces. Studio is a page that comes

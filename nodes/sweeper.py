@@ -13,6 +13,10 @@ from typing_extensions import TypedDict
 from graph_retry.expiry import aexpire_reviews
 
 
+class Nothing(TypedDict):
+    """Nothing is asked of whoever starts it."""
+
+
 class Sweep(TypedDict, total=False):
     """What was ended: thread id, function and attempt of each review."""
 
@@ -35,7 +39,7 @@ async def sweep(state: Sweep) -> Sweep:
     }
 
 
-builder: StateGraph[Any, Any, Any, Any] = StateGraph(Sweep)
+builder: StateGraph[Any, Any, Any, Any] = StateGraph(Sweep, input_schema=Nothing)
 builder.add_node("sweep", sweep)
 builder.add_edge(START, "sweep")
 graph = builder.compile()

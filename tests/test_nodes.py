@@ -262,9 +262,11 @@ def test_a_drawn_png_is_one():
 
 
 def test_the_sweeper_explains_itself():
-    """What the file's docstring says is what Studio shows."""
+    """What the file's docstring says is what Studio shows, and its form has nothing to fill in."""
     docstring = ast.get_docstring(ast.parse((ROOT / "nodes" / "sweeper.py").read_text()))
     assert SWEEPER["description"] == " ".join(docstring.split())
+    sweeper = importlib.import_module("nodes.sweeper")
+    assert sweeper.graph.get_input_jsonschema()["properties"] == {}
 
 
 @pytest.mark.parametrize("name", SERVED)
