@@ -7,6 +7,7 @@ from typing import Any
 
 from graph_retry._engine.finish import emit
 from graph_retry._engine.plan import Plan
+from graph_retry._issues import ABSENT
 from graph_retry._output.partial.arguments import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
@@ -52,8 +53,11 @@ class Reception:
         if watch.failure is not None:
             self._lost = watch
         elif has_news:
-            value = redacted(watch.value, self._settings.redact)
-            emit("partial_output", self._settings.name, self._attempt, value=value)
+            redact = self._settings.redact
+            # A redactor cannot know what is private by its beginning.
+            value = redacted(watch.closed_value, redact) if redact else watch.value
+            if value is not ABSENT:
+                emit("partial_output", self._settings.name, self._attempt, value=value)
 
     def end(self) -> None:
         """Have a stream closed that is still read although its time is over."""

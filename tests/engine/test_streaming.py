@@ -191,6 +191,20 @@ def test_progress_and_tokens_are_seen_as_from_a_plain_node(form, mode):
     assert {about["langgraph_node"] for _, about in messages} == {"ask"}
 
 
+def test_a_private_text_does_not_come_out_while_it_grows(mode):
+    """Its beginning is not what a redactor looks for, so a text is shown once it has ended."""
+    private = "Augusta Ada King, Countess of Lovelace, born Byron, of London" * 2
+    text = json.dumps({"name": private, "age": 36, "notes": [private, "wrote a program"]})
+    options = {"output": Person, "redact": lambda given: given.replace(private, "***")}
+    graph = one_call("function", mode, Stream(mode), InMemorySaver(), **options)
+    given = {"params": {"text": text}}
+    events = mode.call(graph, "stream", given, thread(), stream_mode="custom")
+    values = [event["value"] for event in events if event["event"] == "partial_output"]
+    assert values[0] == {}
+    assert {"name": "***", "age": 36, "notes": ["***"]} in values
+    assert "Augusta" not in json.dumps(events)
+
+
 def test_progress_is_redacted(mode):
     """What is private stays private on the way, too."""
     options = {"output": Person, "redact": lambda text: text.replace("Ada", "***")}

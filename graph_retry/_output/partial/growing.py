@@ -66,6 +66,13 @@ class GrowingDocument:
         self._next = self._length + max(_STEP, self._length // _GROWTH)
         return self._read(self.text)
 
+    def without_open_text(self) -> Any:
+        """Return the value without a text at its end that has not ended; `ABSENT` if it is one."""
+        try:
+            return from_json(self.text[self._start :], allow_partial=True)
+        except ValueError:
+            return ABSENT
+
     def is_exact(self) -> bool:
         """Tell whether each key of the text is in the value: one that is there twice is not."""
         keys = sum(1 for match in _KEY.finditer(self.text, self._start) if match[1])

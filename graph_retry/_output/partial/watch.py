@@ -46,6 +46,11 @@ class Watch:
         return ABSENT if self._document is None else self._document.value
 
     @property
+    def closed_value(self) -> Any:
+        """What there is of the answer, without a text that is still coming."""
+        return ABSENT if self._document is None else self._document.without_open_text()
+
+    @property
     def text(self) -> str:
         """What has come of a text that may be judged."""
         return "" if self._document is None else self._document.text
