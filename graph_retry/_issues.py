@@ -80,7 +80,7 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
         return f"{quoted_with_article(type(value).__name__)} that cannot be spelled"
 
 
-def text_of(error: Exception) -> str:
+def text_of(error: BaseException) -> str:
     """Return what an exception says, or why it cannot."""
     try:
         return str(error)

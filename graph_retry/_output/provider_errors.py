@@ -2,19 +2,21 @@
 
 The clients share no ancestors, so they are read by what they carry: an HTTP status, the provider's
 own error code (in the exception, or in the body of a response that broke off), then the names of
-their classes. botocore's `ClientError` has all of it in a dict.
+their classes, as listed in `error_words`. botocore's `ClientError` has all of it in a dict.
 """
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, cast
 
 from graph_retry._issues import attempt, text_of
 from graph_retry._json import is_array, is_object
+from graph_retry._output import error_words as words
 from graph_retry.records import FailureKind
 
 MAX_RETRY_AFTER = 60.0
@@ -32,69 +34,29 @@ _STATUS_KINDS: dict[int, FailureKind] = {
     429: "transient",
 }
 
-# Spelled as `_spelled` spells them: lower case, letters and digits alone.
-_QUOTA = {"insufficientquota", "billinghardlimitreached", "accountdeactivated", "billingerror"}
-_OVERFLOW = {"contextlengthexceeded", "contextwindowexceeded", "modelcontextwindowexceeded"}
-_DENIED_CODES = {
-    "accessdenied",
-    "apikeyinvalid",
-    "authenticationerror",
-    "expiredtoken",
-    "invalidapikey",
-    "invalidsignature",
-    "permissiondenied",
-    "permissionerror",
-    "unauthenticated",
-    "unrecognizedclient",
-}
-_BUSY_CODES = {
-    "apierror",
-    "deadlineexceeded",
-    "internal",
-    "internalerror",
-    "internalfailure",
-    "internalserver",
-    "internalservererror",
-    "modelerror",
-    "modelnotready",
-    "modelstreamerror",
-    "modeltimeout",
-    "overloaded",
-    "overloadederror",
-    "ratelimiterror",
-    "ratelimitexceeded",
-    "requesttimeout",
-    "resourceexhausted",
-    "servererror",
-    "serviceunavailable",
-    "slowdown",
-    "throttling",
-    "timeouterror",
-    "toomanyrequests",
-    "unavailable",
-}
-_REJECTED_CODES = {"invalidrequesterror", "invalidargument", "validation", "notfounderror"}
+_REFUSED_REQUEST = (400, 403, 413, 422)
+"""Statuses of requests that say in their text what was wrong with them."""
 
-# The clients' own classes (httpx, openai, anthropic, requests, aiohttp, …) share names.
-_TRANSPORT = re.compile(
-    r"(?:Timeout|Connection|Transport|Network|Protocol)(?:Error|Exception)?\b"
-    r"|\b(?:IncompleteRead|ChunkedEncodingError|ClientPayloadError|ServerDisconnectedError)\b"
+_BY_CODE = (400, 413, 424)
+"""Statuses that tell less than the provider's code: botocore has them for throttling, too."""
+
+_NO_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
+
+_LASTING: tuple[FailureKind, ...] = (
+    "transient",
+    "refusal",
+    "context_overflow",
+    "rejected_input",
+    "permanent",
 )
-_DENIED = re.compile(r"(?:Authentication|Permission(?:Denied)?)Error\b")
-_TOO_LONG = re.compile(r"\bContext(?:Window|Length)?(?:Overflow|Exceeded)")
-
-# Anthropic and Google have no code for it: a refused request says so in its text alone.
-_TOO_LONG_TEXT = re.compile(
-    r"context (?:length|window)|(?:prompt|input) is too long|too many (?:input )?tokens"
-    r"|(?:input )?token count.{0,60}exceeds|exceeds? .{0,40}maximum number of (?:input )?tokens",
-    re.IGNORECASE,
-)
+"""Kinds of failures, the one last that another try helps least."""
 
 
-def provider_kind(error: Exception) -> FailureKind | None:
+def provider_kind(error: BaseException) -> FailureKind | None:
     """Return the kind of failure a client's exception stands for, or None if it does not say.
 
-    An exception that says nothing may have been raised `from` one that does.
+    An exception that says nothing may have been raised `from` one that does. A group of exceptions
+    is what the worst of them is.
     """
     for cause in _chain(error):
         kind = _kind(cause)
@@ -103,87 +65,151 @@ def provider_kind(error: Exception) -> FailureKind | None:
     return None
 
 
-def retry_after(error: Exception) -> float:
+def retry_after(error: BaseException) -> float:
     """Return the seconds a provider asks to wait before the same request is sent again.
 
     `retry-after-ms` is in milliseconds; `Retry-After` is in seconds or a date. Google says it in a
-    detail of the error, as in `"7.5s"`.
+    detail of the error, as in `"7.5s"`. What cannot be read is no wait.
     """
+    seconds, failed = attempt(_wait, error)  # an exception is anybody's class
+    return min(seconds, MAX_RETRY_AFTER) if not failed and seconds > 0 else 0.0
+
+
+def _wait(error: BaseException) -> float:
     for cause in _chain(error):
+        if isinstance(cause, BaseExceptionGroup):
+            return max(_wait(one) for one in _members(cause))
         headers = _headers(cause)
-        for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-            if name in headers:
-                seconds = _seconds(headers[name], scale, headers.get("date"))
-                return min(max(seconds, 0.0), MAX_RETRY_AFTER)
-        for detail in _google_details(cause):
-            if isinstance(delay := detail.get("retryDelay"), str):
-                return min(max(_seconds(delay.removesuffix("s"), 1.0, None), 0.0), MAX_RETRY_AFTER)
+        waits = [
+            _seconds(headers.get("retry-after-ms"), 0.001, None),
+            _seconds(headers.get("retry-after"), 1.0, headers.get("date")),
+            *(_seconds(detail.get("retryDelay"), 1.0, None) for detail in _google_details(cause)),
+        ]
+        for wait in waits:
+            if wait is not None:
+                return wait
     return 0.0
 
 
-def _chain(error: Exception) -> Iterator[BaseException]:
-    """Yield an exception and those it was raised from, ten at most."""
-    current: BaseException | None = error
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those it was raised from, ten at most.
+
+    `urllib` and `urllib3` name their cause as the `reason`.
+    """
+    current: Any = error
     for _ in range(_MAX_CAUSES):
-        if current is None:
+        if not isinstance(current, BaseException):
             return
         yield current
-        current = current.__cause__
+        current = current.__cause__ or getattr(current, "reason", None)
+
+
+def _members(group: BaseException) -> tuple[BaseException, ...]:
+    return cast("BaseExceptionGroup[BaseException]", group).exceptions
 
 
 def _kind(error: BaseException) -> FailureKind | None:
+    if isinstance(error, BaseExceptionGroup):
+        kinds = (provider_kind(one) or "rejected_input" for one in _members(error))
+        return max(kinds, key=_LASTING.index)
     status, codes = _status(error), set(_codes(error))
     names = " ".join(cls.__name__ for cls in type(error).__mro__)
-    if codes & _OVERFLOW or _TOO_LONG.search(names):
-        return "context_overflow"
-    if status in (400, 413) and isinstance(error, Exception):
-        return "context_overflow" if _TOO_LONG_TEXT.search(text_of(error)) else _by_code(codes)
-    if codes & _QUOTA:
+    said = _said(error, status, codes, names)
+    if said is not None:
+        return said
+    if status in _BY_CODE:
+        return _by_code(codes)
+    if codes & words.QUOTA:
         return "permanent"
     if status is not None:
         return "transient" if status >= 500 else _STATUS_KINDS.get(status, "rejected_input")
-    if codes & (_DENIED_CODES | _BUSY_CODES | _REJECTED_CODES):
+    if codes & (words.DENIED | words.BUSY | words.REJECTED):
         return _by_code(codes)
+    return _by_class(error, names)
+
+
+def _said(
+    error: BaseException, status: int | None, codes: set[str], names: str
+) -> FailureKind | None:
+    """Return what a refused request says of itself: too long, filtered, or not paid for."""
+    if codes & words.OVERFLOW or words.OVERFLOW_NAMES.search(names):
+        return "context_overflow"
+    if codes & words.FILTERED or words.FILTERED_NAMES.search(names):
+        return "refusal"
+    text = text_of(error)
+    if status in (413, 429) and words.TOO_LARGE_TEXT.search(text):
+        return "context_overflow"
+    is_busy = bool(codes & words.BUSY) and not codes & words.REJECTED
+    is_refused = status in _REFUSED_REQUEST or (status is None and codes & words.REJECTED)
+    if is_busy or not is_refused:
+        return None
+    if words.OVERFLOW_TEXT.search(text):
+        return "context_overflow"
+    if words.FILTERED_TEXT.search(text):
+        return "refusal"
+    return "permanent" if words.NO_CREDIT_TEXT.search(text) else None
+
+
+def _by_class(error: BaseException, names: str) -> FailureKind | None:
+    """Return what an exception is by its class alone."""
     if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError`
         return "transient"
-    if _DENIED.search(names):
+    if words.DENIED_NAMES.search(names):
         return "permanent"
-    return "transient" if _TRANSPORT.search(names) else None
+    if words.REQUEST_NAMES.search(names):
+        return "rejected_input"
+    has_no_network = isinstance(error, OSError) and error.errno in _NO_NETWORK
+    return "transient" if has_no_network or words.TRANSPORT_NAMES.search(names) else None
 
 
 def _by_code(codes: set[str]) -> FailureKind:
-    """Return what a provider's code stands for; botocore has status 400 for most of them."""
-    if codes & (_DENIED_CODES | _QUOTA):
+    """Return what a provider's code stands for."""
+    if codes & (words.DENIED | words.QUOTA):
         return "permanent"
-    return "transient" if codes & _BUSY_CODES and not codes & _REJECTED_CODES else "rejected_input"
+    return "transient" if codes & words.BUSY and not codes & words.REJECTED else "rejected_input"
 
 
 def _status(error: BaseException) -> int | None:
     response: Any = getattr(error, "response", None)
-    candidates: list[Any] = [getattr(error, "status_code", None), getattr(error, "code", None)]
+    candidates: list[Any] = [
+        getattr(error, name, None) for name in ("status_code", "code", "status", "http_status")
+    ]
     if is_object(response):
         candidates.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     else:
         candidates.append(getattr(response, "status_code", None))
-    statuses = (status for status in candidates if isinstance(status, int) and 400 <= status < 600)
-    return next(statuses, None)
+    # A stream that broke off has no status of its own; OpenRouter puts it in place of a code.
+    candidates += [level.get("code") for level in _levels(getattr(error, "body", None))]
+    for candidate in candidates:
+        is_digits = isinstance(candidate, str) and len(candidate) == 3 and candidate.isdecimal()
+        status = int(candidate) if is_digits else candidate
+        if isinstance(status, int) and 400 <= status < 600:
+            return status
+    return None
 
 
 def _codes(error: BaseException) -> Iterator[str]:
     """Yield the provider's words for what went wrong."""
     response: Any = getattr(error, "response", None)
+    own = {name: getattr(error, name, None) for name in ("code", "type", "status", "reason")}
+    if callable(own["code"]):  # gRPC's is a method that returns an enum
+        own["code"] = getattr(attempt(own["code"])[0], "name", None)
     holders: list[Any] = [
-        {name: getattr(error, name, None) for name in ("code", "type", "status", "reason")},
+        own,
         getattr(error, "body", None),
         *_google_details(error),
         response.get("Error") if is_object(response) else None,
     ]
-    for holder in holders:
-        inner = holder.get("error") if is_object(holder) else None
-        for level in filter(is_object, (holder, inner)):
-            for name in ("code", "type", "status", "reason", "Code"):
-                if isinstance(level.get(name), str):
-                    yield _spelled(level[name])
+    for level in (level for holder in holders for level in _levels(holder)):
+        for name in ("code", "type", "status", "reason", "Code"):
+            if isinstance(level.get(name), str):
+                yield _spelled(level[name])
+
+
+def _levels(holder: Any) -> Iterator[dict[str, Any]]:
+    """Yield an error's data, and the error in it."""
+    inner = holder.get("error") if is_object(holder) else None
+    yield from filter(is_object, (holder, inner))
 
 
 def _google_details(error: BaseException) -> list[dict[str, Any]]:
@@ -204,20 +230,28 @@ def _headers(error: BaseException) -> dict[str, str]:
         response = response.get("ResponseMetadata") or {}
         headers: Any = response.get("HTTPHeaders")
     else:
-        headers = getattr(response, "headers", None)
+        headers = getattr(error if response is None else response, "headers", None)
     pairs = attempt(lambda: [*headers.items()])[0]
     return {str(name).lower(): str(value) for name, value in pairs} if is_array(pairs) else {}
 
 
-def _seconds(text: str, scale: float, date: str | None) -> float:
+def _seconds(text: Any, scale: float, date: str | None) -> float | None:
+    """Read a time to wait, in seconds from now or as a date; None if it is neither."""
+    if not isinstance(text, str):
+        return None
     try:
-        return float(text) * scale
+        return float(text.strip().removesuffix("s")) * scale
     except ValueError:
         pass
     try:
-        wanted = parsedate_to_datetime(text)
         # The server's clock, where it tells the time, is the one the date was made with.
-        now = parsedate_to_datetime(date) if date else datetime.now(UTC)
-        return (wanted - now).total_seconds()
+        now = _moment(date) if date else datetime.now(UTC)
+        return (_moment(text) - now).total_seconds()
     except (TypeError, ValueError):
-        return 0.0
+        return None
+
+
+def _moment(date: str) -> datetime:
+    """Read a date of HTTP, which is in UTC whether it says so or not."""
+    moment = parsedate_to_datetime(date)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
