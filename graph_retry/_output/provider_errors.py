@@ -43,13 +43,13 @@ _BY_CODE = (400, 413, 424)
 _NO_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
 
 _LASTING: tuple[FailureKind, ...] = (
-    "transient",
-    "refusal",
-    "context_overflow",
-    "rejected_input",
     "permanent",
+    "rejected_input",
+    "context_overflow",
+    "refusal",
+    "transient",
 )
-"""Kinds of failures, the one last that another try helps least."""
+"""Kinds of failures, the one first that another try helps least."""
 
 
 def provider_kind(error: BaseException) -> FailureKind | None:
@@ -77,8 +77,8 @@ def retry_after(error: BaseException) -> float:
 
 def _wait(error: BaseException) -> float:
     for cause in _chain(error):
-        if isinstance(cause, BaseExceptionGroup):
-            return max(_wait(one) for one in _members(cause))
+        if members := _members(cause):
+            return max(_wait(one) for one in members)
         headers = _headers(cause)
         waits = [
             _seconds(headers.get("retry-after-ms"), 0.001, None),
@@ -104,14 +104,16 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or getattr(current, "reason", None)
 
 
-def _members(group: BaseException) -> tuple[BaseException, ...]:
-    return cast("BaseExceptionGroup[BaseException]", group).exceptions
+def _members(error: BaseException) -> tuple[BaseException, ...]:
+    """Return the exceptions of a group; any other has none."""
+    group = cast("Any", error)
+    return group.exceptions if isinstance(error, BaseExceptionGroup) else ()
 
 
 def _kind(error: BaseException) -> FailureKind | None:
-    if isinstance(error, BaseExceptionGroup):
-        kinds = (provider_kind(one) or "rejected_input" for one in _members(error))
-        return max(kinds, key=_LASTING.index)
+    if members := _members(error):
+        kinds = {provider_kind(one) or "rejected_input" for one in members}
+        return next(kind for kind in _LASTING if kind in kinds)
     status, codes = _status(error), set(_codes(error))
     names = " ".join(cls.__name__ for cls in type(error).__mro__)
     said = _said(error, status, codes, names)
