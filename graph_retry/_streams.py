@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Protocol
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Join pieces of text; a character of which each half came in another piece is whole again."""
+    text = "".join(texts)
+    if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def without_half(text: str) -> str:
+    """Leave out the first half of a character at the end of a text; the other half may follow."""
+    return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
 
 
 class Receiver(Protocol):

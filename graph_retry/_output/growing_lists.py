@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graph_retry._json import is_array, is_object
+from graph_retry._streams import without_half
 
 
 class ListPieces:
@@ -54,9 +55,7 @@ def continues(before: Any, after: Any) -> bool:
     if is_array(before) and is_array(after):
         return len(before) <= len(after) and all(map(continues, before, after))
     if isinstance(before, str) and isinstance(after, str):
-        # Half of a surrogate pair becomes another character.
-        whole = before[:-1] if "\ud800" <= before[-1:] <= "\udbff" else before
-        return after.startswith(whole)
+        return after.startswith(without_half(before))
     if is_number(before) and is_number(after):
         return str(after).startswith(str(before).removesuffix(".0"))  # `1`, and then `12`
     return bool(before == after)

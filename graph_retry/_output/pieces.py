@@ -13,6 +13,7 @@ from graph_retry._json import is_array, is_object
 from graph_retry._output.completion import Completion
 from graph_retry._output.growing_lists import ListPieces, continues, is_number
 from graph_retry._output.message_chunks import chunk_of, make_chunk, said_so_far
+from graph_retry._streams import joined
 
 _Kind = Literal["text", "keys", "list", "value", "scalar"]
 
@@ -114,7 +115,7 @@ class Pieces:
         if self._chunks:
             whole = self._message()
             return message_chunk_to_message(whole) if as_message else whole
-        text = "".join(self._texts)
+        text = joined(self._texts)
         return Completion(text, **self._said) if self._said else text
 
     def _message(self) -> AIMessageChunk:

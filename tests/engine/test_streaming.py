@@ -94,6 +94,36 @@ def chunked(text, cuts):
     return [text[low:high] for low, high in pairwise(places)]
 
 
+HALVES = [
+    ('{"name": "\ud83d', '\ude00", "age": 36, "notes": []}'),
+    ('{"name": "\\ud83d', '\\ude00", "age": 36, "notes": []}'),
+    ("\ufeff", '{"name": "\U0001f600", "age":', ' 36, "notes": []}'),
+]
+
+
+@pytest.mark.parametrize("pieces", HALVES)
+@pytest.mark.parametrize("as_chunks", [False, True])
+def test_a_character_may_come_in_two_pieces(mode, pieces, as_chunks):
+    """Some servers cut an emoji in the middle, and some begin with a byte order mark."""
+
+    def ask():
+        return (AIMessageChunk(content=piece) if as_chunks else piece for piece in pieces)
+
+    assert call(mode, ask, None, output=Person).name == "\U0001f600"
+    text = call(mode, ask, None)
+    assert as_chunks or text == "".join(pieces).replace("\ud83d\ude00", "\U0001f600")
+
+
+def test_half_a_character_that_stays_alone_is_told(mode):
+    """The whole text says so, as for a call that does not stream."""
+    pieces = ['{"name": "\ud83d', 'A", "age": 36}']
+    with pytest.raises(AttemptsExhausted) as caught:
+        call(mode, lambda: iter(pieces), None, output=Person, review=False)
+    (record,) = caught.value.attempts
+    assert record["failure"]["kind"] == "invalid_schema"
+    assert record["raw"] == {"text": "".join(pieces)}
+
+
 TEXTS = [GOOD, BAD, f"```json\n{BAD}\n```", "Sure: " + GOOD, "no", GOOD[:-9], GOOD + "\n" + BAD]
 
 

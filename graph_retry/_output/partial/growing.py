@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_object
+from graph_retry._streams import joined, without_half
 from graph_retry.records import RepairLevel
 
 _STEP = 32
@@ -54,7 +55,7 @@ class GrowingDocument:
     @property
     def text(self) -> str:
         """Everything that has come."""
-        self._pieces = ["".join(self._pieces)]
+        self._pieces = [joined(self._pieces)]
         return self._pieces[0]
 
     def add(self, piece: str) -> bool:
@@ -84,7 +85,11 @@ class GrowingDocument:
         if self._start < 0 or self._ended:
             return self.error is not None
         try:
-            self.value = from_json(text[self._start :], allow_partial="trailing-strings")
+            read = without_half(text[self._start :])
+            self.value = from_json(read, allow_partial="trailing-strings")
+        except TypeError:  # half a character inside of it
+            self._ended = True
+            return False
         except ValueError:
             self._not_strict(text)
             return self.error is not None
