@@ -68,6 +68,16 @@ YAML = [
     ("tags:\n  - a\n  - ...", "elided"),
     ("tags:\n  - a\n  # and so on", "elided"),
     ("```yaml\nname: Ada", "truncated"),
+    ("name: |\n  So:\n  ```\n  x\n  ```\nage: 1", {"name": "So:\n```\nx\n```\n", "age": 1}),
+    ("```yaml\nname: |-\n  ```py\n  x\n  ```\nage: 1\n```", {"name": "```py\nx\n```", "age": 1}),
+    ("```\ntags:\n- >\n  ~~~\n\n  x\n- b\n```", {"tags": ["~~~\nx\n", "b"]}),
+    ("```yaml\nname: |\n  x\n```\nage: 1\n```", "ambiguous"),  # closed too early
+    ("name: |\n  x = 1\n  # and so on\nage: 1", {"name": "x = 1\n# and so on\n", "age": 1}),
+    ("name: |\n  x = 1\n# and so on\nage: 1", "elided"),
+    ("```yaml\nname: Ada\n```\n```", {"name": "Ada"}),
+    ('{"name": "\\ud83d\\ude00"}', {"name": "\U0001f600"}),
+    ('name: "a \u2028 b"', "syntax"),  # YAML would leave out the spaces
+    ('name: "a\x85b"', "syntax"),
     ("", "no_json"),
 ]
 
@@ -100,7 +110,10 @@ JSON_LINES = [
     ('[{"name": "Ada"}, {"name": "Bob"}]', [{"name": "Ada"}, {"name": "Bob"}]),
     ('[\n {"name": "Ada"},\n {"name": "Bob"}\n]', [{"name": "Ada"}, {"name": "Bob"}]),
     ('{"name": "a\u2028b"}', [{"name": "a\u2028b"}]),
-    ("", []),
+    ("[]", []),
+    ("", "no_json"),  # nothing was said, not even that there is none
+    (" \n\n", "no_json"),
+    ('{"name": "Ada"}\r\n\r\n{"name": "Bob"}\r\n', [{"name": "Ada"}, {"name": "Bob"}]),
     ('{"name": "Ada"}\nand Bob', "syntax"),
     ('{"name": "Ada"}\n{"name": "Bo', "syntax"),
 ]
@@ -138,6 +151,13 @@ TAGGED = [
         {"friends": [{"name": "A"}, {"name": "B"}]},
     ),
     ("<age>many</age>", {"age": "many"}),  # validation tells
+    ("<name>So:\n```py\nx\n```\n</name>", {"name": "So:\n```py\nx\n```"}),
+    ("```xml\n<name>\n```\nx\n```\n</name>\n<age>1</age>\n```", {"name": "```\nx\n```", "age": 1}),
+    ("<friends></friends>", {"friends": []}),
+    ("<tags></tags>", "ambiguous"),  # no text, or an empty one
+    ('<tags>["a", ...]</tags>', "syntax"),
+    ("<tags>['a']</tags>", "syntax"),
+    ("<tags>[1] says so</tags>", {"tags": ["[1] says so"]}),
     ("```xml\n<name>Ada</name>\n```", {"name": "Ada"}),
     ("<name>a</name><name>b</name>", "ambiguous"),
     ("<name>a<name>b</name></name>", "ambiguous"),
@@ -271,7 +291,7 @@ def test_what_is_no_format_is_refused_before_the_call(given):
 
 
 def test_a_bomb_and_a_deep_nest_are_refused_in_time():
-    """Aliases are refused before they are followed, depth before the stack is full."""
+    """Aliases are refused before they are followed, and a long text is read in a few passes."""
     bomb = "a: &a [x,x,x,x,x,x,x,x]\n" + "".join(
         f"{new}: &{new} [{','.join([f'*{old}'] * 8)}]\n"
         for old, new in zip("abcdefgh", "bcdefghi", strict=True)
@@ -280,4 +300,8 @@ def test_a_bomb_and_a_deep_nest_are_refused_in_time():
     assert read("yaml", bomb, None) == "syntax"
     assert read("yaml", "[" * 1_000, None) in {"too_deep", "syntax"}
     assert read("xml", "<a>" * 5_000 + "</a>", None) == "ambiguous"
+    assert read("jsonl", "```a\n" * 12_000) == "truncated"
+    assert read("yaml", "name: |\n" + "\n" * 60_000 + "x: *") == "syntax"
+    assert read("xml", f"<friends>{'<name>' * 10_000}</friends>") == "truncated"
+    assert read("xml", f"<friends>{'<f>' * 20_000}</friends>") == "syntax"
     assert time.process_time() - started < 20

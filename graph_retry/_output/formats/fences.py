@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from graph_retry._output.repair.report import refuse_if, repair
 from graph_retry.records import Repair
@@ -10,9 +12,27 @@ from graph_retry.records import Repair
 _THOUGHTS = re.compile(
     r"\s*<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE
 )
-_FENCE = re.compile(r"(?ms)^ *(`{3,}|~{3,}) *([\w+#.-]*) *\n(.*?)^ *\1[`~]* *$")
-_OPEN_FENCE = re.compile(r"(?m)^ *(?:`{3,}|~{3,})[ \w+#.-]*$")
+_MARKS = re.compile(r"(?m)^ *+(`{3,}+|~{3,}+) *+([\w+#.-]*+) *+$")
+_OPEN_FENCE = re.compile(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
 _WHOLE_FENCE = re.compile(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
+
+Spans = Callable[[str], Iterable[tuple[int, int]]]
+"""Where the fields of a text stand in which a fence would be a part of the answer."""
+
+
+class _Fence(NamedTuple):
+    """A fence in a text; `start` and `end` are those of what stands in it."""
+
+    opening: re.Match[str]
+    closing: re.Match[str]
+
+    @property
+    def start(self) -> int:
+        return self.opening.end() + 1
+
+    @property
+    def end(self) -> int:
+        return self.closing.start()
 
 
 def whole_fence(text: str) -> str:
@@ -21,24 +41,65 @@ def whole_fence(text: str) -> str:
     return match[2] if match and not _OPEN_FENCE.search(match[2]) else text
 
 
-def answer_in(text: str, tags: frozenset[str]) -> tuple[str, list[Repair]]:
+def answer_in(
+    text: str, tags: frozenset[str], fields: Spans = lambda _text: ()
+) -> tuple[str, list[Repair]]:
     """Return the part of a text that is the answer, and what was left out around it.
+
+    A fence in one of the `fields`, such as code in Markdown, is a part of the answer.
 
     Raises:
         Unreadable: It begins and does not end, or there are several.
     """
     thoughts = _THOUGHTS.match(text)
     start = thoughts.end() if thoughts else 0
-    fences = [fence for fence in _FENCE.finditer(text, start) if fence[2].lower() in tags | {""}]
+    seen = _without_marks(text, fields)
+    closed = [*_fences(seen, start)]
+    fences = [fence for fence in closed if fence.opening[2].lower() in tags | {""}]
     if not fences:
-        opened = _OPEN_FENCE.search(text, start)
+        opened = _OPEN_FENCE.search(seen, start)
         refuse_if(opened, "truncated", opened.start() if opened else 0, "A fence is never closed.")
         return text[start:], [_left_out(text[:start])] if start else []
-    tagged = [fence for fence in fences if fence[2]] or fences
-    differ = {fence[3].strip() for fence in tagged}
-    refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start(), "There are two answers.")
+    tagged = [fence for fence in fences if fence.opening[2]] or fences
+    differ = {text[fence.start : fence.end].strip() for fence in tagged}
+    refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start, "There are two answers.")
+    # What stands before marks that have no partner may belong to the answer.
+    after = closed[-1].closing.end()
+    alone = _OPEN_FENCE.search(seen, after)
+    goes_on = alone is not None and seen[after : alone.start()].strip()
+    refuse_if(goes_on, "ambiguous", after, "A fence is closed before its end.")
     fence = tagged[0]
-    return fence[3], [_left_out((text[: fence.start()] + text[fence.end() :]).strip() or fence[1])]
+    around = text[: fence.opening.start()] + text[fence.closing.end() :]
+    return text[fence.start : fence.end], [_left_out(around.strip() or fence.opening[1])]
+
+
+def _fences(text: str, start: int) -> Iterator[_Fence]:
+    """List the fences, in one pass: a fence that is never closed is none."""
+    lines = [*_MARKS.finditer(text, start)]
+    never_closed: dict[str, int] = {}
+    place = 0
+    while place < len(lines):
+        opening = lines[place]
+        marks = opening[1]
+        place += 1
+        if len(marks) >= never_closed.get(marks[0], len(text) + 1):
+            continue
+        for at in range(place, len(lines)):
+            if not lines[at][2] and lines[at][1].startswith(marks):
+                yield _Fence(opening, lines[at])
+                place = at + 1
+                break
+        else:
+            never_closed[marks[0]] = len(marks)
+
+
+def _without_marks(text: str, fields: Spans) -> str:
+    """Blank the marks of fences in the fields; nothing else moves."""
+    pieces, end = list[str](), 0
+    for start, stop in fields(text):
+        pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]
+        end = stop
+    return "".join([*pieces, text[end:]])
 
 
 def _left_out(around: str) -> Repair:

@@ -9,7 +9,7 @@ from graph_retry._json import is_array
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.repair.parse import parse_output
-from graph_retry._output.repair.report import Unreadable, repair
+from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry.records import Repair
 
 _TAGS = frozenset({"jsonl", "ndjson", "json"})
@@ -33,6 +33,7 @@ class JsonLines:
                     raise Unreadable("syntax", at, message)
                 elements.append(read.value)
             position += len(line) + 1
+        refuse_if(not elements, "no_json", 0, "There is no line: a list without elements is [].")
         wanted = Place.of(schema).element(0).kinds
         if len(elements) == 1 and is_array(elements[0]) and wanted and "array" not in wanted:
             return elements[0]  # the whole list on one line
@@ -55,7 +56,7 @@ class JsonLines:
         """Tell a model what to write."""
         return (
             "Write JSON Lines and nothing else: one element of the list on each line as JSON, "
-            "without brackets or commas between the lines."
+            "without brackets or commas between the lines; [] alone if there is none."
         )
 
 

@@ -8,6 +8,7 @@ be the tag again and again.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._json import is_array
@@ -18,6 +19,8 @@ from graph_retry._output.repair.report import refuse_if
 from graph_retry.records import Repair
 
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")
+_CLOSING_TAG = re.compile(r"</([A-Za-z_][\w.-]*)>")
+_JSON_LIST = re.compile(r"(?s)\s*(?:\[\s*[\"'\[{]|\[.*\]\s*\Z)")
 _MAX_DEPTH = 20
 
 
@@ -32,7 +35,7 @@ class Tagged:
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Take the answer out of its fence and what stands around it."""
-        return answer_in(text, frozenset({"xml", "html"}))
+        return answer_in(text, frozenset({"xml", "html"}), _spans)
 
     def describe(self) -> str:
         """Tell a model what to write."""
@@ -78,6 +81,13 @@ def _value(texts: list[str], place: Place, depth: int) -> Any:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")
         return [_one(text, place.element(at), depth) for at, text in enumerate(texts)]
     value = _one(texts[0], place, depth)
+    if wants_list and isinstance(value, str):
+        broken = _JSON_LIST.match(value) if value else None
+        refuse_if(broken, "syntax", 0, f"This list is no JSON: {value[:40]}")
+        if not value.strip():
+            may_be_text = "string" in (place.element(0).kinds or {"string"})
+            refuse_if(may_be_text, "ambiguous", 0, "An empty tag for a list: write [] for none.")
+            return []
     one_element = wants_list and "string" not in place.kinds and not is_array(value)
     return [_one(texts[0], place.element(0), depth)] if one_element else value
 
@@ -98,10 +108,30 @@ def _one(text: str, place: Place, depth: int) -> Any:
 
 def _fields_of(text: str, name: str) -> list[str]:
     """List what stands in tags of one name and nothing between them."""
-    inside = re.findall(rf"(?s)<{name}>(.*?)</{name}>", text)
-    rest = re.sub(rf"(?s)<{name}>.*?</{name}>", "", text).strip()
-    refuse_if(rest, "syntax", 0, f"Text stands between the tags `<{name}>`.")
-    return inside
+    inside, end = list[str](), 0
+    for start, stop in [*_spans(text, name), (len(text), len(text))]:
+        between = text[end:start].strip()
+        refuse_if(between, "syntax", end, f"Text stands between the tags `<{name}>`.")
+        inside.append(text[start + len(name) + 2 : stop - len(name) - 3])
+        end = stop
+    return inside[:-1]
+
+
+def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
+    """List from where to where the fields go, of all names or of one, in one pass."""
+    closing: dict[str, list[re.Match[str]]] = {}
+    for tag in reversed([*_CLOSING_TAG.finditer(text)]):
+        closing.setdefault(tag[1], []).append(tag)
+    end = 0
+    for tag in _TAG.finditer(text):
+        if tag.start() < end or name not in {None, tag[1]} or (name and tag[2]):
+            continue
+        later = closing.get(tag[1], [])
+        while later and later[-1].start() < tag.end():
+            later.pop()
+        if later:
+            end = later.pop().end()
+            yield tag.start(), end
 
 
 def _trimmed(text: str) -> str:

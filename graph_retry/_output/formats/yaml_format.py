@@ -18,10 +18,18 @@ import yaml  # type: ignore[import-untyped]
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.repair.report import Unreadable, refuse_if
+from graph_retry._streams import joined
 from graph_retry.records import Repair
 
 _lib: Any = yaml  # It is published without types.
 
+# The lines after `code: |` that are indented more: text, whatever stands in it.
+_BLOCK = re.compile(
+    r"(?m)^( *+)(?:[^\n]*[:-] ++)?[|>][-+\d]*+[ \t]*+(?:#[^\n]*+)?\n"
+    r"(?:(?:\1 [^\n]*+|[ \t]*+)(?:\n|\Z))++"
+)
+# PyYAML takes these for line breaks, and folds what stands around them.
+_OTHER_BREAK = re.compile("[\x85\u2028\u2029]")
 _TAGS = frozenset({"yaml", "yml"})
 _MAX_DEPTH = 200
 _WORDS = {
@@ -32,9 +40,9 @@ _WORDS = {
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # Of numbers with an exponent, YAML 1.1 knows these, and takes other ones for text.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
-_ELIDED = re.compile(r"(?m)^\s*(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
+_ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 _ELIDING_COMMENT = re.compile(
-    r"(?im)^\s*#.*(?:\.\.\.|…|\b(?:omitted|truncated|the rest|remaining|and so on|etc)\b)"
+    r"(?im)^[ \t]*+#.*(?:\.\.\.|…|\b(?:omitted|truncated|the rest|remaining|and so on|etc)\b)"
 )
 
 
@@ -45,8 +53,11 @@ class Yaml:
 
     def parse(self, text: str, schema: dict[str, Any] | None) -> Any:
         """Read one YAML document."""
-        comment = _ELIDING_COMMENT.search(text)
+        comment = _eliding_comment(text)
         refuse_if(comment, "elided", comment.start() if comment else 0, "Data was left out.")
+        other = _OTHER_BREAK.search(text)
+        at = other.start() if other else 0
+        refuse_if(other, "syntax", at, "A line ends in another character than a line feed.")
         try:
             return _Reader(text).document(Place.of(schema))
         except _lib.YAMLError as error:
@@ -58,11 +69,21 @@ class Yaml:
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Take the answer out of its fence and what stands around it."""
-        return answer_in(text, _TAGS)
+        return answer_in(text, _TAGS, _blocks)
 
     def describe(self) -> str:
         """Tell a model what to write."""
         return "Write one YAML document and nothing else: no prose, no anchors, no tags."
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    return (block.span() for block in _BLOCK.finditer(text))
+
+
+def _eliding_comment(text: str) -> re.Match[str] | None:
+    """Find a comment that stands for data; what looks like one in a block of text is text."""
+    outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+    return _ELIDING_COMMENT.search(outside)
 
 
 class _Reader:
@@ -90,7 +111,8 @@ class _Reader:
         refuse_if(is_alias or event.anchor, "syntax", at, "Anchors and aliases are not read.")
         refuse_if(event.tag not in {None, "!"}, "syntax", at, "Tags are not read.")
         if isinstance(event, _lib.ScalarEvent):
-            return event.value if event.style else _plain(event.value, place, at)
+            # As in JSON, a character may be escaped by halves.
+            return joined([event.value]) if event.style else _plain(event.value, place, at)
         if isinstance(event, _lib.SequenceStartEvent):
             return self._sequence(place, depth)
         return self._mapping(place, depth)
