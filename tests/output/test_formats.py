@@ -70,14 +70,10 @@ YAML = [
     ("```yaml\nname: Ada", "truncated"),
     ("name: |\n  So:\n  ```\n  x\n  ```\nage: 1", {"name": "So:\n```\nx\n```\n", "age": 1}),
     ("```yaml\nname: |-\n  ```py\n  x\n  ```\nage: 1\n```", {"name": "```py\nx\n```", "age": 1}),
-    ("```\ntags:\n- >\n  ~~~\n\n  x\n- b\n```", {"tags": ["~~~\nx\n", "b"]}),
     ("```yaml\nname: |\n  x\n```\nage: 1\n```", "ambiguous"),  # closed too early
     ("name: |\n  x = 1\n  # and so on\nage: 1", {"name": "x = 1\n# and so on\n", "age": 1}),
-    ("name: |\n  x = 1\n# and so on\nage: 1", "elided"),
-    ("```yaml\nname: Ada\n```\n```", {"name": "Ada"}),
     ('{"name": "\\ud83d\\ude00"}', {"name": "\U0001f600"}),
     ('name: "a \u2028 b"', "syntax"),  # YAML would leave out the spaces
-    ('name: "a\x85b"', "syntax"),
     ("", "no_json"),
 ]
 
@@ -112,7 +108,6 @@ JSON_LINES = [
     ('{"name": "a\u2028b"}', [{"name": "a\u2028b"}]),
     ("[]", []),
     ("", "no_json"),  # nothing was said, not even that there is none
-    (" \n\n", "no_json"),
     ('{"name": "Ada"}\r\n\r\n{"name": "Bob"}\r\n', [{"name": "Ada"}, {"name": "Bob"}]),
     ('{"name": "Ada"}\nand Bob', "syntax"),
     ('{"name": "Ada"}\n{"name": "Bo', "syntax"),
@@ -156,7 +151,6 @@ TAGGED = [
     ("<friends></friends>", {"friends": []}),
     ("<tags></tags>", "ambiguous"),  # no text, or an empty one
     ('<tags>["a", ...]</tags>', "syntax"),
-    ("<tags>['a']</tags>", "syntax"),
     ("<tags>[1] says so</tags>", {"tags": ["[1] says so"]}),
     ("```xml\n<name>Ada</name>\n```", {"name": "Ada"}),
     ("<name>a</name><name>b</name>", "ambiguous"),
@@ -302,6 +296,5 @@ def test_a_bomb_and_a_deep_nest_are_refused_in_time():
     assert read("xml", "<a>" * 5_000 + "</a>", None) == "ambiguous"
     assert read("jsonl", "```a\n" * 12_000) == "truncated"
     assert read("yaml", "name: |\n" + "\n" * 60_000 + "x: *") == "syntax"
-    assert read("xml", f"<friends>{'<name>' * 10_000}</friends>") == "truncated"
     assert read("xml", f"<friends>{'<f>' * 20_000}</friends>") == "syntax"
     assert time.process_time() - started < 20
