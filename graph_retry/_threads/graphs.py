@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import EmptyInputError
 from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
@@ -89,4 +90,13 @@ async def update_state(
 
 async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
     """Run a thread on, as `graph.invoke` does."""
-    return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
+    try:
+        return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
+    except EmptyInputError as error:
+        if given is not None or not is_local(graph) or (await get_state(graph, config)).created_at:
+            raise
+        thread_id = config.get("configurable", {}).get("thread_id")
+        raise EmptyInputError(
+            f"nothing is saved of thread {thread_id!r}, so it cannot go on: start it with `invoke` "
+            "and an input, or look whether its id and the storage are the right ones."
+        ) from error

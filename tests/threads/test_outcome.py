@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import EmptyInputError
 from langgraph.graph import START, StateGraph
 
 import graph_retry
@@ -16,6 +17,7 @@ from graph_retry import (
     approve,
     create_retry_node,
     edit,
+    inbox,
     pending_reviews,
     resume,
     retry_llm_call,
@@ -167,6 +169,16 @@ def test_mistakes_of_a_caller_are_told_in_a_sentence(ask, kind, told):
     assert "\n" not in str(caught.value)
     assert len(pending_reviews(graph, thread())) == 1
     assert len(model.calls) == 1
+
+
+def test_a_thread_that_is_not_there_is_told_as_that(form, mode):
+    """A mistyped id, a deleted thread, another database: there is nothing to go on with."""
+    graph = waiting(form, mode, Model())
+    with pytest.raises(EmptyInputError, match=r"nothing is saved of thread 'typo'.*start it"):
+        answer(mode, graph, thread("typo"))
+    with pytest.raises(StaleDecision, match="'typo' has no open review"):
+        answer(mode, graph, thread("typo"), edit(n=1))
+    assert [review.thread_id for review in mode.call(inbox, "list_reviews", graph)] == ["1"]
 
 
 def node_of(model, node="ask", **options):
