@@ -32,7 +32,7 @@ def emit(event: str, name: str, attempt: int, **details: Any) -> None:
 def log_review(event: str, name: str, attempt: int, review_id: str, author: str = "") -> None:
     """Log what became of a review, by names alone: texts of models and people are not for logs."""
     by = f" by {author.partition(':')[0]}" if author else ""
-    what = "review %s of `%s` (attempt %s, thread %s) was %s%s"
+    what = "review %s of `%s` (attempt %s, thread %r) was %s%s"
     _LOG.info(what, review_id, name, attempt, current_thread(), event, by)
 
 

@@ -69,7 +69,7 @@ async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attemp
         except Exception as error:  # noqa: BLE001 - whatever it is, the question comes first
             trace = without_keys("".join(traceback.format_exception(error)))
             trace = redacted(trace, plan.settings.redact)
-            what, name = "`%s` failed for review %s of thread %s:\n%s", name_of(hook, "notify")
+            what, name = "`%s` failed for review %s of thread %r:\n%s", name_of(hook, "notify")
             _LOG.error(what, name, review.review_id, review.thread_id, trace)
 
     await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

@@ -46,7 +46,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         review=bool(settings.review or settings.reviewer),
     )
     if verdict == "give_up" or (stop is not None and settings.auto_retries > 0):
-        what = "automation of `%s` stopped after attempt %s (thread %s): %s"
+        what = "automation of `%s` stopped after attempt %s (thread %r): %s"
         why = stop or "nothing was changed, and nobody may be asked"
         _LOG.warning(what, settings.name, record["number"], current_thread(), why)
     if verdict == "retry" and proposal is not None:

@@ -28,7 +28,7 @@ def test_each_moment_of_a_review_is_one_line(form, mode, caplog):
     refused(mode, graph, thread("t"), f"do {TEXT}")
     (second,) = reviews(mode, graph, thread("t"))
     answer(mode, graph, thread("t"), {**edit(n=1), "by": "ada", "message": TEXT})
-    where = "of `count` (attempt 1, thread t) was"
+    where = "of `count` (attempt 1, thread 't') was"
     assert lines(caplog) == [
         ("INFO", f"review {first.review_id} {where} asked"),
         ("INFO", f"review {first.review_id} {where} refused an answer by human"),
@@ -46,7 +46,7 @@ def test_an_expired_review_is_told_as_one(mode, caplog):
     (review,) = reviews(mode, graph, thread("t"))
     lines(caplog)
     mode.call(expiry, "expire_reviews", graph)
-    said = f"review {review.review_id} of `count` (attempt 1, thread t) was expired by system"
+    said = f"review {review.review_id} of `count` (attempt 1, thread 't') was expired by system"
     assert lines(caplog) == [("INFO", said)]
 
 
@@ -66,3 +66,14 @@ def test_a_warning_tells_where_automation_stopped(caplog, options, why):
     ((level, said),) = lines(caplog)
     assert (level, said.partition(": ")[2]) == ("WARNING", why)
     assert said.startswith("automation of `count` stopped after attempt")
+
+
+def test_a_thread_id_begins_no_line_of_its_own(caplog):
+    """Whoever may name a thread cannot write into the log what looks like another's line."""
+    caplog.set_level(logging.INFO, "graph_retry")
+    hook = lambda error, attempt, params: {"n": params["n"] - 1}  # noqa: E731
+    graph = one_call("node", None, Model(), InMemorySaver(), hook, auto_retries=1)
+    graph.invoke({"params": {"n": 0}}, thread("t\nINFO all is well \x1b[2K"))
+    said = [line for _, line in lines(caplog)]
+    assert len(said) == 2
+    assert all(line.isprintable() and r"thread 't\nINFO all is well" in line for line in said)
