@@ -1,4 +1,4 @@
-"""A web service that starts calls, lists what waits for a person, and takes the answers."""
+"""A web service that lists what waits and takes answers; it needs `pip install fastapi httpx`."""
 
 from typing import Annotated, Any
 
