@@ -22,6 +22,7 @@ from collections.abc import (
     Iterator,
 )
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -228,8 +229,27 @@ def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
     )
 
 
+def refuse_async(function: Callable[..., Any]) -> None:
+    """Refuse a function that is certainly async in a sync run, before a model is paid for.
+
+    Raises:
+        AsyncUnderSyncError: If it is.
+    """
+    target = _unwrapped(function)
+    methods = (target, getattr(target, "__call__", None))  # noqa: B004 - an object may be async, too
+    if is_sync() and any(map(inspect.iscoroutinefunction, methods)):
+        raise _async_under_sync(function)
+
+
 def _name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__qualname__", repr(function))
+    target = _unwrapped(function)
+    return getattr(target, "__qualname__", type(target).__qualname__)
+
+
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:

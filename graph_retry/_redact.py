@@ -23,7 +23,7 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
     if redact is None:
         return value
     if isinstance(value, str):
-        return redact(value)
+        return _redacted_text(value, redact)
     if is_array(value):
         return [redacted(item, redact, names) for item in value]
     if is_object(value):
@@ -32,11 +32,18 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
     return value
 
 
+def _redacted_text(text: str, redact: Redact) -> str:
+    shown: Any = redact(text)
+    if not isinstance(shown, str):
+        raise TypeError(f"`redact` returned a `{type(shown).__name__}` for a text: return a text.")
+    return shown
+
+
 def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
     """Redact keys; those that become equal are numbered."""
     shown: list[str] = []
     for key in keys:
-        text = key if key in names else redact(key)
+        text = key if key in names else _redacted_text(key, redact)
         like = [other for other in (*shown, *names) if other.partition(" #")[0] == text]
         shown.append(key if key in names else f"{text} #{len(like) + 1}" if like else text)
     return shown
@@ -52,7 +59,9 @@ def redacted_path(path: str, redact: Redact | None, names: Collection[str] = ())
     if redact is None or not path:
         return path
     keys = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-    shown = [key if key in names or key.isdecimal() else redact(key) for key in keys]
+    shown = [
+        key if key in names or key.isdecimal() else _redacted_text(key, redact) for key in keys
+    ]
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in shown)
 
 

@@ -187,3 +187,25 @@ def check_hook(hook: Any, option: str = "on_retry") -> None:
         f"`{option}` must be a function `(error, attempt, params) -> new params | None`"
         f"{', or a list of them' if option == 'on_retry' else ''}, not {wrong}."
     )
+
+
+def check_callback(function: Any, argument: str, *, may_be_async: bool) -> None:
+    """Refuse what cannot be called with one argument, before a model is paid for.
+
+    Raises:
+        ValueError: If it is a class, takes other arguments, or is async where it must not be.
+    """
+    wanted = f"give a function that takes {argument} alone"
+    if isinstance(function, type) or get_origin(function) is not None:
+        raise ValueError(f"{wanted}, and no class")
+    target = function
+    while isinstance(target, functools.partial):
+        target = target.func
+    if not may_be_async and inspect.iscoroutinefunction(target):
+        raise ValueError(f"{wanted} and is not async")
+    try:
+        inspect.signature(function).bind(None)
+    except ValueError:  # a builtin that does not tell
+        return
+    except TypeError as error:
+        raise ValueError(f"{wanted} ({error})") from None

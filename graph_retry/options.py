@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     InstanceOf,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from typing_extensions import TypedDict
@@ -20,7 +21,7 @@ from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType, reject
 from graph_retry._review.dialects import did_you_mean
 from graph_retry._review.shown import Review, Reviewer
-from graph_retry._signatures import check_hook
+from graph_retry._signatures import check_callback, check_hook
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import Feedback, FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
@@ -33,6 +34,18 @@ RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[
 _ALLOWED: tuple[DecisionType, ...] = tuple(kind for kind in DECISION_TYPES if kind != "accept")
 
 _MAX_LABEL = 200
+
+_CALLED_WITH = {
+    "repair": "a text",
+    "review": "an attempt's record",
+    "classify": "an exception",
+    "reviewer": "a review",
+    "notify": "a review",
+    "redact": "a text",
+    "on_attempt": "an attempt's record",
+}
+"""Options that may be functions of one argument, and what that is."""
+_SYNC_ONLY = ("repair", "classify", "redact")
 
 
 class StateKeys(TypedDict, total=False):
@@ -137,7 +150,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    name: str
+    name: str = Field(min_length=1)
     key: str | None = Field(default=None, min_length=1)
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
     format: InstanceOf[Format] | None = None
@@ -208,6 +221,17 @@ class Settings(BaseModel):
         if given is not None:
             check_hook(given, "feedback")
         return cast("Any", given)
+
+    @field_validator(*_CALLED_WITH)
+    @classmethod
+    def _takes_one(cls, given: Any, info: ValidationInfo) -> Any:
+        option = info.field_name or ""
+        functions: Any = given if option in ("repair", "reviewer") else (given,)
+        for function in functions:
+            if callable(function) and not isinstance(function, Runnable):
+                is_sync = option in _SYNC_ONLY
+                check_callback(function, _CALLED_WITH[option], may_be_async=not is_sync)
+        return given
 
     @field_validator("keys")
     @classmethod

@@ -23,7 +23,7 @@ from graph_retry._engine.asking import check_checkpointer
 from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.finish import emit
 from graph_retry._engine.fork import continued
-from graph_retry._engine.hooks import check_params
+from graph_retry._engine.hooks import check_first
 from graph_retry._engine.opening import reviewed_later, succeeded
 from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._engine.plan import Plan
@@ -85,7 +85,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         record.update({"redacted": True, "params_shown": shown})
     if number == 1:
         warn_of_credentials(name, params.view)
-        check_params(plan, params)
+        check_first(plan, params)
         check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
     emit("attempt_started", name, number)
     attempt = partial(_attempt, run, plan, params, record, count(1))

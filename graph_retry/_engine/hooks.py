@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graph_retry._awaiting import call
+from graph_retry._awaiting import call, refuse_async
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.task import Once, as_task
 from graph_retry._params.codec import Encoded
@@ -46,12 +46,21 @@ async def propose(
     return replace(proposal, params=added.params, author=f"{proposal.author} and {added.author}")
 
 
-def check_params(plan: Plan[Any], params: Encoded) -> None:
-    """Have ready hooks refuse params that they could not work on, before a model is paid for.
+def check_first(plan: Plan[Any], params: Encoded) -> None:
+    """Refuse what could not work on these params or in this run, before a model is paid for.
 
     Raises:
+        AsyncUnderSyncError: If a function that judges every answer is async in a sync run.
         ValueError: If a hook needs a field that the params lack.
     """
+    settings = plan.settings
+    for function in (
+        getattr(plan.validator, "function", None),
+        settings.on_attempt,
+        settings.review,
+    ):
+        if callable(function):
+            refuse_async(function)
     for hook in (*plan.hooks, plan.settings.feedback):
         if (check := getattr(hook, "check_params", None)) is not None:
             check(plan.codec.decode(params.view, params.types))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
@@ -68,7 +68,7 @@ def make_plan(
     arguments = bind_call(llm_call)
     _check_declared(llm_call, codec)
     validator = None if output is None else build_validator(output, strict=settings.strict)
-    _check_default(settings, validator)
+    _check_default(settings, validator, codec.fields)
     return Plan(
         llm_call=llm_call,
         arguments=arguments,
@@ -94,9 +94,20 @@ def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> Non
     )
 
 
-def _check_default(settings: Settings, validator: Validator | None) -> None:
-    """Refuse an output by default that would not be accepted when nobody is there to see it."""
+def _check_default(
+    settings: Settings, validator: Validator | None, fields: Collection[str] | None
+) -> None:
+    """Refuse a default that would not be accepted when nobody is there to see it."""
     default = settings.default_decision
+    if default["type"] == "edit":
+        edited = default.get("params")
+        unknown = [name for name in edited or () if fields and name not in fields]
+        if unknown:
+            known = ", ".join(fields or ())
+            what = f"`default_decision` edits `{unknown[0]}`, which params do not have"
+            raise ValueError(f"{what}; the fields are {known}.")
+        if not edited:
+            raise ValueError("`default_decision` is an edit that changes nothing: give its fields.")
     if default["type"] != "respond" or validator is None:
         return
     try:

@@ -45,7 +45,7 @@ class FunctionValidator(Validator):
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.name = cut(name_of(function, "value"), 80)
-        self._function = function
+        self.function = function
         try:
             with suppress(ValueError):  # Some built-ins have no signature to look at.
                 signature = inspect.signature(function)
@@ -68,7 +68,7 @@ class FunctionValidator(Validator):
     async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
         try:
             given = copy.deepcopy(value)
-            answer = await awaited(self._function(given), self._function)
+            answer = await awaited(self.function(given), self.function)
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as error:  # noqa: BLE001 - the function is the caller's

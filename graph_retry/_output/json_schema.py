@@ -33,6 +33,12 @@ from graph_retry.records import Issue
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REGISTRY: Any = jsonschema_specifications.REGISTRY
 _lib: Any = jsonschema  # Its stubs leave much untyped.
+_KEYWORDS = frozenset(
+    {"$id", "id", "$anchor", "$comment", "$defs", "$vocabulary", "definitions", "then", "else"}
+    | {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
+    | {"format", "contentEncoding", "contentMediaType", "contentSchema", "$recursiveRef"}
+).union(_lib.Draft4Validator.VALIDATORS, _lib.Draft202012Validator.VALIDATORS)
+"""Keywords of the drafts; a schema that has none of them accepts anything."""
 
 
 class SchemaValidator(Validator):
@@ -62,6 +68,11 @@ class SchemaValidator(Validator):
             raise _faulty(f"is not valid at {place}: {cut(error.message, 300)}") from error
         except RecursionError:
             raise _faulty("is nested too deeply: name its parts under `$defs`") from None
+        if document and not any(key in _KEYWORDS or key.startswith("x-") for key in document):
+            raise _faulty(
+                f"has no keyword of JSON Schema, only {literal([*document])}, and would accept "
+                'anything: give a type such as `dict[str, str]`, or `{"properties": …}`'
+            )
         _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
         self._validator = with_linear_patterns(draft)(document, registry=_REGISTRY)
 

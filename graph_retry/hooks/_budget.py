@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -38,6 +39,20 @@ def _added(one: Spent, other: Spent, sign: int = 1) -> Spent:
         "seconds": one["seconds"] + sign * other["seconds"],
         "rounds": one["rounds"] + sign * other["rounds"],
     }
+
+
+def _price_unknown(attempt: Attempt) -> None:
+    """Stand for no `price` at all."""
+    del attempt
+
+
+def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = False) -> None:
+    """Refuse a limit that is no number or could never be reached."""
+    kinds: Any = int if whole else (int, float)
+    is_number = isinstance(given, kinds) and not isinstance(given, bool)
+    if given is not None and not (is_number and given >= at_least):
+        wanted = f"a {'whole ' if whole else ''}number, {at_least:g} or more"
+        raise ValueError(f"`{name}` must be {wanted}, or None for no limit, not {given!r:.200}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +85,25 @@ class Budget:
 
     tokens: int | None = None
     cost: float | None = None
-    price: Callable[[Attempt], float | None] = lambda _: None
+    price: Callable[[Attempt], float | None] = _price_unknown
     seconds: float | None = None
     rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits that would limit nothing.
+
+        Raises:
+            TypeError: If `price` is no function.
+            ValueError: If a limit is no number or negative, or `cost` has no `price`.
+        """
+        for name in ("tokens", "rounds"):
+            _check_limit(name, getattr(self, name), whole=True)
+        for name in ("cost", "seconds"):
+            _check_limit(name, getattr(self, name))
+        if not callable(self.price):
+            raise TypeError(f"`price` must be a function of an attempt, not {self.price!r:.200}.")
+        if self.cost is not None and self.price is _price_unknown:
+            raise ValueError("`cost` needs `price`, a function of an attempt that tells its cost.")
 
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
         """Sum up what these attempts have spent, and what was spent `before` them.
@@ -214,6 +245,16 @@ class SharedBudget(Budget):
     failures: int | None = None
     cool_down: float = 60.0
     _account: _Account = field(default_factory=_Account, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse limits that would limit nothing.
+
+        Raises:
+            ValueError: If a limit is no number or too small, or `cost` has no `price`.
+        """
+        super().__post_init__()
+        _check_limit("failures", self.failures, at_least=1, whole=True)
+        _check_limit("cool_down", self.cool_down)
 
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
         """Say which limit all calls have reached together, if any."""

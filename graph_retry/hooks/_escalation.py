@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from graph_retry._json import is_object
 from graph_retry._params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
@@ -23,16 +24,27 @@ def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
             failed, and stays. A function as value gets the old one: `lambda old: old + 0.2`.
 
     Raises:
-        ValueError: If an attempt is below 1; in use, before the first call, if the params lack one
-            of the fields.
+        TypeError: If the schedule is no dict.
+        ValueError: If an attempt is no number from 1 on, or has no fields; in use, before the first
+            call, if the params lack one of the fields.
 
     Example:
         >>> hook = escalate({2: {"model": "large", "temperature": lambda old: old / 2}})
         >>> hook(AttemptFailed("no"), 2, {"model": "small", "temperature": 0.5})
         {'model': 'large', 'temperature': 0.25}
     """
-    if min(schedule, default=1) < 1:
-        raise ValueError(f"`schedule` names attempt {min(schedule)}: attempts count from 1.")
+    if not isinstance(cast("Any", schedule), Mapping):
+        raise TypeError(f"`schedule` is {schedule!r:.200}: give a dict, the changes by attempt.")
+    for attempt, changes in schedule.items():
+        if isinstance(attempt, bool) or not isinstance(cast("Any", attempt), int) or attempt < 1:
+            raise ValueError(
+                f"`schedule` names attempt {attempt!r:.200}: attempts are whole numbers from 1."
+            )
+        if not is_object(changes):
+            raise ValueError(
+                f"`schedule` has {changes!r:.200} for attempt {attempt}: give the fields to change "
+                'by name, as in `{"model": "large"}`.'
+            )
     return Escalation(schedule)
 
 
@@ -66,8 +78,8 @@ def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) ->
         most: The highest limit; there a person decides.
 
     Raises:
-        ValueError: If `factor` is not above 1; in use, before the first call, if the params lack
-            the field.
+        ValueError: If `factor` is not above 1 or `most` no limit; in use, before the first call,
+            if the params lack the field or have no number there.
 
     Example:
         >>> cut_off = AttemptFailed("cut off", kind="truncated")
@@ -76,6 +88,8 @@ def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) ->
     """
     if factor <= 1:
         raise ValueError(f"`factor` is {factor!r}: a limit is raised by more than 1.")
+    if isinstance(most, bool) or not isinstance(cast("Any", most), int) or most < 1:
+        raise ValueError(f"`most` is {most!r:.200}: give the highest limit, a whole number from 1.")
     return LimitRaise(field, factor, most)
 
 
@@ -98,5 +112,11 @@ class LimitRaise:
         return with_fields(params, {self.field: min(self.most, math.ceil(limit * self.factor))})
 
     def check_params(self, params: Any) -> None:
-        """Refuse params that lack the field."""
+        """Refuse params that lack the field, or have no number there."""
         require_fields(params, (self.field,), "raise_limit")
+        limit = fields_of(params)[self.field]
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
+            raise ValueError(
+                f"`raise_limit` raises the field `{self.field}`, which is {limit!r:.200}: it must "
+                "be a number, or None for no limit."
+            )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from graph_retry._issues import cut
 from graph_retry._json import is_array
@@ -53,8 +53,9 @@ def feedback(
         measure: Size of a text; characters unless a token counter is given.
 
     Raises:
-        ValueError: If the strategy is unknown; in use, before the first call, if the params have
-            no text or messages to write to.
+        TypeError: If `measure` is no function.
+        ValueError: If there is no such strategy or limit; in use, before the first call, if the
+            params have no text or messages to write to.
 
     Example:
         >>> error = AttemptFailed("no", kind="invalid_schema", issues=[{
@@ -70,6 +71,10 @@ def feedback(
     """
     if strategy not in _QUOTED:
         raise ValueError(f"`strategy` must be one of {', '.join(_QUOTED)}, not {strategy!r:.200}.")
+    if isinstance(limit, bool) or not isinstance(cast("Any", limit), int) or limit < 1:
+        raise ValueError(f"`limit` must be a whole number from 1, not {limit!r:.200}.")
+    if not callable(measure):
+        raise TypeError(f"`measure` must be a function of a text, not {measure!r:.200}.")
     return Feedback(strategy, field, schema, limit, measure)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -53,6 +53,7 @@ def model_reviewer(
         limit: Characters of the case it is shown at most; longer parts are cut in the middle.
 
     Raises:
+        TypeError: If `chat_model` is none.
         ValueError: If `limit` is below 1,000.
 
     Example:
@@ -63,6 +64,11 @@ def model_reviewer(
         >>> retry_llm_call(count, {"care": False}, output=int, reviewer=model_reviewer(agent))
         3
     """
+    if not isinstance(cast("Any", chat_model), Runnable):
+        raise TypeError(
+            f"`chat_model` is {chat_model!r:.200}: give a chat model of LangChain, such as what "
+            "`init_chat_model` returns."
+        )
     if limit < 1_000:
         raise ValueError(f"`limit` is {limit}: it must be 1,000 or more.")
 

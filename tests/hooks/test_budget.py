@@ -83,11 +83,9 @@ def test_model_seconds_count_and_a_persons_do_not(form, mode, monkeypatch):
     assert review.value["note"] == "the budget of 10 model seconds is spent (12.0)"
 
 
-@pytest.mark.parametrize("budget", [Budget(tokens=1), Budget(cost=1), Budget(cost=1, price=None)])
+@pytest.mark.parametrize("budget", [Budget(tokens=1), Budget(cost=1, price=lambda attempt: None)])
 def test_what_nobody_reports_is_unknown_and_trips_nothing(form, mode, budget):
     """No usage, no price: all automatic retries are made."""
-    if budget.price is None:
-        budget = Budget(cost=1, price=lambda attempt: None)
     model = spending(usage=None)
     run(form, mode, model, budget, auto_retries=4)
     assert len(model.calls) == 5

@@ -1,0 +1,131 @@
+"""Wrong options are told in one sentence, before a model is paid for."""
+
+import re
+
+import pytest
+
+from graph_retry import aretry_llm_call, create_retry_node, edit, reject, retry_llm_call
+from graph_retry._awaiting import AsyncUnderSyncError
+from graph_retry.hooks import Budget, SharedBudget, escalate, feedback, model_reviewer, raise_limit
+
+
+def asked(params):
+    """Be a model that must not be asked."""
+    pytest.fail("the model was asked")
+
+
+async def later(given):
+    """Be a function of one argument that is async."""
+    return given
+
+
+FUNCTIONS = {
+    "no argument": (lambda: "x", "too many positional arguments"),
+    "two arguments": (lambda one, two: two, "missing a required argument: 'two'"),
+    "a class": (ValueError, "and no class"),
+    "a generic type": (dict[str, int], "and no class"),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("option", "argument"),
+    [
+        ("repair", "a text"),
+        ("review", "an attempt's record"),
+        ("classify", "an exception"),
+        ("reviewer", "a review"),
+        ("notify", "a review"),
+        ("redact", "a text"),
+        ("on_attempt", "an attempt's record"),
+    ],
+)
+def test_a_function_that_takes_something_else_is_refused(option, argument, function):
+    """Every option that is a function of one argument says which it is."""
+    given, reason = FUNCTIONS[function]
+    words = f"`{option}`: give a function that takes {argument} alone"
+    with pytest.raises(ValueError, match=re.escape(words)) as refused:
+        retry_llm_call(asked, {}, **{option: given})
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("option", ["repair", "classify", "redact"])
+def test_a_function_that_is_never_awaited_may_not_be_async(option):
+    """Its coroutine would be taken for what it returns."""
+    with pytest.raises(ValueError, match=f"`{option}`: give a function .* is not async"):
+        retry_llm_call(asked, {}, **{option: later})
+
+
+@pytest.mark.parametrize("option", ["output", "on_attempt", "review"])
+async def test_an_async_function_that_judges_every_answer_needs_an_async_run(option):
+    """In a sync run that is told before the first call; in an async one it works."""
+    options = {"name": "ask", "output": dict, option: later}
+    with pytest.raises(AsyncUnderSyncError, match="`later` is async"):
+        retry_llm_call(asked, {}, **options)
+    if option != "review":  # there is nobody to ask here
+        assert await aretry_llm_call(lambda params: "{}", {}, **options) == {}
+
+
+def test_what_redact_returns_must_be_text():
+    """A value of another kind is named, and not met somewhere as an attribute that is missing."""
+    with pytest.raises(TypeError, match="`redact` returned a `NoneType` for a text"):
+        retry_llm_call(asked, {"prompt": "x"}, redact=lambda text: None)
+
+
+MISTAKES = {
+    "a negative budget": (lambda: Budget(tokens=-1), "`tokens` must be a whole number, 0 or more"),
+    "a budget in words": (lambda: Budget(seconds="9"), "`seconds` must be a number, 0 or more"),
+    "a budget that is no number": (lambda: Budget(seconds=float("nan")), "`seconds` must be"),
+    "half a round": (lambda: Budget(rounds=1.5), "`rounds` must be a whole number"),
+    "a cost without a price": (lambda: Budget(cost=3), "`cost` needs `price`"),
+    "a circuit that never closes": (lambda: SharedBudget(failures=0), "`failures` must be"),
+    "a step at no attempt": (lambda: escalate({"2": {}}), "`schedule` names attempt '2'"),
+    "a step of no fields": (lambda: escalate({2: "large"}), "`schedule` has 'large' for attempt 2"),
+    "a limit below all": (lambda: raise_limit(most=0), "`most` is 0"),
+    "a limit in words": (lambda: raise_limit(most="4000"), "`most` is '4000'"),
+    "no room for feedback": (lambda: feedback(limit=0), "`limit` must be a whole number from 1"),
+    "a limit on a text": (
+        lambda: raise_limit(most=9).check_params({"max_tokens": "5"}),
+        "which is '5': it must be a number",
+    ),
+    "a schema of nothing": (
+        lambda: create_retry_node(asked, dict, output={"name": "str"}),
+        'has no keyword of JSON Schema, only ["name"]',
+    ),
+    "an empty edit": (
+        lambda: create_retry_node(asked, dict, expires_after=9, default_decision=edit()),
+        "`default_decision` is an edit that changes nothing",
+    ),
+    "no name": (lambda: retry_llm_call(asked, {}, name=""), "`name`: "),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_value_that_would_do_nothing_is_refused(mistake):
+    """A limit that is never reached, a step that is never made: where it is written."""
+    make, words = MISTAKES[mistake]
+    with pytest.raises(ValueError, match=re.escape(words)):
+        make()
+
+
+TYPES = {
+    "a price that is a number": (lambda: Budget(cost=1, price=3), "`price` must be a function"),
+    "a measure that is a number": (lambda: feedback(measure=3), "`measure` must be a function"),
+    "a schedule that is a list": (lambda: escalate([{"model": "x"}]), "`schedule` is "),
+    "a model's name": (lambda: model_reviewer("gpt"), "`chat_model` is 'gpt'"),
+}
+
+
+@pytest.mark.parametrize("mistake", TYPES)
+def test_a_value_of_another_kind_is_refused(mistake):
+    """Where it is written, and not where it is used."""
+    make, words = TYPES[mistake]
+    with pytest.raises(TypeError, match=re.escape(words)):
+        make()
+
+
+def test_what_is_allowed_is_taken():
+    """A schema that only annotates, and a decision by default."""
+    for schema in ({}, {"title": "anything"}, {"x-note": 1}):
+        assert retry_llm_call(lambda params: "{}", {}, output=schema) == {}
+    assert create_retry_node(asked, dict, expires_after=9, default_decision=reject("late"))
