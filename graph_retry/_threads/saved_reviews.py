@@ -228,8 +228,12 @@ class _Finder(Generic[WaitingT]):
                 by_thread[note.thread_id].append(note)
         reviews: list[WaitingT] = []
         for thread_id, noted in by_thread.items():
-            thread = await self._thread(thread_id, {note.namespace for note in noted})
-            waiting = await self._waiting(thread_id, thread)
+            try:
+                thread = await self._thread(thread_id, {note.namespace for note in noted})
+                waiting = await self._waiting(thread_id, thread)
+            except Exception as error:
+                error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
+                raise
             reviews += waiting
             shown = {review.review_id for review in waiting}
             for note in noted:

@@ -123,6 +123,19 @@ def test_many_checkpoints_with_one_id_are_read_to_their_end(saver, monkeypatch):
     assert review.thread_id == "waits"
 
 
+def test_a_thread_that_cannot_be_read_is_named(saver):
+    """It stops the listing, lest a review be hidden: so whoever looks has to know which it is."""
+    graph = one_call("node", None, Model(), saver)
+    for name in ("whole", "damaged"):
+        graph.invoke({"params": {"n": 0}}, thread(name))
+    saver.conn.execute("UPDATE checkpoints SET checkpoint = x'00' WHERE thread_id = 'damaged'")
+    with pytest.raises(TypeError) as caught:
+        inbox.list_reviews(graph)
+    assert "reading thread 'damaged'" in caught.value.__notes__[0]
+    saver.delete_thread("damaged")
+    assert [review.thread_id for review in inbox.list_reviews(graph)] == ["whole"]
+
+
 def copied(saver, name, copy):
     """Save a thread once more, as another one, with all that its checkpoints say."""
     for saved in reversed(list(saver.list(thread(name)))):
