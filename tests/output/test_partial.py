@@ -162,6 +162,8 @@ class Shelf(RootModel[list[Item]]):
     """A list by another name."""
 
 
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+"""It has no `prefixItems`."""
 UNCERTAIN = [
     ('{"place": {"point": {"x": {"y": [', Order),  # no list, as yet
     ('{"rows": [{"a": {"n": [', Order),
@@ -189,6 +191,7 @@ UNCERTAIN = [
     ('{"kind": 5, "id": 1}', str),  # plain text is wanted
     ('{"kind": 5, "id": 1}', Literal["a", "b"]),
     ('{"a": 1, "b": 2}', str | Item),
+    ('[{"a": 1}, 2, 3]', {"$schema": DRAFT_7, "prefixItems": [{"const": 0}], "items": True}),
 ]
 
 
@@ -264,6 +267,12 @@ def test_an_element_is_validated_as_often_as_it_stands_in_something(monkeypatch)
         watch.add(character)
     assert watch.failure is None
     assert len(seen) <= 2 * 1_003
+
+
+def test_what_is_too_deep_to_be_judged_is_left_to_the_whole():
+    """The depth of an answer is no error of its own while it streams."""
+    node = {"type": "object", "properties": {"c": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}
+    assert watched('{"c":' * 400, node).failure is None
 
 
 def test_a_schema_that_leads_back_to_itself_ends():

@@ -105,7 +105,10 @@ class _SchemaPart(OpenPart):
 
     def _items(self, index: int) -> Any:
         """Return the schema of an element, in the words of the older drafts or the newer ones."""
-        items, first = self._schema.get("items"), self._schema.get("prefixItems")
+        items = self._schema.get("items")
+        # A word that the schema's draft does not know means nothing in it.
+        knows_prefix = "prefixItems" in self._validator.VALIDATORS
+        first = self._schema.get("prefixItems") if knows_prefix else None
         if is_array(items):
             first, items = items, self._schema.get("additionalItems")
         if is_array(first) and index < len(first):

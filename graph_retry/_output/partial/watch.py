@@ -65,12 +65,19 @@ class Watch:
                 {"kind": "invalid_syntax", "type": "InvalidJSON", "message": error},
                 [issue("", error, "invalid_json", "one JSON value")],
             )
-        elif error is None and (wrong := self._certain(self._document)):
+        elif error is None and (wrong := self._wrong(self._document)):
             message = f"the output can no longer be a valid {self._name}: {format_issues(wrong)}"
             self._fail(
                 {"kind": "invalid_schema", "type": "ValidationError", "message": message}, wrong
             )
         return error is None
+
+    def _wrong(self, document: GrowingDocument) -> list[Issue]:
+        try:
+            return self._certain(document)
+        except RecursionError:  # nested too deeply to be judged in part: the whole will tell
+            self._part = None
+            return []
 
     def _certain(self, document: GrowingDocument) -> list[Issue]:
         value, part = document.value, self._part
