@@ -139,6 +139,9 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     """
     if isinstance(error, ValidationError):
         return pydantic_issues(error, root)
+    group = cast("Any", error)
+    if isinstance(error, ExceptionGroup):
+        return [problem for one in group.exceptions for problem in wrap_error(one, root)]
     jsonschema = sys.modules.get("jsonschema")  # Importing it costs tens of milliseconds.
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
+from pydantic import BaseModel
 
 from graph_retry._awaiting import AsyncUnderSyncError, awaited, run_sync
-from graph_retry._issues import REFUSED, cut, describe, issue, wrap_error
+from graph_retry._issues import MAX_ISSUES, REFUSED, cut, describe, issue, wrap_error
 from graph_retry._json import is_array, is_object
 from graph_retry._output.validator import Validator
-from graph_retry._signatures import name_of
+from graph_retry._params.fields import fields_of
+from graph_retry._signatures import declared_params, name_of
 from graph_retry.records import Issue
 
-_VERDICTS = ("ok", "success", "valid")
-_REASONS = ("errors", "error", "issues", "message", "reason")
+_VERDICTS = ("ok", "success", "valid", "is_valid")
+_PROBLEMS = ("errors", "error", "issues")
+_REASONS = (*_PROBLEMS, "message", "reason")
+_VALUES = ("data", "value")
 _MISSING: Any = object()
 
 
@@ -32,11 +38,12 @@ class FunctionValidator(Validator):
     | nothing: it raises | refused, with what was raised (`GraphBubbleUp` passes through) |
     | `False` | refused |
     | `None`, `True`, the copy itself, or an equal value | accepted |
-    | a dict with `ok`, `success` or `valid` `False` | refused, for its `errors`, `error`, `issues`, `message` or `reason` |
-    | such a dict with `True`, and nothing but `data` and reasons | accepted; its `data`, if any, is the value |
-    | a tuple `(False, reasons)` or `(True, value)` | the same |
-    | a list | its issues, each a text or a dict like `Issue`; accepted if empty |
-    | a text, for a value that is none | an issue |
+    | a dict with `ok`, `success`, `valid` or `is_valid` `False` | refused, for its `errors`, `error`, `issues`, `message` or `reason` |
+    | such a dict with `True`, and nothing but `data` or `value` and reasons | accepted; its `data` or `value`, if any, is the value |
+    | a model or a dataclass with such fields, a tuple `(False, reasons)` or `(True, value)` | the same |
+    | a dict with nothing but `errors`, `error` or `issues`, which the value has not | its issues; accepted if they are empty |
+    | a list, a set or what a generator yields | its issues, each a text, an exception or a dict like `Issue` or pydantic's; accepted if empty |
+    | a text, for a value that is none, or an exception | an issue; accepted if the text is empty |
     | anything else, which must be plain JSON | accepted, with this as the value |
 
     To make a list or a text the value, return `{"ok": True, "data": value}`. A function whose
@@ -55,6 +62,12 @@ class FunctionValidator(Validator):
         except TypeError as error:
             message = f"`output` validator `{self.name}` must take one value: {error}"
             raise TypeError(message) from error
+        declared = declared_params(function)
+        if declared is not None:
+            raise TypeError(
+                f"`output` validator `{self.name}` takes a `{declared.__name__}`, but is given "
+                f"plain JSON: give `Annotated[{declared.__name__}, AfterValidator({self.name})]`"
+            )
         if self.wants_text:
             self.schema = {"title": self.name, "type": "string"}
 
@@ -68,7 +81,7 @@ class FunctionValidator(Validator):
     async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
         try:
             given = copy.deepcopy(value)
-            answer = await awaited(self.function(given), self.function)
+            answer = _plain(await awaited(self.function(given), self.function))
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as error:  # noqa: BLE001 - the function is the caller's
@@ -83,19 +96,34 @@ class FunctionValidator(Validator):
             return value, []
         if answer is given or (type(answer) is type(value) and answer == value):
             return answer, []
-        accepted, content = _verdict(answer)
+        accepted, content = _verdict(answer, value)
         if accepted is True:
             return (value if content is _MISSING else content), []
         if accepted is False:
-            return value, [self._issue(reason) for reason in _reasons(content)]
-        if isinstance(answer, str) and not isinstance(value, str):
-            answer = [answer]
+            return value, self._issues(_reasons(content))
+        is_text = isinstance(answer, str) and not isinstance(value, str)
+        if is_text or isinstance(answer, Exception):
+            answer = [answer] if answer else []
         if is_array(answer):
-            return value, [self._issue(reason) for reason in answer]
+            return value, self._issues(answer)
         return answer, []
+
+    def _issues(self, reasons: list[Any]) -> list[Issue]:
+        raised = [wrap_error(one) if isinstance(one, Exception) else None for one in reasons]
+        return [
+            problem
+            for one, of_error in zip(reasons, raised, strict=True)
+            for problem in of_error or [self._issue(one)]
+        ]
 
     def _issue(self, error: Any) -> Issue:
         reason = error if is_object(error) else {"message": error}
+        if "msg" in reason and "message" not in reason:  # as pydantic's `errors()` has them
+            reason = {
+                "message": reason["msg"],
+                "path": reason.get("loc"),
+                "code": reason.get("type"),
+            }
         if not isinstance(reason.get("message"), str):
             raise TypeError(
                 f"`output` validator `{self.name}` listed {describe(error)} as an issue; that is a "
@@ -104,11 +132,27 @@ class FunctionValidator(Validator):
             )
         path, code = reason.get("path") or "", reason.get("code") or "refused"
         path = f"/{path}" if isinstance(path, str) and path[:1] not in ("", "/") else path
-        return issue(path, reason["message"], code, reason.get("expected"), reason.get("received"))
+        message = reason["message"] or REFUSED
+        return issue(path, message, code, reason.get("expected"), reason.get("received"))
 
 
-def _verdict(answer: Any) -> tuple[bool | None, Any]:
+def _plain(answer: Any) -> Any:
+    """Return an answer as a list where it is iterated, and NumPy's truth values as Python's."""
+    if isinstance(answer, set | frozenset):
+        answer = iter(sorted(cast("set[Any]", answer), key=str))  # the same in every process
+    items = cast("Any", answer)
+    if isinstance(answer, Iterator):
+        return [*islice(items, MAX_ISSUES)]
+    is_scalar = getattr(answer, "shape", None) == () and hasattr(answer, "item")
+    return answer.item() if is_scalar else answer
+
+
+def _verdict(answer: Any, value: Any) -> tuple[bool | None, Any]:
     """Tell an answer that accepts or refuses, with its value or reasons; None for no verdict."""
+    if isinstance(answer, BaseModel) or (
+        dataclasses.is_dataclass(answer) and not isinstance(answer, type)
+    ):
+        answer = dict(fields_of(answer))
     if isinstance(answer, tuple):
         parts: list[Any] = [*answer]
         if len(parts) == 2 and isinstance(parts[0], bool):
@@ -119,8 +163,12 @@ def _verdict(answer: Any) -> tuple[bool | None, Any]:
     said = [answer[name] for name in _VERDICTS if isinstance(answer.get(name), bool)]
     if False in said:
         return False, next((answer[name] for name in _REASONS if answer.get(name)), REFUSED)
-    if said and answer.keys() <= {*_VERDICTS, *_REASONS, "data"}:
-        return True, answer.get("data", _MISSING)
+    if said and answer.keys() <= {*_VERDICTS, *_REASONS, *_VALUES}:
+        return True, next((answer[name] for name in _VALUES if name in answer), _MISSING)
+    is_new = not (is_object(value) and answer.keys() & value.keys())
+    if answer and is_new and answer.keys() <= {*_PROBLEMS}:
+        problems = next((answer[name] for name in _PROBLEMS if answer.get(name)), _MISSING)
+        return problems is _MISSING, problems
     return None, None
 
 

@@ -1,6 +1,7 @@
 """Functions as validators: what each kind of answer means, and what is too unclear to mean it."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
@@ -27,6 +28,23 @@ def raises(error: BaseException):
     return validator
 
 
+@dataclass
+class Verdict:
+    """A verdict as some validators have it."""
+
+    ok: bool
+    reason: str = ""
+
+
+class Scalar:
+    """One value of NumPy's."""
+
+    shape = ()
+
+    def __init__(self, value):
+        self.item = lambda: value
+
+
 ACCEPTED = [
     pytest.param({"a": 1}, None, {"a": 1}, id="none"),
     pytest.param({"a": 1}, True, {"a": 1}, id="true"),
@@ -49,9 +67,41 @@ ACCEPTED = [
     pytest.param({"a": 1}, {"valid": True}, {"a": 1}, id="valid"),
     pytest.param({"a": 1}, (True, None), {"a": 1}, id="pair"),
     pytest.param({"a": 1}, (True, {"a": 2}), {"a": 2}, id="pair-with-value"),
+    pytest.param({"a": 1}, {"is_valid": True, "value": [1]}, [1], id="verdict-with-value"),
+    pytest.param({"a": 1}, Verdict(True), {"a": 1}, id="verdict-as-an-object"),
+    pytest.param({"a": 1}, {"errors": []}, {"a": 1}, id="no-errors"),
+    pytest.param({"errors": [1]}, {"errors": []}, {"errors": []}, id="data-with-errors"),
+    pytest.param({"a": 1}, iter([]), {"a": 1}, id="nothing-yielded"),
+    pytest.param({"a": 1}, "", {"a": 1}, id="empty-text"),
+    pytest.param({"a": 1}, Scalar(True), {"a": 1}, id="truth-of-numpy"),
     pytest.param({"a": 1}, {"ok": "yes"}, {"ok": "yes"}, id="data-with-a-text-ok"),
 ]
 REFUSED = [
+    pytest.param(
+        {}, {"is_valid": False, "message": "bad"}, [("", "bad", "refused")], id="is-valid"
+    ),
+    pytest.param({}, Verdict(False, "bad"), [("", "bad", "refused")], id="object"),
+    pytest.param({}, {"error": "bad"}, [("", "bad", "refused")], id="error-alone"),
+    pytest.param({}, {"errors": ["bad"]}, [("", "bad", "refused")], id="errors-alone"),
+    pytest.param({}, (text for text in ["bad"]), [("", "bad", "refused")], id="generator"),
+    pytest.param({}, {"bad"}, [("", "bad", "refused")], id="set"),
+    pytest.param({}, ValueError("bad"), [("", "bad", "value_error")], id="exception"),
+    pytest.param(
+        {},
+        [ValueError("bad"), "odd"],
+        [("", "bad", "value_error"), ("", "odd", "refused")],
+        id="exceptions",
+    ),
+    pytest.param(
+        {},
+        [{"loc": ("a", 0), "msg": "bad", "type": "odd"}],
+        [("/a/0", "bad", "odd")],
+        id="pydantic",
+    ),
+    pytest.param({}, [""], [("", "the validator refused the value", "refused")], id="empty"),
+    pytest.param(
+        {}, Scalar(False), [("", "the validator refused the value", "refused")], id="numpy"
+    ),
     pytest.param({}, False, [("", "the validator refused the value", "refused")], id="false"),
     pytest.param(False, False, [("", "the validator refused the value", "refused")], id="boolean"),
     pytest.param({}, ["bad"], [("", "bad", "refused")], id="text"),
@@ -137,6 +187,7 @@ def test_an_answer_that_no_rule_covers_is_refused(value, answer, named):
         (AssertionError(), "value_error", "the validator refused the value"),
         (KeyError("age"), "unexpected_error", "KeyError: 'age'"),
         (RecursionError("deep"), "unexpected_error", "RecursionError: deep"),
+        (ExceptionGroup("all", [ValueError("too short")]), "value_error", "too short"),
         (jsonschema.ValidationError("odd", path=["a", 0]), "schema", "odd"),
     ],
 )
@@ -239,3 +290,27 @@ def test_a_function_that_cannot_be_called_fails_at_once(function, named):
 def test_a_builtin_without_a_signature_is_taken():
     """`max` and its like say nothing about their arguments."""
     assert build_validator(max).check([1, 3]).value == 3
+
+
+def test_a_validator_of_a_typed_value_is_refused_when_it_is_given():
+    """It would be given plain JSON, and each answer be refused for what the function cannot do."""
+
+    def judge(verdict: Verdict) -> bool:
+        return verdict.ok
+
+    with pytest.raises(TypeError, match=r"give `Annotated\[Verdict, AfterValidator\(judge\)\]`"):
+        build_validator(judge)
+
+
+def test_what_yields_issues_is_read_as_far_as_it_goes():
+    """A generator's own failure is an issue; the errors of `jsonschema` keep their paths."""
+    schema = jsonschema.Draft202012Validator({"properties": {"a": {"type": "string"}}})
+    (problem,) = build_validator(schema.iter_errors).check({"a": 1}).issues
+    assert (problem["path"], problem["code"]) == ("/a", "type")
+
+    def failing(value):
+        yield "bad"
+        raise KeyError("age")
+
+    (problem,) = build_validator(failing).check({}).issues
+    assert problem["message"] == "KeyError: 'age'"
