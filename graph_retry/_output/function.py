@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
@@ -140,9 +140,8 @@ def _plain(answer: Any) -> Any:
     """Return an answer as a list where it is iterated, and NumPy's truth values as Python's."""
     if isinstance(answer, set | frozenset):
         answer = iter(sorted(cast("set[Any]", answer), key=str))  # the same in every process
-    items = cast("Any", answer)
-    if isinstance(answer, Iterator):
-        return [*islice(items, MAX_ISSUES)]
+    if hasattr(answer, "__next__"):  # an iterator, such as a generator
+        return [*islice(answer, MAX_ISSUES)]
     is_scalar = getattr(answer, "shape", None) == () and hasattr(answer, "item")
     return answer.item() if is_scalar else answer
 
