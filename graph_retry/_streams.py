@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
+
+from langgraph.errors import GraphBubbleUp
+
+_LOG = logging.getLogger("graph_retry")
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -42,7 +48,8 @@ def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
     finally:
         close = getattr(stream, "close", None)
         if close is not None:
-            close()
+            with _errors_logged():
+                close()
     return receiver.result()
 
 
@@ -54,7 +61,19 @@ async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
                 break
     finally:
         close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
-        closing = None if close is None else close()
-        if inspect.isawaitable(closing):
-            await closing
+        with _errors_logged():
+            closing = None if close is None else close()
+            if inspect.isawaitable(closing):
+                await closing
     return receiver.result()
+
+
+@contextmanager
+def _errors_logged() -> Generator[None]:
+    """Log what closing a stream raises: what has come of it is an answer, and it is paid."""
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the client of a provider raises
+        _LOG.warning("a stream could not be closed: %s", type(error).__name__)

@@ -44,6 +44,56 @@ def test_a_stalled_stream_hits_the_timeout(mode):
     assert closed.wait(10)
 
 
+class Unclosable:
+    """A stream whose `close` fails, as a client's may in another task than it was opened in."""
+
+    def __init__(self, text):
+        self._pieces = iter([text[:30], text[30:]])
+
+    def __iter__(self):
+        return self
+
+    def __aiter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._pieces)
+
+    async def __anext__(self):
+        try:
+            return next(self._pieces)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+    def close(self):
+        raise RuntimeError("not in this task")
+
+    async def aclose(self):
+        self.close()
+
+
+class UnclosableIterator(Unclosable):
+    """The same for a sync run, where an async one would be refused."""
+
+    __aiter__ = None
+
+
+@pytest.mark.parametrize("text", [GOOD, BAD])
+def test_an_error_of_closing_loses_nothing(mode, text, caplog):
+    """What had come is the answer, or the failed attempt, that it would be; the log tells."""
+    stream = Unclosable if mode.is_async else UnclosableIterator
+    records = []
+    options = {"output": Person, "review": False, "on_attempt": records.append}
+    if text == GOOD:
+        assert call(mode, lambda: stream(text), None, **options).age == 36
+    else:
+        with pytest.raises(AttemptsExhausted):
+            call(mode, lambda: stream(text), None, **options)
+        assert records[0]["issues"][0]["path"] == "/age"
+    assert text.startswith(records[0]["raw"]["text"])
+    assert "could not be closed: RuntimeError" in caplog.text
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_a_cancelled_run_closes_the_stream(kind):
     """Cancellation passes through, and neither kind of stream is left open behind it."""
