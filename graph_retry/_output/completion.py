@@ -128,7 +128,8 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     text: str | None = str(message.text)
     extra = cast("dict[str, Any]", message.additional_kwargs)
     value: Any = extra.get("parsed")
-    refusal = extra.get("refusal") or blocked(message.response_metadata.get("prompt_feedback"))
+    prompt = message.response_metadata.get("prompt_feedback")
+    refusal = extra.get("refusal") or blocked(prompt) or _refusal_in(message.content)
     usage: dict[str, Any] | None = None
     if isinstance(message, AIMessage):
         usage = _usage(message.usage_metadata and dict(message.usage_metadata))
@@ -144,6 +145,15 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     )
 
 
+def _refusal_in(content: Any) -> str | None:
+    """Return what a block of OpenAI's responses says where the model declined, if there is one."""
+    for block in content if is_array(content) else []:
+        told = block.get("value", block) if is_object(block) else None
+        if is_object(told) and told.get("type") == "refusal":
+            return told.get("refusal") or "the model declined"
+    return None
+
+
 def _of_tool_calls(
     message: AIMessage, validator: Validator | None, text: str | None
 ) -> tuple[str | None, Any]:
@@ -155,6 +165,9 @@ def _of_tool_calls(
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
         # LangChain closes what was cut off in a stream, and calls it valid: here is what came.
         calls = [*message.tool_call_chunks]
+    older = message.additional_kwargs.get("function_call")
+    if not calls and is_object(older):
+        calls = [{"name": older.get("name"), "args": older.get("arguments"), "id": None}]
     order = [call.get("id") for call in _raw_calls(message)]
     calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
     wants_list = validator is not None and (validator.schema or {}).get("type") == "array"
@@ -187,7 +200,11 @@ def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
 
 
 def _finish_reason(metadata: Mapping[str, Any]) -> str | None:
-    for key in ("finish_reason", "stop_reason", "done_reason"):
+    for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
         if isinstance(metadata.get(key), str):
             return _words(metadata[key])
-    return None
+    if metadata.get("object") != "response":
+        return None
+    details = metadata.get("incomplete_details")  # of OpenAI's responses
+    reason = details.get("reason") if is_object(details) else None
+    return _words(reason or metadata.get("status"))

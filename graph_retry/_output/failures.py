@@ -30,11 +30,11 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
 
 UNPARSED = "Unable to parse tool parameter JSON from model"
 """How Anthropic's client says that the arguments in a stream are no JSON."""
-_TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
+_TRUNCATED = frozenset({"length", "model_length", "max_tokens", "max_output_tokens", "incomplete"})
 _OVERFLOWED = frozenset({"model_context_window_exceeded"})
 _REFUSED = frozenset(
     {"content_filter", "refusal", "safety", "recitation", "blocklist"}
-    | {"prohibited_content", "spii", "language"}
+    | {"prohibited_content", "spii", "language", "guardrail_intervened", "content_filtered"}
 )
 _BROKEN_CALL = frozenset({"malformed_function_call", "unexpected_tool_call", "too_many_tool_calls"})
 """How Google tells that a tool call was none; it keeps what the model wrote to itself."""

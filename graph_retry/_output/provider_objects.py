@@ -2,8 +2,8 @@
 
 The objects are known by their shape, so that none of the clients has to be installed: OpenAI's chat
 completions (LiteLLM, Groq, vLLM and others return the same) and responses, Anthropic's messages,
-Google's responses, LangChain's generations, and what an agent returns. Arguments of tool calls that
-come as text stay text: `completion` reads them as it reads any other.
+Google's responses, these as JSON, LangChain's generations, and what an agent returns. Arguments of
+tool calls that come as text stay text: `completion` reads them as it reads any other.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
 
 from graph_retry._json import is_array, is_object
+from graph_retry._output.provider_json import response_of_json
 
 
 def message_of(result: Any) -> BaseMessage | None:
     """Return the message a client's object stands for, or None if it is nothing known."""
     if isinstance(result, str | bytes | int | float | BaseMessage):
         return result if isinstance(result, BaseMessage) else None
+    response = response_of_json(result) or result
     for read in (_of_agent, _of_generation, _of_chat, _of_response, _of_anthropic, google_message):
-        message = read(result)
+        message = read(response)
         if message is not None:
             return message
     return None
@@ -72,10 +74,13 @@ def _of_chat(result: Any) -> AIMessage | None:
         return None
     made: list[Any] = getattr(said, "tool_calls", None) or []
     calls = [
-        _text_call(call.function.name, call.function.arguments, call.id)
+        _text_call(call.function.name, call.function.arguments, getattr(call, "id", None))
         for call in made
         if hasattr(call, "function")
     ]
+    older = getattr(said, "function_call", None)
+    if older is not None and not calls:
+        calls = [_text_call(older.name, older.arguments, None)]
     return _message(
         said.content,
         calls,
@@ -93,7 +98,7 @@ def _of_response(result: Any) -> AIMessage | None:
         return None
     items: list[Any] = output
     calls = [
-        _text_call(item.name, item.arguments, item.call_id)
+        _text_call(item.name, item.arguments, getattr(item, "call_id", None))
         for item in items
         if getattr(item, "type", None) == "function_call"
     ]
