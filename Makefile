@@ -35,6 +35,12 @@ help: ## list the commands
 
 install: .venv/.installed ## create .venv and install everything the other commands need
 
+# The demo runs in this folder, so what it needs is all but the package itself, whose building would
+# take a build environment of its own.
+DEMO_NEEDS := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  extras = project["optional-dependencies"]; \
+  print(*project["dependencies"], *extras["cli"], *extras["sqlite"], sep="\n")
+
 # Stamps in one environment: what the demo, Studio or the site needs, and everything. To compile a few
 # thousand modules for a demo that loads some hundred takes longer than the demo, and so does to bring
 # pip into the environment: the machine's own pip fills it, where there is one that can.
@@ -47,7 +53,8 @@ install: .venv/.installed ## create .venv and install everything the other comma
 	"$$python" -m venv --without-pip .venv; \
 	pip=("$$python" -m pip --python $(BIN)/python); \
 	"$${pip[@]}" --version >/dev/null 2>&1 || { $(BRING_PIP); pip=($(BIN)/python -m pip); }; \
-	"$${pip[@]}" install $(QUIETLY) --no-compile --editable '.[cli,sqlite]'
+	$(BIN)/python -c '$(DEMO_NEEDS)' >.venv/demo.txt; \
+	"$${pip[@]}" install $(QUIETLY) --no-compile --requirement .venv/demo.txt
 	@touch $@
 
 .venv/.pip: .venv/.demo
