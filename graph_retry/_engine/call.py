@@ -46,6 +46,7 @@ from graph_retry._engine.tracing import model_call_span
 from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
 from graph_retry._output.provider_errors import retry_after
+from graph_retry._output.provider_objects import raise_error_in
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted, redacted_fields
 from graph_retry._signatures import AttemptContext, name_of
@@ -183,6 +184,8 @@ async def _attempt(
                 config=config,
                 receiver=reception,
             )
+            if plan.validator is not None:
+                raise_error_in(result)
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure

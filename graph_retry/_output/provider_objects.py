@@ -13,8 +13,39 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
 
+from graph_retry._issues import ABSENT, attempt
 from graph_retry._json import is_array, is_object
 from graph_retry._output.provider_json import response_of_json
+
+
+class ResponseError(Exception):
+    """A response came that holds an error, its `body`, in place of an answer."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__(str(body.get("message") or body))
+        self.body = body
+
+
+def raise_error_in(result: Any) -> None:
+    """Raise the error in a response without choices: OpenRouter and other gateways send such.
+
+    Raises:
+        ResponseError: If there is one.
+    """
+    body, failed = attempt(_error_body, result)  # of an object that may be anything
+    if body and not failed:
+        raise ResponseError(body)
+
+
+def _error_body(result: Any) -> dict[str, Any] | None:
+    is_json = is_object(result)
+    choices, error = (
+        result.get(name, ABSENT) if is_json else getattr(result, name, ABSENT)
+        for name in ("choices", "error")
+    )
+    body = error if is_object(error) else getattr(error, "__dict__", None)
+    has_none = choices is None or choices == []
+    return body if has_none and is_object(body) else None
 
 
 def message_of(result: Any) -> BaseMessage | None:

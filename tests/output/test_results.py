@@ -1,5 +1,7 @@
 """What a call returned is read as what it is: responses as JSON, refusals, older ways to say it."""
 
+from types import SimpleNamespace
+
 import pytest
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
@@ -128,6 +130,17 @@ def test_what_the_provider_says_of_its_answer_counts(came):
 def test_data_that_looks_like_a_response_stays_data(value):
     """Only the role at its place tells."""
     assert read_result(value, build_validator(dict)).value == value
+
+
+@pytest.mark.parametrize("made", [dict, SimpleNamespace])
+@pytest.mark.parametrize(("code", "kind"), [(429, "transient"), (401, "permanent"), (None, None)])
+def test_an_error_in_place_of_an_answer_is_a_failure(made, code, kind):
+    """Gateways send it with status 200, and clients raise nothing."""
+    came = made(choices=None, error={"message": "no", "code": code})
+    with pytest.raises(AttemptsExhausted) as failed:
+        retry_llm_call(lambda params: came, {}, output=Person, review=False)
+    failure = failed.value.attempts[0]["failure"]
+    assert failure == {"kind": kind or "rejected_input", "type": "ResponseError", "message": "no"}
 
 
 def test_a_response_as_json_tells_its_tokens():
