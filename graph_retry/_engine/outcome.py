@@ -77,6 +77,14 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
         record["raw"] = {"text": reading.text}
     elif value is not None:
         record["raw"] = {"value": value.view["value"]}
+        spelled = [path for path, tag in value.types.items() if tag in ("float", "int")]
+        if spelled and plan.validator is not None:
+            # State spells such a number as text, which another type would take as text.
+            message = (
+                f"the call returned a number at `{spelled[0].removeprefix('/value') or '/'}` that "
+                "JSON cannot hold: it has no NaN or infinity, and integers of 64 bits here"
+            )
+            record["failure"] = _failure("invalid_schema", "ValueError", message)
     else:
         record["raw"] = {"type": came}
         if plan.validator is not None:

@@ -132,6 +132,15 @@ def test_data_that_looks_like_a_response_stays_data(value):
     assert read_result(value, build_validator(dict)).value == value
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 2**70])
+def test_a_number_that_json_cannot_hold_does_not_become_text(number):
+    """Python reads `NaN` in a tool call's arguments, and clients hand it over as a number."""
+    call = {"name": "dict", "args": {"n": number}, "id": "1", "type": "tool_call"}
+    for came in (AIMessage("", tool_calls=[call]), {"n": number}):
+        with pytest.raises(AttemptsExhausted, match="a number at `/n` that JSON cannot hold"):
+            retry_llm_call(lambda params, came=came: came, {}, output=dict, review=False)
+
+
 @pytest.mark.parametrize("made", [dict, SimpleNamespace])
 @pytest.mark.parametrize(("code", "kind"), [(429, "transient"), (401, "permanent"), (None, None)])
 def test_an_error_in_place_of_an_answer_is_a_failure(made, code, kind):
