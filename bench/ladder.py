@@ -6,6 +6,7 @@ named as not run. Run: `python -m bench.ladder`; the extra `bench` has what the 
 """
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -168,6 +169,8 @@ HEADINGS += ["characters sent", "characters a retry"]
 
 def main() -> None:
     """Run all that is installed and print the tables."""
+    # A line for each call that nobody may be asked about would bury the tables.
+    logging.getLogger("graph_retry").setLevel(logging.ERROR)
     kinds = Counter(task.kind for task in make_tasks(TASKS, SEED))
     print(
         f"{MALFORMED:.0%} of the first answers are malformed, in equal shares: "
