@@ -169,8 +169,6 @@ HEADINGS += ["characters sent", "characters a retry"]
 
 def main() -> None:
     """Run all that is installed and print the tables."""
-    # A line for each call that nobody may be asked about would bury the tables.
-    logging.getLogger("graph_retry").setLevel(logging.ERROR)
     kinds = Counter(task.kind for task in make_tasks(TASKS, SEED))
     print(
         f"{MALFORMED:.0%} of the first answers are malformed, in equal shares: "
@@ -214,4 +212,6 @@ def show(rows: dict[str, Row]) -> None:
 
 
 if __name__ == "__main__":
+    # A line for each call that nobody may be asked about would bury the tables.
+    logging.getLogger("graph_retry").setLevel(logging.ERROR)
     main()
