@@ -235,18 +235,19 @@ def refuse_async(function: Callable[..., Any]) -> None:
     Raises:
         AsyncUnderSyncError: If it is.
     """
-    target = _unwrapped(function)
+    target = unwrapped(function)
     methods = (target, getattr(target, "__call__", None))  # noqa: B004 - an object may be async, too
     if is_sync() and any(map(inspect.iscoroutinefunction, methods)):
         raise _async_under_sync(function)
 
 
 def _name(function: Callable[..., Any]) -> str:
-    target = _unwrapped(function)
+    target = unwrapped(function)
     return getattr(target, "__qualname__", type(target).__qualname__)
 
 
-def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwrapped(function: Any) -> Any:
+    """Return the function that a `partial` calls."""
     while isinstance(function, partial):
         function = function.func
     return function

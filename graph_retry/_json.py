@@ -1,4 +1,4 @@
-"""Narrow untyped data to JSON's two containers; hash JSON values."""
+"""Narrow untyped data to JSON's containers and numbers; hash JSON values."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ def is_object(value: object) -> TypeIs[dict[str, Any]]:
 def is_array(value: object) -> TypeIs[list[Any]]:
     """Tell a JSON array."""
     return isinstance(value, list)
+
+
+def is_number(value: object) -> TypeIs[int | float]:
+    """Tell a JSON number; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeIs[int]:
+    """Tell an integer; a truth value is none."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def digest(*parts: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Protocol, TypeVar, cast, get_origin, get_type_hints
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
+from graph_retry._awaiting import unwrapped
 from graph_retry.errors import AttemptFailed
 
 ParamsT = TypeVar("ParamsT")
@@ -78,8 +78,7 @@ def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> 
         >>> name_of("".join, "llm_call")
         'str.join'
     """
-    while isinstance(function, functools.partial):
-        function = function.func
+    function = unwrapped(function)
     if isinstance(function, Runnable):
         return function.get_name()
     owner = getattr(function, "__self__", None)
@@ -198,10 +197,7 @@ def check_callback(function: Any, argument: str, *, may_be_async: bool) -> None:
     wanted = f"give a function that takes {argument} alone"
     if isinstance(function, type) or get_origin(function) is not None:
         raise ValueError(f"{wanted}, and no class")
-    target = function
-    while isinstance(target, functools.partial):
-        target = target.func
-    if not may_be_async and inspect.iscoroutinefunction(target):
+    if not may_be_async and inspect.iscoroutinefunction(unwrapped(function)):
         raise ValueError(f"{wanted} and is not async")
     try:
         inspect.signature(function).bind(None)

@@ -12,9 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
-from typing_extensions import TypeIs
-
-from graph_retry._json import digest, is_array, is_object
+from graph_retry._json import digest, is_array, is_number, is_object
 
 CLOCK, IDS = 1, 2
 """Levels of drift: only times differ; also dates, ids and order. At level 0 nothing differs."""
@@ -165,7 +163,7 @@ def _leaves(name: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
         if _in_order(before) == _in_order(after):
             return [(before, after)]
         parts = [(name, *pair) for pair in zip(before, after, strict=True)]
-    elif _is_number(before) and _is_number(after) and _TIME.search(name):
+    elif is_number(before) and is_number(after) and _TIME.search(name):
         return [(_SECONDS[0], _SECONDS[0] + 1)]
     else:
         return [(before, after)]
@@ -174,7 +172,7 @@ def _leaves(name: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
 
 def _masked(value: Any, level: int) -> Any:
     """Return a value without what changes by itself, up to a level."""
-    if level and _is_number(value):
+    if level and is_number(value):
         return (float, "") if _is_time(value) else (type(value), value)
     if is_array(value) and level >= IDS:
         return (list, _in_order(value))
@@ -184,10 +182,6 @@ def _masked(value: Any, level: int) -> Any:
     if level >= IDS:  # what is drawn or listed at random also comes in another order
         text = " ".join(sorted(re.findall(r"\w+|\0", _IDS.sub("\0", text))))
     return (str, text)
-
-
-def _is_number(value: Any) -> TypeIs[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _in_order(values: Sequence[Any]) -> list[str]:

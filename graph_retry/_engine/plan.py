@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
@@ -60,11 +60,7 @@ def make_plan(
         TypeError: If an argument has the wrong type.
         ValueError: If `locked` names a field that params do not have.
     """
-    unknown = [name for name in settings.locked if codec.fields and name not in codec.fields]
-    if unknown:
-        known = ", ".join(codec.fields or ())
-        msg = f"`locked` names `{unknown[0]}`, which params do not have; the fields are {known}."
-        raise ValueError(msg)
+    _check_fields("`locked` names", settings.locked, codec.fields)
     arguments = bind_call(llm_call)
     _check_declared(llm_call, codec)
     validator = None if output is None else build_validator(output, strict=settings.strict)
@@ -77,6 +73,16 @@ def make_plan(
         validator=validator,
         settings=settings,
     )
+
+
+def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
+    """Refuse names that are no fields of the params, where not any name may be one."""
+    unknown = [name for name in names if fields and name not in fields]
+    if fields and unknown:
+        known = ", ".join(fields)
+        raise ValueError(
+            f"{what} `{unknown[0]}`, which params do not have; the fields are {known}."
+        )
 
 
 def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> None:
@@ -101,11 +107,7 @@ def _check_default(
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")
-        unknown = [name for name in edited or () if fields and name not in fields]
-        if unknown:
-            known = ", ".join(fields or ())
-            what = f"`default_decision` edits `{unknown[0]}`, which params do not have"
-            raise ValueError(f"{what}; the fields are {known}.")
+        _check_fields("`default_decision` edits", edited or (), fields)
         if not edited:
             raise ValueError("`default_decision` is an edit that changes nothing: give its fields.")
     if default["type"] != "respond" or validator is None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from graph_retry._issues import attempt, cut, json_problem, text_of
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.failures import UNPARSED, is_complete
 from graph_retry._output.provider_objects import blocked, message_of
 from graph_retry._output.validator import Validator
@@ -117,7 +117,7 @@ def _usage(given: Any) -> dict[str, Any] | None:
 
 
 def _is_count(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    return value is None or is_number(value)
 
 
 def _words(given: Any) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,7 +10,6 @@ from itertools import islice
 from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
-from pydantic import BaseModel
 
 from graph_retry._awaiting import AsyncUnderSyncError, awaited, run_sync
 from graph_retry._issues import MAX_ISSUES, REFUSED, cut, describe, issue, wrap_error
@@ -109,12 +107,11 @@ class FunctionValidator(Validator):
         return answer, []
 
     def _issues(self, reasons: list[Any]) -> list[Issue]:
-        raised = [wrap_error(one) if isinstance(one, Exception) else None for one in reasons]
-        return [
-            problem
-            for one, of_error in zip(reasons, raised, strict=True)
-            for problem in of_error or [self._issue(one)]
-        ]
+        listed: list[Issue] = []
+        for reason in reasons:
+            raised = wrap_error(reason) if isinstance(reason, Exception) else []
+            listed += raised or [self._issue(reason)]
+        return listed
 
     def _issue(self, error: Any) -> Issue:
         reason = error if is_object(error) else {"message": error}
@@ -148,10 +145,7 @@ def _plain(answer: Any) -> Any:
 
 def _verdict(answer: Any, value: Any) -> tuple[bool | None, Any]:
     """Tell an answer that accepts or refuses, with its value or reasons; None for no verdict."""
-    if isinstance(answer, BaseModel) or (
-        dataclasses.is_dataclass(answer) and not isinstance(answer, type)
-    ):
-        answer = dict(fields_of(answer))
+    answer = fields_of(answer) or answer
     if isinstance(answer, tuple):
         parts: list[Any] = [*answer]
         if len(parts) == 2 and isinstance(parts[0], bool):

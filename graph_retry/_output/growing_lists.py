@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_number, is_object
 from graph_retry._streams import without_half
 
 
@@ -59,8 +59,3 @@ def continues(before: Any, after: Any) -> bool:
     if is_number(before) and is_number(after):
         return str(after).startswith(str(before).removesuffix(".0"))  # `1`, and then `12`
     return bool(before == after)
-
-
-def is_number(value: object) -> bool:
-    """Tell a JSON number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

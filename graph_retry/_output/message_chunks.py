@@ -12,21 +12,27 @@ from graph_retry._json import is_array
 from graph_retry._output.provider_objects import google_message, message_of, token_counts
 
 
-def chunk_of(piece: Any) -> AIMessageChunk | None:
-    """Return the message chunk that a piece stands for, or None if it is nothing known."""
+def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
+    """Return the message chunk that a piece stands for, or None if it is nothing known.
+
+    The usage and the finish reason of a piece of Google's replace earlier ones, and come apart;
+    others tell what is to be added.
+    """
     if isinstance(piece, AIMessageChunk):
-        return piece
+        return piece, {}
     if isinstance(piece, ChatGenerationChunk):
-        return cast("AIMessageChunk", piece.message)
+        return cast("AIMessageChunk", piece.message), {}
     for read in (_of_openai, _of_anthropic):
         chunk = read(piece)
         if chunk is not None:
-            return chunk
+            return chunk, {}
     of_google = google_message(piece)
     if of_google is not None:
-        return _of_google(of_google)
+        finish_reason = of_google.response_metadata["finish_reason"]
+        said = {"usage": of_google.usage_metadata, "finish_reason": finish_reason}
+        return _of_google(of_google), said
     message = message_of(piece)
-    return _of_message(message) if isinstance(message, AIMessage) else None
+    return _of_message(message) if isinstance(message, AIMessage) else None, {}
 
 
 def _of_message(message: AIMessage) -> AIMessageChunk:
@@ -37,18 +43,6 @@ def _of_message(message: AIMessage) -> AIMessageChunk:
         response_metadata=message.response_metadata,
         additional_kwargs=message.additional_kwargs,
     )
-
-
-def said_so_far(piece: Any) -> dict[str, Any]:
-    """Return the usage and the finish reason of a piece of Google's, which replace earlier ones.
-
-    Others tell what is to be added.
-    """
-    message = google_message(piece)
-    if message is None:
-        return {}
-    finish_reason = message.response_metadata["finish_reason"]
-    return {"usage": message.usage_metadata, "finish_reason": finish_reason}
 
 
 def _of_google(message: AIMessage) -> AIMessageChunk:

@@ -9,10 +9,10 @@ from langchain_core.runnables import AddableDict
 from pydantic import BaseModel
 
 from graph_retry._issues import describe
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.completion import Completion
-from graph_retry._output.growing_lists import ListPieces, continues, is_number
-from graph_retry._output.message_chunks import chunk_of, make_chunk, said_so_far
+from graph_retry._output.growing_lists import ListPieces, continues
+from graph_retry._output.message_chunks import chunk_of, make_chunk
 from graph_retry._streams import joined
 
 _Kind = Literal["text", "keys", "list", "value", "scalar"]
@@ -45,7 +45,8 @@ class Pieces:
             return self._add_text(piece), []
         if piece is None:
             return "", []
-        chunk = None if is_object(piece) or is_array(piece) else chunk_of(piece)
+        is_json = is_object(piece) or is_array(piece)
+        chunk, said = (None, {}) if is_json else chunk_of(piece)
         if chunk is None:
             self._add_value(piece)
             return "", []
@@ -53,7 +54,7 @@ class Pieces:
         if not self._chunks:
             self._chunks = [AIMessageChunk(content=text) for text in self._texts]
         self._chunks.append(chunk)
-        self._note(said_so_far(piece))
+        self._note(said)
         return str(chunk.text), chunk.tool_call_chunks
 
     def _add_text(self, piece: str | Completion) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from graph_retry._json import is_number, is_whole
 from graph_retry._output.failures import BudgetExceededError
 from graph_retry._wording import counted
 from graph_retry.records import Attempt
@@ -48,9 +49,8 @@ def _price_unknown(attempt: Attempt) -> None:
 
 def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = False) -> None:
     """Refuse a limit that is no number or could never be reached."""
-    kinds: Any = int if whole else (int, float)
-    is_number = isinstance(given, kinds) and not isinstance(given, bool)
-    if given is not None and not (is_number and given >= at_least):
+    is_right = is_whole if whole else is_number
+    if given is not None and not (is_right(given) and given >= at_least):
         wanted = f"a {'whole ' if whole else ''}number, {at_least:g} or more"
         raise ValueError(f"`{name}` must be {wanted}, or None for no limit, not {given!r:.200}.")
 

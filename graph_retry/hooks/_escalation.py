@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from graph_retry._json import is_object
+from graph_retry._json import is_number, is_object, is_whole
 from graph_retry._params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
@@ -36,7 +36,7 @@ def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
     if not isinstance(cast("Any", schedule), Mapping):
         raise TypeError(f"`schedule` is {schedule!r:.200}: give a dict, the changes by attempt.")
     for attempt, changes in schedule.items():
-        if isinstance(attempt, bool) or not isinstance(cast("Any", attempt), int) or attempt < 1:
+        if not is_whole(cast("Any", attempt)) or attempt < 1:
             raise ValueError(
                 f"`schedule` names attempt {attempt!r:.200}: attempts are whole numbers from 1."
             )
@@ -88,7 +88,7 @@ def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) ->
     """
     if factor <= 1:
         raise ValueError(f"`factor` is {factor!r}: a limit is raised by more than 1.")
-    if isinstance(most, bool) or not isinstance(cast("Any", most), int) or most < 1:
+    if not is_whole(cast("Any", most)) or most < 1:
         raise ValueError(f"`most` is {most!r:.200}: give the highest limit, a whole number from 1.")
     return LimitRaise(field, factor, most)
 
@@ -115,7 +115,7 @@ class LimitRaise:
         """Refuse params that lack the field, or have no number there."""
         require_fields(params, (self.field,), "raise_limit")
         limit = fields_of(params)[self.field]
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
+        if limit is not None and not is_number(limit):
             raise ValueError(
                 f"`raise_limit` raises the field `{self.field}`, which is {limit!r:.200}: it must "
                 "be a number, or None for no limit."

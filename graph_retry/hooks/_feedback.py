@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from graph_retry._issues import cut
-from graph_retry._json import is_array
+from graph_retry._json import is_array, is_whole
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, turns
 from graph_retry.hooks._quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
@@ -71,7 +71,7 @@ def feedback(
     """
     if strategy not in _QUOTED:
         raise ValueError(f"`strategy` must be one of {', '.join(_QUOTED)}, not {strategy!r:.200}.")
-    if isinstance(limit, bool) or not isinstance(cast("Any", limit), int) or limit < 1:
+    if not is_whole(cast("Any", limit)) or limit < 1:
         raise ValueError(f"`limit` must be a whole number from 1, not {limit!r:.200}.")
     if not callable(measure):
         raise TypeError(f"`measure` must be a function of a text, not {measure!r:.200}.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_number, is_object
 
 
 class LostDigitsError(ValueError):
@@ -33,7 +33,7 @@ def undamaged(value: Any, shown: Any) -> Any:
         if lost := {_rounded(number) for number in exact}.intersection(_numbers(value)) - exact:
             raise LostDigitsError(f"the number {min(lost)} lost digits")
         return value
-    is_echo = _is_number(value) and _is_number(shown) and value in (shown, _rounded(shown))
+    is_echo = is_number(value) and is_number(shown) and value in (shown, _rounded(shown))
     return shown if is_echo else value
 
 
@@ -59,9 +59,5 @@ def _numbers(value: Any) -> Iterator[float]:
     if is_object(value) or is_array(value):
         for item in value.values() if is_object(value) else value:
             yield from _numbers(item)
-    elif _is_number(value):
+    elif is_number(value):
         yield value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
