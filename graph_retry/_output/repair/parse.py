@@ -62,7 +62,7 @@ def parse_output(
         if type(value) is str:
             return _string(text, value, level, complete)
         if complete is not False or type(value) not in {int, float}:
-            return ParsedOutput(True, value, text)
+            return ParsedOutput(True, value, text, [])
     try:
         document = _read(text, level, complete)
         written = document.json or _dump(document.value)

@@ -123,18 +123,38 @@ def finite(token: str) -> float:
 
 # Keys that disagree, `NaN`, which is no `int`, numbers out of range and what is too deep are left
 # to the tolerant reader: it refuses or reports them.
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=int, parse_float=finite)
+_READING: dict[str, Any] = {"object_pairs_hook": _unique, "parse_constant": int}
+_DECODER = json.JSONDecoder(**_READING)
+_CHECKING_DECODER = json.JSONDecoder(**_READING, parse_float=finite)
+_LARGE_EXPONENT = re.compile(r"e[+-]?[0-9]{3}")
+_DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"000000000")
+_MANY_ZEROS = b"0" * 200
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """Read the strict JSON value at `start`; return it and where it ends.
-
-    From Python 3.13 on, the standard library's decoder knows no depth of its own.
-    """
-    value, end = _DECODER.raw_decode(text, start)
-    if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
-        from_json(text[start:end])  # refuses what is deeper
+    """Read the strict JSON value at `start`; return it and where it ends."""
+    # To check a float takes longer than to read it, so where there are many, the text is searched
+    # for what may be out of range instead.
+    many_floats = text.count(".", start, start + 400) > 10
+    decoder = _DECODER if many_floats else _CHECKING_DECODER
+    value, end = decoder.raw_decode(text, start)
+    document = text[start:end]
+    if many_floats and _may_leave_range(document):
+        value, end = _CHECKING_DECODER.raw_decode(text, start)
+    # From Python 3.13 on, the standard library's decoder knows no depth of its own.
+    if document.count("[") + document.count("{") > MAX_DEPTH:
+        from_json(document)  # refuses what is deeper
     return value, end
+
+
+def _may_leave_range(document: str) -> bool:
+    """Tell whether a number may be out of the range of floats.
+
+    That takes an exponent of three digits, or hundreds of digits.
+    """
+    if "E" in document or _LARGE_EXPONENT.search(document):
+        return True
+    return _MANY_ZEROS in document.encode(errors="replace").translate(_DIGITS_AS_ZERO)
 
 
 def strict_value(text: str) -> Any:

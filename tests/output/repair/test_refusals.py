@@ -1,5 +1,7 @@
 """What the reader refuses: better no value than a wrong one."""
 
+import json
+
 import pytest
 
 from graph_retry.output import parse_output
@@ -163,6 +165,30 @@ def test_doubt_is_a_refusal(kind, text):
     assert 0 <= parsed.failure["position"] <= len(text)
     assert parsed.failure["message"].endswith(".")
     assert len(parsed.failure["excerpt"]) <= 80
+
+
+@pytest.mark.parametrize(
+    "around", ["", "0.5, " * 100, "1.25e-7, " * 100], ids=["alone", "many", "small"]
+)
+@pytest.mark.parametrize(
+    "wrap", ["[%s1.5]", f"Here:\n{F}json\n[%s1.5]\n{F}"], ids=["strict", "fenced"]
+)
+def test_a_number_is_in_range_however_many_there_are(around, wrap):
+    """Among many floats, which are not checked one by one, none becomes infinite, or zero."""
+    zeros = "0" * 400
+    for number in (
+        "1e309",
+        "-2.5E+400",
+        "1e-400",
+        f"1{zeros}.0",
+        f"0.{zeros}1",
+        f"{'9' * 250}e99",
+    ):
+        refused = parse_output(wrap % f"{around}{number}, ")
+        assert (refused.ok, refused.value) == (False, None), number
+    for number in ("1.7e308", "5E-324", "0e999", "0e-999", f"0.{zeros}", f"1.5{zeros}", "1" * 250):
+        parsed = parse_output(wrap % f"{around}{number}, ")
+        assert parsed.value == json.loads(f"[{around}{number}, 1.5]"), number
 
 
 def test_a_list_of_numbers_in_a_sentence_is_an_answer_where_it_is_called_one():
