@@ -23,8 +23,9 @@ def sources(*folders: str) -> list[Path]:
 def nodes(*folders: str) -> Iterator[tuple[str, ast.AST]]:
     """Yield every syntax node of some folders with its place, as `file:line`."""
     for path in sources(*folders):
+        name = path.relative_to(ROOT)
         for node in ast.walk(ast.parse(path.read_text())):
-            yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", node
+            yield f"{name}:{getattr(node, 'lineno', 0)}", node
 
 
 def imported(node: ast.AST) -> list[str]:
