@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph_retry._output.repair.report import Edit, Unreadable
-from graph_retry._output.repair.scan import ELLIPSIS
+from graph_retry._output.repair.scan import ELLIPSIS, Role
 
 # An empty container at the end of what was read, and brackets that close others: `{}`, `[ ]}`.
 _EMPTY_AT_END = re.compile(r"(?:\{\s*\}|\[\s*\])[}\])\s]*\Z")
@@ -18,20 +18,27 @@ CLOSE = {"{": "}", "[": "]", "(": ")"}
 class Frame:
     """An object, list or tuple while it is read. Positions are offsets in `text`, -1 for none.
 
-    `start` is where its opening bracket stands, and `kind` is that bracket; `starts` is where each
-    of its members begins. Of the last member there is where its value begins (`value_at`), where
-    it ends (`end`), and, if it is a container of the same kind, its own frame (`inner`).
+    `start` is where its opening bracket stands, and `kind` is that bracket; the outermost container
+    has the `depth` 1; `starts` is where each of its members begins. Of the last member there is
+    where its value begins (`value_at`), where it ends (`end`), and, if it is a container of the
+    same kind, its own frame (`inner`).
     """
 
     text: str
     start: int
     kind: str
+    depth: int
     starts: list[int] = field(default_factory=list[int])
     first_comma: int = -1
     comma: int = -1
     value_at: int = -1
     end: int = -1
     inner: "Frame | None" = None
+
+    @property
+    def role(self) -> Role:
+        """What a value is in this container."""
+        return "member" if self.kind == "{" else "element"
 
     def separate(self, comma: int) -> None:
         """Note that a member ended at a comma, written or supplied."""

@@ -12,6 +12,7 @@ from graph_retry._output.repair.report import refuse_if
 from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
 
 COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
+ONE_NUMBER = "One number with a space in it, or two numbers."
 VALUE_AHEAD = re.compile(r"[\"'“‘`\[{(\-\d]|(?i:true|false|null|none|nan|infinity)\b")
 _SPREAD = r"\[\s+\]|\{\s+\}"
 _LEFT_DOUBT = re.compile(rf"(?:[,，][\"'”]|\.|,\s*[\]}}]|{_SPREAD})\Z")
@@ -66,11 +67,17 @@ def may_be_one(frame: Frame, at: int) -> bool:
     return bool(numbers or _ONE_CHARACTER.match(text, left) or _ONE_CHARACTER.match(text, at))
 
 
-def is_grouped_number(frame: Frame, at: int) -> bool:
-    """Tell whether one number in groups of three digits may go on at `at`."""
-    return (
-        bool(_GROUPED.match(frame.text, frame.value_at)) and "\n" not in frame.text[frame.end : at]
-    )
+def check_element_ahead(frame: Frame, at: int) -> None:
+    """Refuse a list that goes on without a comma, unless another element begins at `at`."""
+    text, end = frame.text, frame.end
+    # `1 234 567`: digits in groups of three.
+    is_grouped = _GROUPED.match(text, frame.value_at) and "\n" not in text[end:at]
+    refuse_if(is_grouped, "ambiguous", at, ONE_NUMBER)
+    char = char_at(text, at)
+    # `[1][2]`: between two brackets there need be no space.
+    is_apart = at > end or (text[end - 1] in "]}" and char in {"[", "{"})
+    if not char or not is_apart or not VALUE_AHEAD.match(text, at):
+        raise frame.broken(at, char)
 
 
 def goes_on(frame: Frame, at: int) -> bool:

@@ -1,47 +1,38 @@
 """The tolerant reader: one pass over one document, from its opening bracket to its closing one."""
 
-import re
 from typing import Any
 
 from graph_retry._output.repair.comments import refuse_only_comments, skip
 from graph_retry._output.repair.frame import CLOSE, Frame, spare_brace
 from graph_retry._output.repair.gaps import (
-    COLON,
-    VALUE_AHEAD,
-    colon_is_doubtful,
+    ONE_NUMBER,
+    check_element_ahead,
     comma_is_doubtful,
     goes_on,
-    is_grouped_number,
     may_be_one,
     refuse_absence,
-    second_colon_is_doubtful,
     second_comma_is_doubtful,
 )
+from graph_retry._output.repair.keys import HALF_QUOTED_KEY, KeyReader
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import number, read_emphasized, read_scalar
 from graph_retry._output.repair.scan import (
-    BARE_KEY,
     KEY_AHEAD,
     MARKDOWN,
     MAX_DEPTH,
-    QUOTED_KEY,
     STRICT_COMMA,
     STRICT_KEY,
-    STRICT_PART,
+    STRICT_OPENING,
     STRICT_SCALAR,
     Role,
     char_at,
     same,
     strict_part,
 )
-from graph_retry._output.repair.strings import CLOSERS, StringReader
+from graph_retry._output.repair.strings import CLOSERS, PYTHON_PREFIX, StringReader
 
-_LITERAL = {"true": True, "false": False, "null": None}
-_BARE_KEY = re.compile(r"[\w$][\w$.\- ]*?(?=\s*+(?:[:：＝=]))")
-_HALF_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
-_EITHER = "A comma is missing here, or something else is wrong."
-_ONE_NUMBER = "One number with a space in it, or two numbers."
-_PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
+_LITERALS = {"true": True, "false": False, "null": None}
+_COMMA_OR_OTHER = "A comma is missing here, or something else is wrong."
 
 
 class Reader:
@@ -49,55 +40,218 @@ class Reader:
 
     In a `trial`, the text was edited already, and nothing else may be repaired by judgement.
     With `all_edits`, an error lists every edit that may explain it; this takes longer.
+
+    A container is read by three methods that call one another, `_object` or `_array`, `_member` and
+    `_value`: with more of them, Python's limit of recursion would come before `MAX_DEPTH`.
     """
 
     def __init__(self, text: str, *, trial: bool = False, all_edits: bool = False) -> None:
         self.text, self.trial, self.notes = text, trial, Notes()
         self._strings = StringReader(text, self.notes, trial=trial)
-        self._closed: dict[str, Frame] = {}  # the container read last, by its kind
-        self._double_braces: bool | None = None
+        self._keys = KeyReader(text, self.notes, self._strings, trial=trial)
+        self._double_braces: bool | None = None  # whether the first object opens with two
         # How many characters the standard library may still read in vain: time stays linear.
         self._allowance = 0 if all_edits else 2 * len(text) + 1000
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
         start = self._skip(start)
-        container = char_at(self.text, start) in {"{", "["}
-        refuse_if(not container, "syntax", start, "No object or array begins here.")
-        value, end = self._value(start, "element", 0)
-        count = self.notes.count
-        moved = count("missing_comma") == 1 == count("trailing_comma", "extra_comma")
+        bracket = char_at(self.text, start)
+        refuse_if(bracket not in {"{", "["}, "syntax", start, "No object or array begins here.")
+        frame = Frame(self.text, start, bracket, depth=1)
+        value, end = self._object(frame) if bracket == "{" else self._array(frame)
+        # `{"a": 1 "b": 2,}`: the comma may have moved from one to the other.
+        missing = self.notes.count("missing_comma")
+        extra = self.notes.count("trailing_comma", "extra_comma")
+        moved = missing == extra == 1
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         return value, end
 
     def _skip(self, position: int) -> int:
         return skip(self.text, position, self.notes)
 
-    def _value(self, start: int, role: Role, depth: int) -> tuple[Any, int]:
+    def _object(self, frame: Frame) -> tuple[dict[str, Any], int]:
+        """Read the object that `frame` opens; return it and where it ends."""
+        text = self.text
+        members: dict[str, Any] = {}
+        is_doubled = self._opens_with_two_braces(frame)
+        position = self._skip(frame.start + 1 + is_doubled)
+        while (char := char_at(text, position)) != "}":
+            # Behind the brace of an inner object, the comma may have changed places with it.
+            may_be_extra = not self.trial and (frame.depth == 1 or frame.comma >= 0)
+            if char == "," and may_be_extra:
+                position = self._skip_extra_comma(frame, position)
+                continue
+            frame.starts.append(position)
+            if strict_key := STRICT_KEY.match(text, position):
+                key, value_start = strict_key["key"], strict_key.end()
+            else:
+                key, key_end = self._keys.read(frame, position)
+                value_start = self._keys.read_colon(frame, key_end)
+            value, position = self._member(frame, value_start)
+            # `{name: name}` stands for the value of a variable.
+            is_variable = isinstance(value, str) and text[value_start : frame.end] == key
+            refuse_if(is_variable, "syntax", value_start, f"`{key[:40]}` looks like a variable.")
+            if key in members:
+                differs = not same(members[key], value)
+                message = f"Two values for the key `{key[:40]}`."
+                refuse_if(differs, "ambiguous", value_start, message)
+                detail = f"the key `{key[:40]}` given twice alike"
+                self.notes.add("duplicate_key", value_start, detail)
+            members[key] = value
+            if frame.comma >= frame.end:  # the member ended with a comma
+                continue
+            if (char := char_at(text, position)) == "}":
+                break
+            if not KEY_AHEAD.match(text, position) and not HALF_QUOTED_KEY.match(text, position):
+                raise frame.broken(position, char)
+            self._supply_comma(frame, position)
+        self._check_end(frame, position)
+        return members, self._past_braces(frame, position) if is_doubled else position + 1
+
+    def _opens_with_two_braces(self, frame: Frame) -> bool:
+        """Tell whether an object opens with `{{`, as in templates, where braces are doubled.
+
+        Only where the first object does may others do so.
+        """
+        text, start = self.text, frame.start
+        is_doubled = text.startswith("{", start + 1)
+        if self._double_braces is None:
+            self._double_braces = is_doubled
+        if is_doubled and not self._double_braces:
+            # `{"a": {{"b": 1}}`: a brace is too much, or stands for a bracket. Before a letter, it
+            # may stand in the place of a quote, too.
+            before_letter = text[start + 2 : start + 3].isalnum()
+            edits = () if before_letter else (Edit(start, 1, ""), Edit(start, 1, "["))
+            raise Unreadable("syntax", start, "A key should stand here.", *edits)
+        return is_doubled
+
+    def _past_braces(self, frame: Frame, position: int) -> int:
+        """Return where an object that opened with `{{` ends; `position` is its closing brace."""
+        text = self.text
+        if text.startswith("}", position + 1):
+            self.notes.add("doubled_braces", frame.start, "braces written twice")
+            return position + 2
+        before_letter = text[frame.starts[0]].isalnum() if frame.starts else True
+        refuse_if(self.trial or before_letter, "syntax", position, "Brackets do not pair up.")
+        self.notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
+        return position + 1
+
+    def _skip_extra_comma(self, frame: Frame, comma: int) -> int:
+        """Leave out a comma where a key should stand; return where to go on."""
+        text, after = self.text, self._skip(comma + 1)
+        is_alone = not frame.starts and char_at(text, after) == "}"
+        refuse_if(is_alone, "elided", comma, "Nothing stands beside the comma.")
+        is_doubtful = second_comma_is_doubtful(text, frame.end, after)
+        refuse_if(is_doubtful, "ambiguous", comma, "The comma may belong to what is beside it.")
+        self.notes.add("extra_comma", comma, "a comma too many left out")
+        return after
+
+    def _array(self, frame: Frame) -> tuple[Any, int]:
+        """Read the array or tuple that `frame` opens; return it and where it ends."""
+        text, close = self.text, CLOSE[frame.kind]
+        elements: list[Any] = []
+        supplied_commas = doubtful_commas = 0
+        after_supplied_comma = False  # and on the same line
+        position = self._skip(frame.start + 1)
+        while char_at(text, position) != close:
+            frame.starts.append(position)
+            previous_inner, previous_end = frame.inner, frame.end
+            element, position = self._member(frame, position)
+            is_scalar = not isinstance(element, (dict, list))
+            # `[1 1, 2]`: the second one may be a slip.
+            is_twice = after_supplied_comma and is_scalar and same(element, elements[-1])
+            refuse_if(is_twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
+            elements.append(element)
+            after_supplied_comma = False
+            if frame.comma >= frame.end:  # the element ended with a comma
+                continue
+            if (char := char_at(text, position)) == close:
+                break
+            if isinstance(element, str) and char in {":", "="}:
+                frame.inner, frame.end = previous_inner, previous_end
+                # A bracket inside the key may have stood before it.
+                has_spare_brace = len(elements) > 1 and spare_brace(elements[-2])
+                is_unclear = element[:1] in {"{", "["} or has_spare_brace
+                edits = () if is_unclear else frame.key_in_list()
+                raise Unreadable("syntax", position, "A key in a list.", *edits)
+            check_element_ahead(frame, position)
+            supplied_commas += 1
+            doubtful_commas += may_be_one(frame, position)
+            after_supplied_comma = "\n" not in text[frame.end : position]
+            self._supply_comma(frame, position)
+        self._check_end(frame, position)
+        # `[1 2, 3]`: where a single comma was supplied, and between numbers, it may be a space too
+        # many. The layout tells that it is not.
+        is_lone = supplied_commas == doubtful_commas == 1 and not frame.aligned()
+        refuse_if(is_lone, "ambiguous", frame.start, ONE_NUMBER)
+        value = self._tuple(frame, elements) if frame.kind == "(" else elements
+        return value, position + 1
+
+    def _tuple(self, frame: Frame, elements: list[Any]) -> Any:
+        """Return what stands in parentheses: a tuple of Python as a list, or a single value."""
+        refuse_if(self.trial, "syntax", frame.start, "A parenthesis for a bracket.")
+        if len(elements) == 1 and frame.comma < 0:
+            self.notes.add("parentheses", frame.start, "parentheses around a value left out")
+            return elements[0]
+        self.notes.add("tuple", frame.start, "tuple read as a list")
+        return elements
+
+    def _member(self, frame: Frame, start: int) -> tuple[Any, int]:
+        """Read one value into `frame`, with the comma after it; return where to go on."""
+        text = self.text
+        frame.value_at, frame.inner = start, None
+        if scalar := STRICT_SCALAR.match(text, start):
+            frame.end = scalar.start("end")
+            if scalar["comma"]:
+                frame.separate(scalar.start("comma"))
+            if (string := scalar["string"]) is not None:
+                return string, scalar.end()
+            if literal := scalar["literal"]:
+                return _LITERALS[literal], scalar.end()
+            return number(text[start : frame.end], start, self.notes), scalar.end()
+        value, frame.end = self._value(frame, start)
+        if comma := STRICT_COMMA.match(text, frame.end):
+            frame.separate(comma.start("comma"))
+            return value, comma.end()
+        position = self._skip(frame.end)
+        while isinstance(value, str) and not self.trial and goes_on(frame, position):
+            self.notes.add("concatenation", position, "adjacent strings joined")
+            part, frame.end = self._string(position, frame.role)
+            value, position = value + part, self._skip(frame.end)
+        if char_at(text, position) != ",":
+            return value, position
+        frame.separate(position)
+        position = self._skip(position + 1)
+        refuse_absence(text, position, "value")
+        return value, position
+
+    def _value(self, frame: Frame, start: int) -> tuple[Any, int]:
+        """Read the value at `start`, a member of `frame`; return it and where it ends."""
         text, char = self.text, char_at(self.text, start)
         if char in CLOSE:
-            refuse_if(depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
-            quick = depth and self._allowance > 0 and STRICT_PART.match(text, start)
-            if quick and (part := self._strict_part(start)):
+            refuse_if(frame.depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
+            if part := self._strict_part(start):
                 return part
-            frame = Frame(text, start, char)
-            read = self._object if char == "{" else self._array
-            value, end = read(frame, depth + 1)
-            self._closed = {char: frame}
+            inner = Frame(text, start, char, frame.depth + 1)
+            value, end = self._object(inner) if char == "{" else self._array(inner)
+            frame.inner = inner if inner.kind == frame.kind else None
             return value, end
         if char in CLOSERS:
-            return self._string(start, role)
-        if mark := MARKDOWN.match(text, start):
-            return read_emphasized(mark, self.notes)
-        if _PREFIX.match(text, start):
+            return self._string(start, frame.role)
+        if emphasized := MARKDOWN.match(text, start):
+            return read_emphasized(emphasized, self.notes)
+        if PYTHON_PREFIX.match(text, start):
             self.notes.add("python_prefix", start, "`u` before a string left out")
-            return self._string(start + 1, role)
+            return self._string(start + 1, frame.role)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
-        refuse_absence(self.text, start, "value")
-        return read_scalar(text, start, role, self.notes, self.trial)
+        refuse_absence(text, start, "value")
+        return read_scalar(text, start, frame.role, self.notes, self.trial)
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
-        """Read an object or array that is strict JSON in itself."""
+        """Read an object or array that is strict JSON in itself; `None` for any other."""
+        if self._allowance <= 0 or not STRICT_OPENING.match(self.text, start):
+            return None
         try:
             return strict_part(self.text, start)
         except (ValueError, RecursionError) as error:
@@ -107,194 +261,31 @@ class Reader:
 
     def _string(self, start: int, role: Role) -> tuple[str, int]:
         """Read a string, with what `+` adds to it."""
+        text = self.text
         value, end = self._strings.read(start, role)
-        after = self._skip(end) if self.text[end : end + 1] not in {",", "}", "]"} else end
-        while self.text[after : after + 1] == "+":
-            more = self._skip(after + 1)
-            single = self.text[more : more + 1]
-            refuse_if(single not in CLOSERS, "syntax", more, "Only strings can be added here.")
-            # In a list the `+` may stand in the place of a comma.
-            cut = role == "member" or (after > end and "\n" in self.text[end:more])
-            refuse_if(not cut, "ambiguous", after, _EITHER)
-            self.notes.add("concatenation", after, "strings joined by `+`")
-            part, end = self._strings.read(more, role)
-            value, after = value + part, self._skip(end)
+        position = end if text[end : end + 1] in {",", "}", "]"} else self._skip(end)
+        while text[position : position + 1] == "+":
+            part_start = self._skip(position + 1)
+            is_string = text[part_start : part_start + 1] in CLOSERS
+            refuse_if(not is_string, "syntax", part_start, "Only strings can be added here.")
+            # In a list the `+` may stand in the place of a comma, unless lines are broken at it.
+            at_line_break = position > end and "\n" in text[end:part_start]
+            is_doubtful = role != "member" and not at_line_break
+            refuse_if(is_doubtful, "ambiguous", position, _COMMA_OR_OTHER)
+            self.notes.add("concatenation", position, "strings joined by `+`")
+            part, end = self._strings.read(part_start, role)
+            value, position = value + part, self._skip(end)
         return value, end
 
-    def _member(self, frame: Frame, at: int, role: Role, depth: int) -> tuple[Any, int]:
-        """Read one value into `frame`, with the comma after it; return where to go on."""
-        frame.value_at = at
-        if match := STRICT_SCALAR.match(self.text, at):
-            frame.inner, frame.end = None, match.start(3)
-            if match[4]:
-                frame.separate(match.start(4))
-            if match[1] is not None:
-                return match[1], match.end()
-            word = self.text[at : frame.end]
-            return _LITERAL[word] if match[2] else number(word, at, self.notes), match.end()
-        self._closed.clear()
-        value, frame.end = self._value(at, role, depth)
-        frame.inner = self._closed.get(frame.kind)
-        if match := STRICT_COMMA.match(self.text, frame.end):
-            frame.separate(match.start(1))
-            return value, match.end()
-        at = self._skip(frame.end)
-        while isinstance(value, str) and not self.trial and goes_on(frame, at):
-            self.notes.add("concatenation", at, "adjacent strings joined")
-            part, frame.end = self._string(at, role)
-            value, at = value + part, self._skip(frame.end)
-        if char_at(self.text, at) != ",":
-            return value, at
-        frame.separate(at)
-        at = self._skip(at + 1)
-        refuse_absence(self.text, at, "value")
-        return value, at
-
-    def _object(self, frame: Frame, depth: int) -> tuple[dict[str, Any], int]:
-        text, notes = self.text, self.notes
-        result: dict[str, Any] = {}
-        doubled = text.startswith("{", frame.start + 1)
-        self._double_braces = doubled if self._double_braces is None else self._double_braces
-        if doubled and not self._double_braces:
-            bare = text[frame.start + 2 : frame.start + 3].isalnum()
-            edits = () if bare else (Edit(frame.start, 1, ""), Edit(frame.start, 1, "["))
-            raise Unreadable("syntax", frame.start, "A key should stand here.", *edits)
-        at = self._skip(frame.start + 1 + doubled)
-        while (char := char_at(text, at)) != "}":
-            if char == "," and not self.trial and (depth == 1 or frame.comma >= 0):
-                after = self._skip(at + 1)
-                nothing = not result and char_at(text, after) == "}"
-                refuse_if(nothing, "elided", at, "Nothing stands beside the comma.")
-                doubtful = second_comma_is_doubtful(text, frame.end, after)
-                refuse_if(doubtful, "ambiguous", at, "The comma may belong to what is beside it.")
-                notes.add("extra_comma", at, "a comma too many left out")
-                at = after
-                continue
-            frame.starts.append(at)
-            if match := STRICT_KEY.match(text, at):
-                key, place = match[1], match.end()
-            else:
-                key, at = self._key(frame, at)
-                place = self._colon(frame, at)
-            value, at = self._member(frame, place, "member", depth)
-            name = isinstance(value, str) and text[frame.value_at : frame.end] == key
-            refuse_if(name, "syntax", frame.value_at, f"`{key[:40]}` looks like a variable.")
-            if key in result:
-                differs = not same(result[key], value)
-                refuse_if(differs, "ambiguous", place, f"Two values for the key `{key[:40]}`.")
-                notes.add("duplicate_key", place, f"the key `{key[:40]}` given twice alike")
-            result[key] = value
-            if frame.comma >= frame.end:
-                continue
-            if (char := char_at(text, at)) == "}":
-                break
-            if not KEY_AHEAD.match(text, at) and not _HALF_KEY.match(text, at):
-                raise frame.broken(at, char)
-            self._supply_comma(frame, at)
-        self._check_end(frame, at)
-        if not doubled:
-            return result, at + 1
-        if text.startswith("}", at + 1):
-            notes.add("doubled_braces", frame.start, "braces written twice")
-            return result, at + 2
-        bare = text[frame.starts[0]].isalnum() if frame.starts else True
-        refuse_if(self.trial or bare, "syntax", at, "Brackets do not pair up.")
-        notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
-        return result, at + 1
-
-    def _key(self, frame: Frame, at: int) -> tuple[str, int]:
-        text, char = self.text, char_at(self.text, at)
-        if char in CLOSERS or _PREFIX.match(text, at):
-            return self._strings.read(at + (char not in CLOSERS), "key")
-        if (mark := MARKDOWN.match(text, at)) and mark[2][0] == '"':
-            return read_emphasized(mark, self.notes)
-        if (match := _BARE_KEY.match(text, at)) and " " not in match[0]:
-            python = match[0] in {"None", "True", "False"}
-            refuse_if(python, "ambiguous", at, f"JSON spells the key `{match[0]}` differently.")
-            self.notes.add("unquoted_key", at, "key without quotes")
-            return match[0], match.end()
-        refuse_absence(self.text, at, "key")
-        edits: tuple[Edit, ...] = frame.unopened()
-        if match := _HALF_KEY.match(text, at):
-            # Among keys without quotes, the quote may stand in the place of a letter.
-            lost = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
-            edits = (Edit(at, 0, match[0][-1]),) if lost else ()
-        elif char in {"{", "]"}:
-            # So may the bracket.
-            bare = text[at + 1 : at + 9].lstrip()[:1].isalnum()
-            closed = frame.unclosed()
-            edits = (*closed, Edit(at, 1, "")) if closed and not bare else ()
-        raise Unreadable("syntax", at, "A key should stand here.", *edits)
-
-    def _colon(self, frame: Frame, at: int) -> int:
-        text, at = self.text, self._skip(at)
-        if match := COLON.match(text, at):
-            swapped = match[0] in {"::", ":="} and second_colon_is_doubtful(text, at, match.end())
-            refuse_if(swapped, "ambiguous", at, "The colon may belong to what is beside it.")
-            if match[0] != ":":
-                self.notes.add("colon", at, f"`{match[0]}` for `:`")
-            place = self._skip(match.end())
-            comment = "#" in text[match.end() : place].partition("\n")[0]
-            refuse_if(comment, "syntax", at, "A value should stand here, not a comment.")
-            return place
-        refuse_absence(self.text, at, "colon")
-        doubtful = self.trial or colon_is_doubtful(text, at)
-        if not doubtful and VALUE_AHEAD.match(text, at):
-            self.notes.add("colon", at, "colon supplied after a key")
-            return at
-        raise Unreadable("syntax", at, "A colon should follow the key.", *frame.unopened())
-
-    def _array(self, frame: Frame, depth: int) -> tuple[Any, int]:
-        text, close = self.text, CLOSE[frame.kind]
-        result: list[Any] = []
-        supplied, commas, doubts = False, 0, 0
-        at = self._skip(frame.start + 1)
-        while char_at(text, at) != close:
-            frame.starts.append(at)
-            before = frame.inner, frame.end
-            value, at = self._member(frame, at, "element", depth)
-            twice = supplied and not isinstance(value, (dict, list)) and same(value, result[-1])
-            refuse_if(twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
-            result.append(value)
-            supplied = False
-            if frame.comma >= frame.end:
-                continue
-            if (char := char_at(text, at)) == close:
-                break
-            if isinstance(value, str) and char in {":", "="}:
-                frame.inner, frame.end = before
-                # A bracket inside the key may have stood before it.
-                unclear = value[:1] in {"{", "["} or (len(result) > 1 and spare_brace(result[-2]))
-                edits = () if unclear else frame.key_in_list()
-                raise Unreadable("syntax", at, "A key in a list.", *edits)
-            gap = text[frame.end : at]
-            refuse_if(is_grouped_number(frame, at), "ambiguous", at, _ONE_NUMBER)
-            apart = gap or (text[frame.end - 1] in "]}" and char in {"[", "{"})
-            if not char or not apart or not VALUE_AHEAD.match(text, at):
-                raise frame.broken(at, char)
-            supplied = "\n" not in gap
-            doubts += may_be_one(frame, at)
-            commas += 1
-            self._supply_comma(frame, at)
-        self._check_end(frame, at)
-        lone = doubts == commas == 1 and not frame.aligned()
-        refuse_if(lone, "ambiguous", frame.start, _ONE_NUMBER)
-        if frame.kind == "(":
-            refuse_if(self.trial, "syntax", frame.start, "A parenthesis for a bracket.")
-            if len(result) == 1 and frame.comma < 0:
-                self.notes.add("parentheses", frame.start, "parentheses around a value left out")
-                return result[0], at + 1
-            self.notes.add("tuple", frame.start, "tuple read as a list")
-        return result, at + 1
-
-    def _check_end(self, frame: Frame, at: int) -> None:
-        if frame.end < 0:
-            refuse_only_comments(self.text, frame.start, at)
-        elif frame.end <= frame.comma:
+    def _check_end(self, frame: Frame, position: int) -> None:
+        """Note a comma before the closing bracket at `position`; refuse what only comments fill."""
+        if not frame.starts:
+            refuse_only_comments(self.text, frame.start, position)
+        elif frame.comma >= frame.end:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
 
-    def _supply_comma(self, frame: Frame, at: int) -> None:
-        doubtful = self.trial or comma_is_doubtful(frame, at)
-        refuse_if(doubtful, "ambiguous", at, _EITHER)
+    def _supply_comma(self, frame: Frame, position: int) -> None:
+        is_doubtful = self.trial or comma_is_doubtful(frame, position)
+        refuse_if(is_doubtful, "ambiguous", position, _COMMA_OR_OTHER)
         self.notes.add("missing_comma", frame.end, "comma supplied")
         frame.separate(frame.end)

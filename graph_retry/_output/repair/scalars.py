@@ -132,10 +132,11 @@ def _is_python(text: str, position: int) -> bool:
     return (before[-1] if before else after[0] if after else "") == "'"
 
 
-def read_emphasized(mark: re.Match[str], notes: Notes) -> tuple[Any, int]:
-    """Read what stands between two marks of Markdown; return it and where they end."""
-    notes.add("markdown", mark.start(), f"`{mark[1]}` around a value left out")
+def read_emphasized(emphasized: re.Match[str], notes: Notes) -> tuple[Any, int]:
+    """Read the value between two marks of Markdown; return it and where the marks end."""
+    notes.add("markdown", emphasized.start(), f"`{emphasized['mark']}` around a value left out")
     try:
-        return strict_value(mark[2]), mark.end()
+        return strict_value(emphasized["value"]), emphasized.end()
     except ValueError:
-        raise Unreadable("syntax", mark.start(2), "This is no JSON value.") from None
+        start = emphasized.start("value")
+        raise Unreadable("syntax", start, "This is no JSON value.") from None

@@ -31,20 +31,24 @@ ELIDED = re.compile(
 
 FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
 
-# Keys and values of strict JSON, with the mark behind them: most are read in one step.
+# Keys and values of strict JSON, with the mark behind them: most are read in one step. `end` is
+# where a value ends, before white space.
 STRICT_KEY = re.compile(
-    r"\"([^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+"
+    r"\"(?P<key>[^\"\\\x00-\x1f]*+)\"[ \t\r\n]*+:[ \t\r\n]*+"
     r"(?![/#\s:<=\\\u200b-\u200f\u2060-\u2064\ufeff\xad])"
 )
 STRICT_SCALAR = re.compile(
-    r"(?a)(?:\"([^\"\\\x00-\x1f]*+)\"|(true|false|null)|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)"
-    r"()[ \t\r\n]*+(?:(,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
+    r"(?a)(?:\"(?P<string>[^\"\\\x00-\x1f]*+)\"|(?P<literal>true|false|null)"
+    r"|-?(?:0|[1-9]\d*+)(?:\.\d+)?+(?:[eE][+-]?\d+)?+)(?P<end>)"
+    r"[ \t\r\n]*+(?:(?P<comma>,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
 )
-STRICT_PART = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
-STRICT_COMMA = re.compile(r"[ \t\r\n]*+(,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
+STRICT_COMMA = re.compile(r"[ \t\r\n]*+(?P<comma>,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
+# How an object or array of strict JSON begins.
+STRICT_OPENING = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
 # A value between two equal marks of Markdown.
 MARKDOWN = re.compile(
-    r"(\*{1,3}|__?|~~|`(?=\"))(\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)\1"
+    r"(?P<mark>\*{1,3}|__?|~~|`(?=\"))"
+    r"(?P<value>\"[^\"\\\n]*+\"|-?\d[\d.eE+-]*+|true|false|null)(?P=mark)"
     r"(?=\s*[,:}\]\n]|\s*\Z)"
 )
 KEY = (

@@ -21,6 +21,7 @@ CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
     "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
 }  # fmt: skip
+PYTHON_PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
 # What stands before the next quote of a kind that is not escaped.
 _UNTIL_QUOTE = {q: re.compile(rf"(?s)[^{q}\\]*+(?:\\.[^{q}\\]*+)*+") for q in "\"'`“”‘’＂＇"}
 _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")

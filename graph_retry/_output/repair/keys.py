@@ -1,0 +1,97 @@
+"""Keys of objects, and the colon between a key and its value."""
+
+import re
+
+from graph_retry._output.repair.comments import skip
+from graph_retry._output.repair.frame import Frame
+from graph_retry._output.repair.gaps import (
+    COLON,
+    VALUE_AHEAD,
+    colon_is_doubtful,
+    refuse_absence,
+    second_colon_is_doubtful,
+)
+from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
+from graph_retry._output.repair.scalars import read_emphasized
+from graph_retry._output.repair.scan import BARE_KEY, MARKDOWN, QUOTED_KEY, char_at
+from graph_retry._output.repair.strings import CLOSERS, PYTHON_PREFIX, StringReader
+
+# A key that lost its opening quote: `age"` of `{age": 5}`.
+HALF_QUOTED_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
+_UNQUOTED_KEY = re.compile(r"[\w$][\w$.\-]*?(?=\s*+[:：＝=])")
+
+
+class KeyReader:
+    """Reads the keys of one document; in a `trial`, no colon is supplied."""
+
+    def __init__(self, text: str, notes: Notes, strings: StringReader, *, trial: bool) -> None:
+        self.text, self.notes, self.trial = text, notes, trial
+        self._strings = strings
+
+    def read(self, frame: Frame, start: int) -> tuple[str, int]:
+        """Read the key at `start`, which belongs to the object of `frame`; return where it ends."""
+        text, char = self.text, char_at(self.text, start)
+        if char in CLOSERS:
+            return self._strings.read(start, "key")
+        if PYTHON_PREFIX.match(text, start):
+            return self._strings.read(start + 1, "key")
+        emphasized = MARKDOWN.match(text, start)
+        if emphasized and emphasized["value"].startswith('"'):
+            return read_emphasized(emphasized, self.notes)
+        if unquoted := _UNQUOTED_KEY.match(text, start):
+            # In Python, `{None: 1}` has a key that JSON writes as `"null"`.
+            is_literal = unquoted[0] in {"None", "True", "False"}
+            message = f"JSON spells the key `{unquoted[0]}` differently."
+            refuse_if(is_literal, "ambiguous", start, message)
+            self.notes.add("unquoted_key", start, "key without quotes")
+            return unquoted[0], unquoted.end()
+        refuse_absence(text, start, "key")
+        edits = self._explanations(frame, start)
+        raise Unreadable("syntax", start, "A key should stand here.", *edits)
+
+    def _explanations(self, frame: Frame, start: int) -> tuple[Edit, ...]:
+        """Suggest why no key stands at `start`."""
+        text, char = self.text, char_at(self.text, start)
+        if half_quoted := HALF_QUOTED_KEY.match(text, start):
+            # Among keys without quotes, the quote may stand in the place of a letter.
+            all_quoted = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
+            return (Edit(start, 0, half_quoted[0][-1]),) if all_quoted else ()
+        if char in {"{", "]"}:
+            # `{"a": {"b": 1, {"c": 2}`: the inner object was not closed, or the bracket is too
+            # much. Before a letter, it may also stand in the place of a quote.
+            unclosed = frame.unclosed()
+            before_letter = text[start + 1 : start + 9].lstrip()[:1].isalnum()
+            return (*unclosed, Edit(start, 1, "")) if unclosed and not before_letter else ()
+        return frame.unopened()
+
+    def read_colon(self, frame: Frame, start: int) -> int:
+        """Step over the colon at `start` and what stands around it; return where a value begins.
+
+        A colon that is missing is supplied where nothing else can be missing.
+        """
+        text, position = self.text, skip(self.text, start, self.notes)
+        if colon := COLON.match(text, position):
+            return self._after_colon(colon)
+        refuse_absence(text, position, "colon")
+        is_doubtful = self.trial or colon_is_doubtful(text, position)
+        if is_doubtful or not VALUE_AHEAD.match(text, position):
+            raise Unreadable(
+                "syntax", position, "A colon should follow the key.", *frame.unopened()
+            )
+        self.notes.add("colon", position, "colon supplied after a key")
+        return position
+
+    def _after_colon(self, colon: re.Match[str]) -> int:
+        """Return where the value after a colon, or what is written for one, begins."""
+        text, start, end = self.text, colon.start(), colon.end()
+        # `{"a":: 1}` and `{"a":= 1}`: the second mark may stand in the place of a character.
+        has_two_marks = colon[0] in {"::", ":="}
+        is_doubtful = has_two_marks and second_colon_is_doubtful(text, start, end)
+        refuse_if(is_doubtful, "ambiguous", start, "The colon may belong to what is beside it.")
+        if colon[0] != ":":
+            self.notes.add("colon", start, f"`{colon[0]}` for `:`")
+        value_start = skip(text, end, self.notes)
+        # `{"color": #ff0000`: what looks like a comment may be the value.
+        has_comment = "#" in text[end:value_start].partition("\n")[0]
+        refuse_if(has_comment, "syntax", start, "A value should stand here, not a comment.")
+        return value_start
