@@ -32,6 +32,7 @@ def work(mode, database, step, hash_seed):
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", HASH_SEEDS, ids=str)
 def test_a_set_is_gone_through_in_another_order(mode, tmp_path, seeds):
     """Protects threads that another worker answers than the one that asked.

@@ -53,10 +53,10 @@ def postgres_bytes(dsn, attempts, size):
         return connection.execute(asked).fetchone()[0] - empty
 
 
-SIZES = [10, 1_000, 2_000, 20_000, 100_000]
+MORE_SIZES = [pytest.param(size, marks=pytest.mark.long) for size in (1_000, 2_000, 20_000)]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [10, *MORE_SIZES, 100_000])
 def test_four_times_as_many_attempts_take_four_times_as_much_in_sqlite(size):
     """SQLite stores all of state with each checkpoint: an output is in a few of them."""
     assert sqlite_bytes(40, size) / sqlite_bytes(10, size) <= 5
