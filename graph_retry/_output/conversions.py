@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -20,6 +21,10 @@ from graph_retry.records import Repair
 _WHOLE = "(whole value)"
 _LONG_NUMBER = re.compile(r"-?(?=[\d.]{17})\d{1,400}\.\d{1,1000}(?:[eE][+-]?\d{1,4})?")
 """Numbers with a fraction and 16 digits or more: fewer are kept by every float."""
+
+_TIMES = (datetime, time, timedelta)
+_NANOSECONDS = re.compile(r"[.,]\d{6}\d*[1-9]")
+"""A fraction of a second that is finer than Python's times are."""
 
 
 def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool) -> list[Repair]:
@@ -65,18 +70,6 @@ def _floats(value: Any) -> Iterator[float]:
             yield from _floats(child)
 
 
-def merged_keys(given: Any, accepted: Any, path: str = "") -> str | None:
-    """Return the path of an object two keys of which became one, so that a value was lost."""
-    is_smaller = is_object(given) and is_object(accepted) and len(accepted) < len(given)
-    if is_smaller and not accepted.keys() <= given.keys():
-        return path
-    for name, child, after in _children(given, accepted):
-        merged = merged_keys(child, after, path + pointer([name]))
-        if merged is not None:
-            return merged
-    return None
-
-
 def _repair(kind: str, detail: str) -> Repair:
     return Repair(kind=kind, position=None, grade="coerced", detail=cut(detail, 500))
 
@@ -95,20 +88,37 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
             yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}, which loses digits"
     elif before is not after and (every or bool in (before, after)):
         yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
+    elif isinstance(now, _TIMES) and before is str and _NANOSECONDS.search(given):
+        yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}, which loses digits"
 
 
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Yield the keys of objects that are in no field of what was made of them."""
     if is_object(given):
-        known = _known_keys(accepted)
+        known = _known_keys(given, accepted)
         for name in given.keys() - known if known is not None else ():
             value = f"{path}{pointer([name])}: {describe(given[name])}"
             yield f"{value} was left out: `{type(accepted).__name__}` has no such field"
-    for name, child, after in _children(given, accepted):
+        for name, read in _second_spellings(given, accepted):
+            value = f"{path}{pointer([name])}: {describe(given[name])}"
+            yield f"{value} was left out: the same field was read from `{cut(read, 80)}`"
+    for name, child, after in children_of(given, accepted):
         yield from _ignored(child, after, path + pointer([name]))
 
 
-def _known_keys(accepted: Any) -> set[str] | None:
+def _second_spellings(given: dict[str, Any], accepted: Any) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a model's fields that were read from another key, which says otherwise."""
+    if not isinstance(accepted, BaseModel):
+        return
+    model = type(accepted)
+    for name, field in model.model_fields.items():
+        spellings = [key for key in _spellings(model, name, field, paths=False) if key in given]
+        for spelling in spellings[1:]:
+            if given[spelling] != given[spellings[0]]:
+                yield spelling, spellings[0]
+
+
+def _known_keys(given: dict[str, Any], accepted: Any) -> set[str] | None:
     """Return the keys that are read into an object's fields; None where any key may be."""
     if isinstance(accepted, BaseModel):
         config = type(accepted).model_config
@@ -118,38 +128,42 @@ def _known_keys(accepted: Any) -> set[str] | None:
         return {key for name, field in fields for key in _spellings(type(accepted), name, field)}
     if dataclasses.is_dataclass(accepted):
         return {field.name for field in dataclasses.fields(accepted)}
-    if is_object(accepted):  # of a `TypedDict`, if keys are missing at all
+    if is_object(accepted) and len(accepted) < len(given):  # of a `TypedDict`
         keys: set[Any] = {*accepted}
         return keys if all(isinstance(key, str) for key in keys) else None
     return None
 
 
-def _spellings(model: type[BaseModel], name: str, field: FieldInfo) -> Iterator[str]:
-    """Yield the keys a field is read from."""
+def _spellings(
+    model: type[BaseModel], name: str, field: FieldInfo, *, paths: bool = True
+) -> Iterator[str]:
+    """Yield the keys a field is read from, in order; `paths` adds those that hold it deeper."""
     alias = field.validation_alias
     config = model.model_config
-    if alias is None or config.get("populate_by_name") or config.get("validate_by_name"):
-        yield name
     choices: Iterable[Any] = alias.choices if isinstance(alias, AliasChoices) else [alias]
     for choice in choices:
-        first = choice.path[0] if isinstance(choice, AliasPath) else choice
+        first = choice.path[0] if isinstance(choice, AliasPath) and paths else choice
         if isinstance(first, str):
             yield first
+    if alias is None or config.get("populate_by_name") or config.get("validate_by_name"):
+        yield name
 
 
-def _children(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
+def children_of(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
     """Yield the parts of a value by name, with what was made of each."""
     model: Any = accepted if isinstance(accepted, BaseModel) else None
     if isinstance(accepted, RootModel):
-        yield from _children(given, model.root)
+        yield from children_of(given, model.root)
     elif is_object(given) and model is not None:
         for name, field in accepted.__class__.model_fields.items():
             for key in _spellings(accepted.__class__, name, field):
                 if key in given:
                     yield key, given[key], getattr(model, name)
     elif is_object(given):
+        is_record = dataclasses.is_dataclass(accepted)
         for key, child in given.items():
-            if (after := child_of(accepted, key)) is not ABSENT:
+            after = getattr(accepted, key, ABSENT) if is_record else child_of(accepted, key)
+            if after is not ABSENT:
                 yield key, child, after
     elif is_array(given) and isinstance(accepted, list | tuple):
         made: list[Any] = [*accepted]

@@ -11,7 +11,8 @@ from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapte
 from pydantic_core import SchemaError
 
 from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem
-from graph_retry._output.conversions import conversions, merged_keys
+from graph_retry._output.conversions import conversions
+from graph_retry._output.merged_keys import MappingKeys
 from graph_retry._output.partial.open_part import OpenPart
 from graph_retry._output.partial.typed_part import TypedParts
 from graph_retry._output.validator import Validator
@@ -37,6 +38,7 @@ class TypedValidator(Validator):
             reason = cut(" ".join(str(error).split()), 300)
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
+        self._keys = MappingKeys(self._adapter.core_schema)
         self._parts = TypedParts(self._adapter.core_schema, strict=self._strict)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
@@ -47,7 +49,7 @@ class TypedValidator(Validator):
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         accepted, issues = attempt(self._read, value, self._strict, root=value)
-        path = None if issues else merged_keys(value, accepted)
+        path = None if issues else self._keys.merged(value, accepted)
         if path is not None:
             message = "two keys of this object are one and the same key of its type"
             return value, [issue(path, message, "merged_keys")]

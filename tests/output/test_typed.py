@@ -1,13 +1,22 @@
 """Types: what is converted and told, and what is refused without a crash."""
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
 from langgraph.errors import GraphInterrupt
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
+from typing_extensions import TypedDict
 
 from graph_retry.output import build_validator
 
@@ -159,3 +168,93 @@ def test_control_flow_passes_through_a_types_own_validator():
 
     with pytest.raises(GraphInterrupt):
         build_validator(Annotated[int, AfterValidator(ask)]).check(1)
+
+
+Lower = Annotated[str, StringConstraints(to_lower=True)]
+
+
+class Headers(BaseModel):
+    model_config = ConfigDict(str_to_lower=True)
+    values: dict[str, int]
+
+
+class Row(TypedDict):
+    a: int
+
+
+def without_zeros(values: dict[str, int]) -> dict[str, int]:
+    """Leave out what is zero, as a validator of one's own may."""
+    return {key: number for key, number in values.items() if number}
+
+
+MERGED_KEYS = [
+    pytest.param(dict[Lower, int], {"a": 1, "A": 2}, "", id="second-spelling-last"),
+    pytest.param(dict[Lower, int], {"A": 2, "a": 1}, "", id="second-spelling-first"),
+    pytest.param(dict[int, str], {"1": "a", "+1": "b"}, "", id="numbers"),
+    pytest.param(Headers, {"values": {"b": 1, "B": 2, "c": 3}}, "/values", id="config-of-model"),
+    pytest.param(dict[Lower, dict[Lower, int]], {"A": {"x": 1, "X": 2}}, "/A", id="renamed-parent"),
+    pytest.param(list[dict[Lower, int]], [{"a": 1}, {"a": 1, "A": 1}], "/1", id="equal-values"),
+]
+KEPT_KEYS = [
+    pytest.param(dict[Lower, int], {"A": 1, "B": 2}, {"a": 1, "b": 2}, [], id="renamed"),
+    pytest.param(Row, {"a": 1, "b": 2}, {"a": 1}, ["/b"], id="typed-dict"),
+    pytest.param(
+        Annotated[dict[Lower, int], AfterValidator(without_zeros)],
+        {"a": 1, "b": 0},
+        {"a": 1},
+        ["/b"],
+        id="filtered",
+    ),
+]
+
+
+@pytest.mark.parametrize(("output", "value", "path"), MERGED_KEYS)
+def test_two_keys_that_validation_makes_one_are_an_issue(output, value, path):
+    """Where two keys are read as one, a value would be lost: no output is made of it."""
+    issues = build_validator(output).check(value).issues
+    assert [(one["path"], one["code"]) for one in issues] == [(path, "merged_keys")]
+
+
+@pytest.mark.parametrize(("output", "value", "kept", "left_out"), KEPT_KEYS)
+def test_keys_that_are_renamed_or_left_out_are_no_issue(output, value, kept, left_out):
+    """A key that is only written otherwise is not told as lost; one that is left out is told."""
+    checked = build_validator(output).check(value)
+    assert (checked.value, checked.issues) == (kept, [])
+    assert [repair["detail"].partition(":")[0] for repair in checked.repairs] == left_out
+
+
+class Either(BaseModel):
+    size: int = Field(validation_alias=AliasChoices("size", "length", AliasPath("box", 0)))
+
+
+@pytest.mark.parametrize(
+    ("value", "left_out"),
+    [
+        ({"length": 1}, []),
+        ({"length": 1, "size": 1, "box": [1]}, []),
+        (
+            {"length": 1, "size": 2},
+            ["/length: 1 (int) was left out: the same field was read from `size`"],
+        ),
+    ],
+)
+def test_a_second_spelling_of_a_field_is_told_where_it_disagrees(value, left_out):
+    """Of two aliases of one field only one is read: the other one is not lost silently."""
+    repairs = build_validator(Either).check(value).repairs
+    assert [repair["detail"] for repair in repairs] == left_out
+
+
+@pytest.mark.parametrize(
+    ("output", "spelling", "is_told"),
+    [
+        (datetime, "2024-01-01T00:00:00.123456789Z", True),
+        (datetime, "2024-01-01T00:00:00.123456000Z", False),
+        (time, "12:00:00.1234567", True),
+        (timedelta, "PT0.0000001S", True),
+        (timedelta, "PT0.5S", False),
+    ],
+)
+def test_fractions_of_a_second_that_python_cannot_keep_are_told(output, spelling, is_told):
+    """Python's times end at microseconds: digits behind them are not cut silently."""
+    repairs = build_validator(list[output]).check([spelling]).repairs
+    assert [repair["detail"].endswith("loses digits") for repair in repairs] == [True] * is_told

@@ -1,0 +1,82 @@
+"""Keys of mappings that validation writes otherwise, so that two of them may become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from pydantic_core import SchemaError, SchemaValidator
+
+from graph_retry._issues import ABSENT, pointer
+from graph_retry._json import is_array, is_object
+from graph_retry._output.conversions import children_of
+
+_NO_KEYS = frozenset({"serialization", "metadata"})
+
+
+class MappingKeys:
+    """How the mappings of one type read their keys, such as in lower case or as numbers.
+
+    Args:
+        schema: The core schema that pydantic made of the type.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        definitions: list[Any] = [*schema.get("definitions", ())]
+        self._readers = [*_readers(schema, None, definitions)]
+
+    def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
+        """Return the path of an object two keys of which became one, so that a value was lost."""
+        if is_object(given) and is_object(accepted) and len(accepted) < len(given):
+            # Of a `TypedDict`, or where a validator filters, the keys that are gone were left out.
+            missing = given.keys() - accepted.keys()
+            is_renamed = not accepted.keys() <= given.keys()
+            if is_renamed or any(self._as_read(key, accepted) is not ABSENT for key in missing):
+                return path
+        for name, child, after in self._children(given, accepted):
+            merged = self.merged(child, after, path + pointer([name]))
+            if merged is not None:
+                return merged
+        return None
+
+    def _children(self, given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
+        yield from children_of(given, accepted)
+        if is_object(given) and is_object(accepted):
+            for key in given.keys() - accepted.keys():
+                if (after := self._as_read(key, accepted)) is not ABSENT:
+                    yield key, given[key], after
+
+    def _as_read(self, key: str, accepted: Mapping[Any, Any]) -> Any:
+        """Look up what an accepted mapping has under the key that `key` is read as."""
+        for reader in self._readers:
+            try:
+                after = accepted.get(reader.validate_python(key), ABSENT)
+            except Exception:  # noqa: BLE001, S112 - a validator is anybody's code: it refused
+                continue
+            if after is not ABSENT:
+                return after
+        return ABSENT
+
+
+def _readers(schema: Any, config: Any, definitions: list[Any]) -> Iterator[SchemaValidator]:
+    """Yield pydantic's validators for the keys of all mappings in a schema."""
+    if is_array(schema) or isinstance(schema, tuple):
+        for part in cast("list[Any]", schema):
+            yield from _readers(part, config, definitions)
+    if not isinstance(schema, Mapping):
+        return
+    known = cast("Mapping[str, Any]", schema)
+    if known.get("type") in {"model", "dataclass", "typed-dict"}:
+        config = known.get("config") or config
+    if known.get("type") == "dict" and "keys_schema" in known:
+        whole: Any = {
+            "type": "definitions",
+            "schema": known["keys_schema"],
+            "definitions": definitions,
+        }
+        with suppress(SchemaError):  # of a definition that is made elsewhere
+            yield SchemaValidator(whole if definitions else known["keys_schema"], config)
+    for name, part in known.items():
+        if name not in _NO_KEYS:
+            yield from _readers(part, config, definitions)
