@@ -6,17 +6,25 @@ from typing import Any
 
 from graph_retry._output.repair.frame import CLOSE, column, spare_brace
 from graph_retry._output.repair.read import Reader
-from graph_retry._output.repair.report import Unreadable, refuse_if, repair
+from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import SPACE, same, strict_part
 from graph_retry.records import Repair
 
 # What cannot follow a complete document: it would be a piece of it, or of another one.
 STRAY = re.compile(
-    rf"{SPACE}(?:[,，]{SPACE}(?:/\*[^*]*\*/{SPACE}|(?://|#)[^\n]*\n{SPACE})?(?:[\"'{{\[\d\]}}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)|(?!\]\]>)[:：\]}}]|\d)|[\"'“”‘’\w]"
+    rf"{SPACE}(?:"
+    # `, "b"`, `, 1`, `, name:`: another element or member, with at most a comment before it.
+    rf"[,，]{SPACE}(?:/\*[^*]*\*/{SPACE}|(?://|#)[^\n]*\n{SPACE})?"
+    r"(?:[\"'{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)"
+    # `:`, another closing bracket unless it ends a CDATA section, or a number.
+    r"|(?!\]\]>)[:：\]}]|\d)"
+    # A quote or a word that touches the document.
+    r"|[\"'“”‘’\w]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")
-_JUDGED = {
+# Repairs that took a judgement about the text, not about its notation alone.
+_JUDGEMENTS = {
     "missing_comma",
     "extra_comma",
     "colon",
@@ -24,7 +32,7 @@ _JUDGED = {
     "unquoted_value",
     "number_format",
 }
-_SWAPPED = {quote + bracket for quote in "\"'" for bracket in "{["}
+_QUOTE_AND_BRACKET = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 
@@ -51,15 +59,20 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     """
     try:
         value, end = strict_part(text, start)
-        return _without_extra_braces(text, Document(value, start, end, [], text[start:end]))
     except RecursionError:
         raise Unreadable("too_deep", start, "Nested too deeply.") from None
     except ValueError:
-        reader = Reader(text)
+        return _read_tolerantly(text, start, complete)
+    return _without_extra_braces(text, Document(value, start, end, json=text[start:end]))
+
+
+def _read_tolerantly(text: str, start: int, complete: bool | None) -> Document:
+    """Read a document that is no strict JSON, with one edit where it breaks."""
+    reader = Reader(text)
     try:
         value, end = reader.read(start)
     except Unreadable as error:
-        if not error.edits or _is_cut_off(text, error, complete):
+        if not error.edits or _may_be_cut_off(text, error, complete):
             raise
         try:  # Without short cuts, for all the edits that may explain it.
             Reader(text, all_edits=True).read(start)
@@ -69,7 +82,7 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     return _without_extra_braces(text, Document(value, start, end, reader.notes.records()))
 
 
-def _is_cut_off(text: str, error: Unreadable, complete: bool | None) -> bool:
+def _may_be_cut_off(text: str, error: Unreadable, complete: bool | None) -> bool:
     """Tell whether the text may just end too early: then an edit would make up its end."""
     at_end = error.refusal["position"] >= len(text.rstrip())
     return error.refusal["kind"] == "truncated" and at_end and not complete
@@ -77,52 +90,63 @@ def _is_cut_off(text: str, error: Unreadable, complete: bool | None) -> bool:
 
 def edited(text: str, start: int, error: Unreadable, *, complete: bool | None) -> Document:
     """Read the document with each edit `error` suggests; raise it unless they make one value."""
-    position = error.refusal["position"]
-    if complete is False or _is_cut_off(text, error, complete):
+    if complete is False or _may_be_cut_off(text, error, complete):
         raise error
-    mended: Document | None = None
+    document: Document | None = None
     for edit in dict.fromkeys(error.edits):
-        low, high = edit.position, edit.position + edit.length
-        # A bracket and the quote beside it may have changed places.
-        if edit.token in CLOSE and text[high : high + 2] in _SWAPPED:
+        other = _read_edited(text, start, edit)
+        if other is None:
             continue
-        attempt = text[:low] + edit.token + text[high:]
-        reader = Reader(attempt, trial=True)
-        try:
-            value, end = reader.read(start)
-        except Unreadable:
-            continue
-        if STRAY.match(attempt, end) or attempt[end : end + 9].lstrip().startswith(","):
-            continue
-        # Here the bracket may stand in the place of the quote.
-        in_place = edit.token in {'"', "'"} and text[low - 1] in "]}"
-        differs = in_place or (mended and not same(mended.value, value))
-        refuse_if(differs, "ambiguous", position, "More than one change would explain this.")
-        shift = edit.length - len(edit.token)
-        detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
-        reader.notes.add("supplied", low, detail, "assumed")
-        repairs = reader.notes.records()
-        for moved in repairs:
-            moved["position"] = (moved["position"] or 0) + shift * ((moved["position"] or 0) > low)
-        mended = mended or Document(value, start, end + shift, repairs)
-    if mended is None:
+        # `{"a": "x], "b": 1}`: the bracket may stand in the place of the quote.
+        may_replace = edit.token in {'"', "'"} and text[edit.position - 1] in "]}"
+        is_disputed = may_replace or (document and not same(document.value, other.value))
+        position = error.refusal["position"]
+        refuse_if(is_disputed, "ambiguous", position, "More than one change would explain this.")
+        document = document or other
+    if document is None:
         raise error
-    return mended
+    return document
+
+
+def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
+    """Read the document with one edit; `None` where it makes no whole document of it."""
+    low, high = edit.position, edit.position + edit.length
+    # `"{a": 1}`: the brace is not missing, it has changed places with the quote.
+    if edit.token in CLOSE and text[high : high + 2] in _QUOTE_AND_BRACKET:
+        return None
+    edited_text = text[:low] + edit.token + text[high:]
+    reader = Reader(edited_text, trial=True)
+    try:
+        value, end = reader.read(start)
+    except Unreadable:
+        return None
+    if STRAY.match(edited_text, end) or edited_text[end : end + 9].lstrip().startswith(","):
+        return None
+    detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
+    reader.notes.add("supplied", low, detail, "assumed")
+    # What was read and noted in the edited text is told of the text as it was written.
+    shift = edit.length - len(edit.token)
+    repairs = reader.notes.records()
+    for record in repairs:
+        position = record["position"] or 0
+        record["position"] = position + shift if position > low else position
+    return Document(value, start, end + shift, repairs)
 
 
 def _without_extra_braces(text: str, document: Document) -> Document:
     """Leave out closing braces after a whole document, unless an earlier one may be the extra."""
     start, end = document.start, document.end
-    match = _EXTRA_BRACES.match(text, end)
-    if match is None or STRAY.match(text, match.end()):
+    braces = _EXTRA_BRACES.match(text, end)
+    if braces is None or STRAY.match(text, braces.end()):
         return document
     # On lines of their own, or where the layout shows it, they were added at the end.
-    own_lines = "\n" in match[0] and "\n" not in text[start:end]
-    laid_out = column(text, end - 1) == max(column(text, start), 0)
-    unclear = spare_brace(document.value) and not own_lines and not laid_out
-    refuse_if(unclear, "ambiguous", end, "One of several closing braces is too many.")
-    judgements = any(r["kind"] in _JUDGED for r in document.repairs)
-    judged = judgements or _OPEN_STRING.search(text, max(start, end - 200), end)
-    refuse_if(judged, "ambiguous", end, "One of several closing braces is too many.")
+    on_own_lines = "\n" in braces[0] and "\n" not in text[start:end]
+    is_laid_out = column(text, end - 1) == max(column(text, start), 0)
+    may_be_earlier = spare_brace(document.value) and not on_own_lines and not is_laid_out
+    judgements = any(made["kind"] in _JUDGEMENTS for made in document.repairs)
+    is_doubtful = (
+        may_be_earlier or judgements or _OPEN_STRING.search(text, max(start, end - 200), end)
+    )
+    refuse_if(is_doubtful, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
-    return replace(document, end=match.end(), repairs=[*document.repairs, extra])
+    return replace(document, end=braces.end(), repairs=[*document.repairs, extra])
