@@ -11,31 +11,43 @@ from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repai
 from graph_retry._output.repair.scan import ANY_SPACE, QUOTE, SPACE
 
 _TAGS = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
+# Where reasoning ends, in the notations of several models.
 _ANSWER = rf"</{_TAGS}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?"
-_LANDMARK = re.compile(
-    rf"(?i)(?P<turn><{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)|{_ANSWER})"
-    r"|(?P<fence>(?:`{3,}|~{3,})[^\n`~{}\[\]｛［]*)|<!\[CDATA\[|(?P<open>[{\[｛［])"
-)
 _ANSWER_AHEAD = re.compile(rf"(?:{_ANSWER})(?![\"'\\])", re.IGNORECASE)
+# What is looked at in a text, from left to right: where reasoning begins or ends, the line that
+# opens or closes a fence, and brackets, except those of CDATA.
+_LANDMARK = re.compile(
+    rf"(?i)(?P<reasoning><{_TAGS}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
+    rf"|{_ANSWER})"
+    r"|(?P<fence>(?:`{3,}|~{3,})[^\n`~{}\[\]｛［]*)|<!\[CDATA\[|(?P<bracket>[{\[｛［])"
+)
+# A document whose quotes are escaped, `{\"a\": 1}`, and one written with entities, `{&quot;a`.
+_ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
+_ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
+_EMPTY_ESCAPED = re.compile(r"\[\s*\\\"\\\"")
+# One character as such a document has it. An escaped one ends where a quote is not escaped.
+_ESCAPED_CHARACTER = re.compile(
+    r"(?is)\\u[d][89ab]\w\w\\ud[c-f]\w\w|\\u[\da-f]{4}|\\[\"\\/bfnrt]|."
+)
+_ENTITY_CHARACTER = re.compile(r"(?is)&(?:[a-z]\w{1,31}|#\d{1,6}|#x[\da-f]{1,5});|.")
+_ESCAPED_TEXT = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
 # How a document starts. A bracket that goes on otherwise belongs to prose.
 _COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
-_ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
-_EMPTY_ESCAPED = re.compile(r"\[\s*\\\"\\\"")
-_ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
-_ENTITY = re.compile(r"(?is)&(?:[a-z]\w{1,31}|#\d{1,6}|#x[\da-f]{1,5});|.")
+_MARK = r"(?:[uU]|[*_]{1,3})?"  # before a string: the prefix of Python 2, or Markdown
 _START = re.compile(
-    rf"[{{｛]\{{?{SPACE}(?:(?:[uU]|[*_]{{1,3}})?{QUOTE}|[}}｝,]|{_COMMENT}|\Z)|{_ESCAPED.pattern}"
-    rf"|(?i:{_ENTITIES.pattern})"
-    rf"|[\[［]{SPACE}(?:(?:[uU]|[*_]{{1,3}})?[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|{_COMMENT}|\Z)"
+    rf"[{{｛]\{{?{SPACE}(?:{_MARK}{QUOTE}|[}}｝,]|{_COMMENT}|\Z)"
+    rf"|{_ESCAPED.pattern}|(?i:{_ENTITIES.pattern})"
+    rf"|[\[［]{SPACE}(?:{_MARK}[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b"
+    rf"|{_COMMENT}|\Z)"
 )
-# The same without a quote in sight: only where a value may be expected.
+# The same without a quote in sight, `{a: 1}` or `[red, blue]`: only where a value may be expected.
 _BARE_START = re.compile(
     rf"[{{｛]\{{?{SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{SPACE}[:：=]"
     rf"|\[{SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{SPACE}(?:\Z|```)"
 )
+# The end of what announces a value: `answer: `, `x = `, `<data>`.
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
-_BODY = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
-_PIECE = re.compile(r"(?is)\\u[d][89ab]\w\w\\ud[c-f]\w\w|\\u[\da-f]{4}|\\[\"\\/bfnrt]|.")
+# A key where a document should begin: its opening brace is missing.
 _OPENING_KEY = re.compile(rf"{QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QUOTE}{SPACE}[:：]")
 
 
@@ -45,94 +57,96 @@ def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Docum
     Raises:
         Unreadable: something began like a document and cannot be read as one.
     """
-    begin = 0
-    documents = added = _headless(text, 0, complete)
+    answer_start = 0
+    documents = _without_opening(text, 0, complete)
     position = documents[-1].end if documents else 0
-    while match := _LANDMARK.search(text, position):
-        position = match.end()
-        if match["turn"]:
-            answer = _ANSWER_AHEAD.search(text, match.start())
+    while landmark := _LANDMARK.search(text, position):
+        start, position = landmark.span()
+        if landmark["reasoning"]:
+            answer = _ANSWER_AHEAD.search(text, start)
             if answer is None:
-                raise Unreadable("truncated", match.start(), "The reasoning never ends.")
-            begin = position = answer.end()
-            documents = []
-        if match["turn"] or match["fence"]:
-            added = _headless(text, position, complete)
-        elif match["open"] and _begins(text, match.start(), begin):
+                raise Unreadable("truncated", start, "The reasoning never ends.")
+            answer_start = position = answer.end()
+            documents = _without_opening(text, position, complete)
+        elif landmark["fence"]:
+            documents += _without_opening(text, position, complete)
+        elif landmark["bracket"] and _begins(text, start, answer_start):
             try:
-                added = [_document(text, match.start(), complete)]
+                documents.append(_document(text, start, complete))
             except Unreadable:
                 # Reasoning without an opening tag may hold any draft.
                 answer = _ANSWER_AHEAD.search(text, position)
                 if answer is None:
                     raise
-                added, position = [], answer.start()
-        else:
-            continue
-        documents += added
-        position = added[-1].end if added else position
-    return begin, documents
+                position = answer.start()
+        if documents:  # what stands inside a document is a part of it
+            position = max(position, documents[-1].end)
+    return answer_start, documents
 
 
-def _begins(text: str, start: int, begin: int) -> bool:
+def _begins(text: str, start: int, answer_start: int) -> bool:
     """Tell whether the bracket at `start` opens a document; in prose it may mean anything."""
-    # An index is no list.
-    before = text[max(begin, start - 4) : start].lower()
+    # `x[0]` and `f(x)[0]` have an index, which is no list; `json[0]` has a tag and a list.
+    before = text[max(answer_start, start - 4) : start].lower()
     if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
         return before == "json"
     if _START.match(text, start):
         return True
     if not _BARE_START.match(text, start):
         return False
-    line = text[max(begin, start - 100) : start].rpartition("\n")[2]
-    return ANY_SPACE.fullmatch(line) is not None or _LABEL.search(line) is not None
+    line_before = text[max(answer_start, start - 100) : start].rpartition("\n")[2]
+    return bool(ANY_SPACE.fullmatch(line_before) or _LABEL.search(line_before))
 
 
 def _document(text: str, start: int, complete: bool | None) -> Document:
     """Read the document at `start`, behind one level of escaping or more."""
-    escaped, entities = _ESCAPED.match(text, start), _ENTITIES.match(text, start)
-    if not escaped and not entities:
+    is_escaped = _ESCAPED.match(text, start) is not None
+    if not is_escaped and not _ENTITIES.match(text, start):
         return read_document(text, start, complete=complete)
     # Of an empty string, the quote and the backslash before it may have changed places.
     refuse_if(_EMPTY_ESCAPED.match(text, start), "ambiguous", start, "Escaped, or a quote swapped.")
-    size, document, pieces = 800, None, list[str]()
-    while document is None:  # In steps: many short documents may follow one another.
+    decode = _unescape if is_escaped else html.unescape
+    size = 800
+    while True:  # In steps: many short documents may follow one another.
         limit = min(start + size, len(text))
-        if escaped:
-            body = _BODY.match(text, start, limit)
-            pieces = _PIECE.findall(text, start, body.end() if body else limit)
-            plain = [_unescape(piece) if piece[1:] else piece for piece in pieces]
-        else:
-            pieces = _ENTITY.findall(text, start, limit)
-            plain = [html.unescape(piece) if piece[1:] else piece for piece in pieces]
-        is_whole = limit == len(text)
+        characters = _characters(text, start, limit, is_escaped=is_escaped)
+        decoded = "".join([decode(char) if len(char) > 1 else char for char in characters])
         try:
             # A step may end inside the document: no edit may close it there.
-            document = _document("".join(plain), 0, complete if is_whole else False)
+            document = _document(decoded, 0, complete if limit == len(text) else False)
+            break
         except Unreadable:
-            if is_whole:
+            if limit == len(text):
                 raise
             size *= 4
-    end = start + sum(map(len, pieces[: document.end]))
+    end = start + sum(map(len, characters[: document.end]))
     if text[start - 1 : start] == text[end : end + 1] == '"':
         start, end = start - 1, end + 1
-    for moved in document.repairs:
-        moved["position"] = start
-    detail = "escaped like the inside of a string" if escaped else "written with HTML entities"
-    decoded = repair("escaped" if escaped else "html_entities", start, detail)
-    return replace(document, start=start, end=end, repairs=[decoded, *document.repairs], json="")
+    for record in document.repairs:
+        record["position"] = start
+    detail = "escaped like the inside of a string" if is_escaped else "written with HTML entities"
+    decoding = repair("escaped" if is_escaped else "html_entities", start, detail)
+    return replace(document, start=start, end=end, repairs=[decoding, *document.repairs], json="")
+
+
+def _characters(text: str, start: int, limit: int, *, is_escaped: bool) -> list[str]:
+    """Cut what is written with escapes or entities into characters, up to `limit` at most."""
+    if not is_escaped:
+        return _ENTITY_CHARACTER.findall(text, start, limit)
+    escaped = _ESCAPED_TEXT.match(text, start, limit)
+    return _ESCAPED_CHARACTER.findall(text, start, escaped.end() if escaped else limit)
 
 
 @lru_cache(1000)
-def _unescape(piece: str) -> str:
-    character: str = json.loads(f'"{piece}"')
+def _unescape(escape: str) -> str:
+    character: str = json.loads(f'"{escape}"')
     return character
 
 
-def _headless(text: str, position: int, complete: bool | None) -> list[Document]:
-    """Read a document whose opening bracket is missing, where an answer may begin."""
-    match = ANY_SPACE.match(text, position)
-    start = match.end() if match else position
+def _without_opening(text: str, position: int, complete: bool | None) -> list[Document]:
+    """Read a document whose opening brace is missing, where an answer may begin."""
+    space = ANY_SPACE.match(text, position)
+    start = space.end() if space else position
     if not _OPENING_KEY.match(text, start):
         return []
     error = Unreadable("syntax", start, "The opening brace is missing.", Edit(start, 0, "{"))
