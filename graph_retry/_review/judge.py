@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -122,15 +121,19 @@ async def _decided(said: Answer, question: Question) -> Accepted:
 
 async def _checked_output(output: Any, question: Question) -> Any:
     """Return the output as state keeps it, or what it says as JSON where only that is valid."""
-    checked = await question.check_output(output)
+    checked, no_json = await question.check_output(output), ""
     if not checked.ok and isinstance(output, str):
-        with suppress(NotJsonError):
+        try:
             value = read_json(output)
+        except NotJsonError as error:
+            no_json = f"\nAs text it was taken because it is no JSON: {error}."
+        else:
             read = await question.check_output(value)
             # What is wrong inside an object says more than that a text is no object.
             checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:
-        raise UnusableAnswerError(f"The output is not valid:\n{format_issues(checked.issues)}")
+        wrong = format_issues(checked.issues)
+        raise UnusableAnswerError(f"The output is not valid:\n{wrong}{no_json}")
     if problem := json_problem(checked.jsonable):
         raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
     return checked.jsonable

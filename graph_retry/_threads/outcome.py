@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._threads.reviews import Waiting, intervention, is_unanswered
+from graph_retry._threads.reviews import Waiting, intervention, question_now
 from graph_retry.errors import AnswerRefused
 
 _ANOTHER_CALL = (
@@ -34,13 +34,15 @@ async def check_applied(
         and value["review_id"] not in open_before
     ]
     problems = [value["problem"] for value in again]
-    problems += [
-        _ANOTHER_CALL.format(review.function_name)
-        for review in answered
-        if asked and await is_unanswered(review)
-    ]
+    review_ids = [value["review_id"] for value in again]
+    for review in answered if asked else ():
+        now = await question_now(review)
+        if now is None or now["review_id"] in review_ids:
+            continue
+        if now["review_id"] == review.review_id:
+            problems.append(_ANOTHER_CALL.format(review.function_name))
+        elif now["problem"]:  # the thread shows another question first
+            problems.append(now["problem"])
+            review_ids.append(now["review_id"])
     if problems:
-        raise AnswerRefused(
-            "\n".join(dict.fromkeys(problems)),
-            review_ids=[value["review_id"] for value in again],
-        )
+        raise AnswerRefused("\n".join(dict.fromkeys(problems)), review_ids=review_ids)

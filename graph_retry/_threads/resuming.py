@@ -17,6 +17,7 @@ from graph_retry._engine.state import ANSWER
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE, is_expired, now
+from graph_retry._threads.closed_reviews import why_closed
 from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock
@@ -26,9 +27,7 @@ from graph_retry._threads.reviews import (
     HOW_CONFIG,
     Waiting,
     find_reviews,
-    other_question,
     thread_of,
-    who_answered,
 )
 from graph_retry._threads.saved_reviews import note_of, tidy_index
 from graph_retry._wording import quoted_with_article
@@ -36,7 +35,6 @@ from graph_retry.errors import StaleDecision
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.5
-_UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
 
 
 @dataclass(frozen=True)
@@ -226,7 +224,7 @@ async def _bound(
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not reviews:
-        by_whom = await _winner(graph, config, None, lock)
+        by_whom = await why_closed(graph, config, None, lock)
         raise StaleDecision(f"thread {thread_id!r} has no open review: {by_whom}.")
     return {reviews[0].review_id: decision}
 
@@ -248,7 +246,7 @@ async def _match(
     places |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in places:
-            by_whom = await _winner(graph, config, name, lock)
+            by_whom = await why_closed(graph, config, name, lock)
             open_ = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
@@ -256,26 +254,6 @@ async def _match(
             )
     chosen = [(places[name], given) for name, given in answers.items()]
     return chosen, frozenset(review.review_id for review in reviews)
-
-
-async def _winner(
-    graph: Any, config: RunnableConfig, review_id: str | None, lock: ThreadLock | None
-) -> str:
-    """Say who answered first, as soon as that is written down or nobody runs the thread any more.
-
-    A function-form call notes an answer a moment after the thread shows its question no longer.
-    """
-    who = await who_answered(graph, config, review_id)
-    pause, waited = _FIRST_PAUSE_S, 0.0
-    while who is None and lock is not None and waited < _UNTIL_NOTED_S:
-        at_rest = await lock.try_acquire()
-        who = await who_answered(graph, config, review_id)
-        if at_rest:
-            break
-        await sleep(pause)
-        pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
-    other = await other_question(graph, config)
-    return f"{who or 'it was answered already, or never asked here'}{other}"
 
 
 def _is_late(review: Waiting, decision: Any) -> bool:

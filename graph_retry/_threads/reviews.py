@@ -7,31 +7,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import newest_checkpoint
 from graph_retry._engine.keeping import whole
-from graph_retry._engine.state import ANSWER, LOOP, is_open, loop_of
-from graph_retry._issues import literal
-from graph_retry._json import is_object
+from graph_retry._engine.state import LOOP, is_open
 from graph_retry._redact import shown_record
 from graph_retry._review.payload import INTERVENTION
 from graph_retry._review.shown import Review, parts_of
-from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
+from graph_retry._threads.calls import reader_of
 from graph_retry._threads.graphs import (
     get_state,
     is_local,
-    is_remote,
-    node_names,
     saver_of,
 )
 from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
-from graph_retry._threads.saved import SavedThread
 from graph_retry._wording import quoted_with_article
-from graph_retry.records import Attempt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,12 +164,22 @@ async def _saved_call(
     return None if saved is None else saved.checkpoint["channel_values"]
 
 
-async def is_unanswered(review: Waiting) -> bool:
-    """Tell whether a function-form call of this process still has the question it had."""
-    if review.call_config is not None:
-        return False
-    values = await _saved_call(review.graph, review.config, review.value)
-    return values is not None and is_open(values, review.review_id)
+async def question_now(review: Waiting) -> dict[str, Any] | None:
+    """Return what a function-form call of this process asks now, seen by the thread or not."""
+    saver = saver_of(review.graph)
+    if review.call_config is not None or saver is None:
+        return None
+    thread_id, namespace = thread_of(review.config), review.value["checkpoint_ns"]
+    saved = await newest_checkpoint(saver, thread_id, namespace)
+    for _, channel, asked in (saved and saved.pending_writes) or ():
+        question = intervention(asked[0].value) if channel == INTERRUPT else None
+        if (
+            saved
+            and question
+            and is_open(saved.checkpoint["channel_values"], question["review_id"])
+        ):
+            return question
+    return None
 
 
 async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> bool:
@@ -196,73 +201,3 @@ async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -
         answers = await RemoteRuns(graph, snapshot.config).answers()
         return question.id in [name for _, _, name in answers]
     return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)
-
-
-async def who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
-    """Say who answered a review and when, as far as the thread tells; None is the last one.
-
-    The answer of a run that goes on may not be written down yet: then nothing is returned.
-    """
-    notes: list[tuple[str, str, str]] = []
-    saved = await read_saved(graph, config)
-    for namespace, values in saved.calls() if saved else ():
-        written: Any = values.get(ANSWER)
-        if is_object(written):
-            value: Any = written["value"] if is_object(written["value"]) else {}
-            by = f"human:{value['by']}" if "by" in value else "human"
-            notes.append((written.get("at") or "", by, value.get("review_id", "")))
-        read = reader_of(graph, thread_of(config), namespace)
-        notes += _notes(await whole(records_in(values), read))
-    if is_remote(graph):
-        notes += await RemoteRuns(graph, config).answers()
-        for ledger in await read_ledgers(graph, config):
-            read = reader_of(graph, thread_of(config), ledger.namespace)
-            notes += _notes(await whole(ledger.attempts, read))
-    for at, author, answered in sorted(notes, reverse=True):
-        if review_id in (None, answered):
-            return f"{author} answered it at {at}"
-    return await _renamed(graph, config, saved)
-
-
-async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None) -> str | None:
-    """Name the node of a call that waits, if the graph has none of that name."""
-    if is_remote(graph):
-        values = map(intervention, await RemoteRuns(graph, config).questions())
-        waiting = [(value["checkpoint_ns"], value["review_id"]) for value in values if value]
-    else:
-        waiting = [
-            (namespace, review["review_id"])
-            for namespace, values in (saved.calls() if saved and is_local(graph) else ())
-            if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
-        ]
-    nodes = await node_names(graph) if waiting else []
-    for namespace, review_id in waiting:
-        node = namespace.partition(":")[0]
-        if node and node not in nodes:
-            return (
-                f"review {review_id!r} waits in node `{node}`, which the graph does not have (its "
-                f"nodes are {', '.join(f'`{name}`' for name in nodes)}): give the node its old "
-                "name back"
-            )
-    return None
-
-
-async def other_question(graph: Any, config: RunnableConfig) -> str:
-    """Name an interrupt that is no review, such as an approval of LangChain's middleware."""
-    for question in (await get_state(graph, config)).interrupts:
-        if intervention(question.value) is None:
-            value: Any = question.value if is_object(question.value) else {}
-            requests: list[Any] = value.get("action_requests") or [question.value]
-            names = [item.get("name", item) if is_object(item) else item for item in requests]
-            asked = ", ".join(literal(name, 80) for name in names[:5])
-            return (
-                f"; but the thread waits for an interrupt of another kind ({asked}), which is "
-                "answered with LangGraph's `Command(resume=…)`"
-            )
-    return ""
-
-
-def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
-    """List when and by whom attempts were reviewed, and the review's id."""
-    decisions = [attempt["decision"] for attempt in attempts]
-    return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]

@@ -14,7 +14,7 @@ from graph_retry.answering import PendingReview
 from graph_retry.cli.decide import Draft, UnreadableError, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
-from graph_retry.cli.show import show_review, unfinished
+from graph_retry.cli.show import show_review
 from graph_retry.cli.source import Source
 from graph_retry.errors import AnswerRefused, CallCancelled
 
@@ -85,7 +85,9 @@ class Answers:
         self.source.go_on(self.thread_id)
         if reviews := self._open():
             self.screen.say(f"It waits for an answer: {_listed(reviews)}.")
-        elif not self.source.is_unfinished(self.thread_id):
+        elif standing := self.source.standing(self.thread_id):
+            self.screen.say(standing)
+        else:
             self.screen.say("Finished.", "good")
 
     def _open(self, review_id: str | None = None) -> list[PendingReview]:
@@ -107,6 +109,9 @@ class Answers:
             result = self._send(review.review_id, decision)
         except AnswerRefused as refused:
             self.screen.say(f"Not applied: {refused.message}", "bad")
+            if refused.review_ids and not self.screen.has_person:
+                ids = ", ".join(refused.review_ids)
+                self.screen.say(f"It is asked again as review {ids}.")
             return ExitCode.ASKED_AGAIN
         except (CallCancelled, RemoteException) as error:
             # A graph may let a rejected call's error through; a server tells its name only.
@@ -115,10 +120,7 @@ class Answers:
         others = [other for other in self._open() if other.review_id != review.review_id]
         again = next((other for other in others if _call(other) == _call(review)), None)
         if again:
-            if again.failure is None:
-                self.screen.say(f"The output of attempt {again.attempt} is valid.", "good")
-            else:
-                self.screen.say(f"Attempt {again.attempt} failed, too: {again.error}", "bad")
+            self._tell_attempt(again.attempt, again.error)
             self.screen.say(f"It waits for an answer as review {again.review_id}.")
         elif decision["type"] == "reject":
             self.screen.say("Cancelled.", "good")
@@ -127,33 +129,48 @@ class Answers:
         elif decision["type"] == "accept":
             self.screen.say("Finished with the output as it is, flagged as overruled.", "good")
         else:
-            self._show_output(review, result)
+            self._show_end(review, result)
         if more := len(others) - bool(again):
             self.screen.say(f"{more} more on this thread: {_listed(others)}.")
+        elif not again and (other := self.source.other_question(self.thread_id)):
+            self.screen.say(f"The thread waits for {other}.")
         return ExitCode.DONE
 
     def _send(self, review_id: str, decision: Decision) -> Any:
         signed: Any = {**decision, "channel": "terminal"} | ({"by": self.by} if self.by else {})
         return self.source.answer(self.thread_id, review_id, signed)
 
-    def _show_output(self, review: PendingReview, result: Any) -> None:
+    def _tell_attempt(self, number: int, error: str) -> None:
+        if error:
+            self.screen.say(f"Attempt {number} failed, too: {error}", "bad")
+        else:
+            self.screen.say(f"The output of attempt {number} is valid.", "good")
+
+    def _show_end(self, review: PendingReview, result: Any) -> None:
         """Write the call's output, or the graph's where the call's own state is out of sight."""
+        ledgers = self.source.ledgers(self.thread_id)
+        ledger = next((ledger for ledger in ledgers if ledger.namespace == _call(review)), None)
+        last = ledger.attempts[-1] if ledger else None
+        if ledger and last and ledger.outcome == "waiting":
+            failure = last["failure"]
+            self._tell_attempt(
+                last["number"], f"{failure['type']}: {failure['message']}" if failure else ""
+            )
+            self.screen.say("It is asked about once what else waits on this thread is answered.")
+            return
         if review.value.get("redacted"):
             self.screen.say(
                 "Finished. The output is not shown: this call redacts its texts.", "good"
             )
             return
-        for ledger in self.source.ledgers(self.thread_id):
-            if ledger.namespace == _call(review):
-                result = ledger.value_at(ledger.attempts[-1]["number"])
+        if ledger and last:
+            result = ledger.value_at(last["number"])
         self.screen.say("Finished:", "good")
         self.screen.say(json.dumps(result, indent=2, ensure_ascii=False, default=str))
 
     def _nothing(self) -> Stop:
-        why = f"nothing waits on thread {self.thread_id!r}."
-        if self.source.is_unfinished(self.thread_id):
-            why += f" {unfinished(self.thread_id)}"
-        return Stop(ExitCode.NOTHING, why)
+        why = f"nothing waits on thread {self.thread_id!r}. {self.source.standing(self.thread_id)}"
+        return Stop(ExitCode.NOTHING, why.rstrip())
 
 
 def _call(review: PendingReview) -> str:

@@ -15,10 +15,10 @@ import typer
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.cli.answer import Answers
-from graph_retry.cli.decide import from_options, labels_of
+from graph_retry.cli.decide import as_options, from_options, labels_of
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
-from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review, unfinished
+from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review
 from graph_retry.cli.source import Source, open_source
 from graph_retry.errors import StaleDecision
 
@@ -37,6 +37,7 @@ _BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (d
 _SET = typer.Option("--set", metavar="FIELD=VALUE", help="Call again with a field changed.")
 _LABEL = typer.Option(metavar="NAME=TEXT", help="Only calls with this label.")
 _APPROVE_HELP = "Call again with the params as shown, or take a valid output."
+_RESPOND = typer.Option(metavar="FILE|JSON", help="Take this output (`-`: stdin).")
 _COMMENT = typer.Option(metavar="WORDS", help="Tell the model, and call again (`-`: stdin).")
 _ACCEPT = typer.Option(metavar="REASON", help="Take the output although it is not valid.")
 
@@ -49,7 +50,7 @@ Json = Annotated[bool, typer.Option("--json", help="Write a JSON object a line."
 Approve = Annotated[bool, typer.Option("--approve", help=_APPROVE_HELP)]
 Set = Annotated[list[str] | None, _SET]
 Reject = Annotated[str | None, typer.Option(metavar="REASON", help="Stop here (`-`: from stdin).")]
-Respond = Annotated[str | None, typer.Option(metavar="FILE", help="Take this output (`-`: stdin).")]
+Respond = Annotated[str | None, _RESPOND]
 Comment = Annotated[str | None, _COMMENT]
 Accept = Annotated[str | None, _ACCEPT]
 ReviewId = Annotated[str | None, typer.Option(metavar="ID", help="Which one, where several wait.")]
@@ -99,15 +100,16 @@ def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) ->
         ledgers = source.ledgers(thread)
         for ledger in ledgers:
             show_ledger(screen, ledger)
-        is_unfinished = not reviews and source.is_unfinished(thread)
-        if is_unfinished:
-            screen.say(unfinished(thread))
-        if not (reviews or ledgers or is_unfinished):
+        standing = "" if reviews else source.standing(thread)
+        if standing:
+            screen.say(standing)
+        if not (reviews or ledgers or standing):
             raise Stop(ExitCode.NOTHING, f"no attempt of thread {thread!r} is known here.")
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True})
 def answer(
+    given: typer.Context,
     thread: Thread,
     url: Url = None,
     db: Db = None,
@@ -127,6 +129,8 @@ def answer(
     """
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
+        if given.args:
+            raise Stop(ExitCode.USAGE, as_options(given.args))
         texts = [text for text in (reject, respond, comment, accept) if text is not None]
         chosen = approve + bool(changes) + len(texts)
         if chosen > 1 or not (chosen or screen.has_person):

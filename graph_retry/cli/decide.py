@@ -67,6 +67,27 @@ def from_options(
     return approve() if reason is None else reject(said or None)
 
 
+def as_options(words: Sequence[str]) -> str:
+    """Say how words that stand behind the thread are written as options of `answer`.
+
+    Example:
+        >>> as_options(["edit", "model=large"])
+        'write the answer as options: `--set model=large`.'
+        >>> as_options(["dear"])
+        "put quotes around a text of several words: 'dear' stands apart."
+    """
+    kind, *rest = words if words[0] in _HELP else ("edit" if "=" in words[0] else "", *words)
+    if not kind:
+        return f"put quotes around a text of several words: {shlex.join(words)!r} stands apart."
+    text = shlex.join(rest and [" ".join(rest)])
+    how = {
+        "approve": "--approve",
+        "edit": " ".join(f"--set {shlex.quote(change)}" for change in rest) or "--set FIELD=VALUE",
+        "respond": f"--respond {text or 'FILE'}",
+    }.get(kind, f"--{kind} {text or 'WORDS'}")
+    return f"write the answer as options: `{how}`."
+
+
 def labels_of(given: Sequence[str]) -> dict[str, str]:
     """Read `name=text` labels.
 
@@ -119,9 +140,7 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     if word == "comment":
         return comment(rest.strip())
     if word == "respond":
-        if not rest:
-            raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
-        return respond(rest if rest.lstrip()[0] in '{["' else _read_output(rest.strip()))
+        return respond(_read_output(rest.strip()))
     if word != "edit":
         raise UnreadableError(f"{word!r} is none of {', '.join(_HELP)}.")
     if not rest:
@@ -208,7 +227,11 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _read_output(name: str) -> str:
-    """Read a file's text; the library reads it as JSON where the output is no text."""
+    """Return JSON as it is, or a file's text; the library reads it where the output is no text."""
+    if not name:
+        raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
+    if name[0] in '{["':
+        return name
     try:
         text = _from_stdin() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -74,14 +73,6 @@ def show_review(screen: Screen, review: PendingReview) -> None:
             for change in review.diff
         ]
         screen.table(("field", "before", "after"), changes)
-
-
-def unfinished(thread_id: str) -> str:
-    """Say how a thread goes on that neither waits nor has ended."""
-    return (
-        "It is being run, or was cut off on the way: "
-        f"`graph-retry continue {shlex.quote(thread_id)}` goes on from there."
-    )
 
 
 def _title(review: PendingReview) -> str:

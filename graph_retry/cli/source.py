@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
+import shlex
 import sqlite3
 import sys
 from collections.abc import Generator, Mapping
@@ -23,6 +24,7 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from graph_retry._awaiting import run_async
+from graph_retry._threads.closed_reviews import other_question
 from graph_retry._threads.graphs import get_state, is_local
 from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
@@ -73,6 +75,23 @@ class Source:
             return False
         state = get_state(self._graph(thread_id), _config(thread_id))
         return bool(self.runner.run(run_async(state)).next)
+
+    def other_question(self, thread_id: str) -> str:
+        """Name what a thread waits for that is no review, and how it is answered."""
+        if not self.can_answer:
+            return ""
+        return self.runner.run(
+            run_async(other_question(self._graph(thread_id), _config(thread_id)))
+        )
+
+    def standing(self, thread_id: str) -> str:
+        """Say how a thread without an open review goes on; nothing if it has ended."""
+        if other := self.other_question(thread_id):
+            return f"The thread waits for {other}."
+        if not self.is_unfinished(thread_id):
+            return ""
+        command = f"graph-retry continue {shlex.quote(thread_id)}"
+        return f"It is being run, or was cut off on the way: `{command}` goes on from there."
 
     def _graph(self, thread_id: str) -> Any:
         """Return what reads a thread: the graph, the server's graph, or the saver."""

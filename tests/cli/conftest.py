@@ -13,6 +13,13 @@ from graph_retry.cli.source import load_graph
 
 WHERE = ("GRAPH_RETRY_URL", "GRAPH_RETRY_DB", "GRAPH_RETRY_GRAPH", "GRAPH_RETRY_BY")
 
+GRAPH = "tests.cli.served:"
+
+
+def answer(database, *options, graph="node", thread="1"):
+    """Write the words of an answer."""
+    return ("answer", thread, "--db", database.place, "--graph", GRAPH + graph, *options)
+
 
 @pytest.fixture(autouse=True)
 def calls(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Graphs that the console command's tests answer; every model call leaves a line in `CALLS`."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
+from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -95,4 +97,19 @@ async def entry(state):
     return await aretry_llm_call(slow_model, params, output=dict[str, int], name="count")
 
 
+@entrypoint()
+async def gathered(state):
+    """Make two calls at once, and show their questions one after the other."""
+    given = [Params.model_validate({**state["params"], "note": note}) for note in ("a", "b")]
+    calls = [aretry_llm_call(slow_model, one, output=dict[str, int], name="count") for one in given]
+    return await asyncio.gather(*calls)
+
+
+def send(state):
+    """Wait for what is no review."""
+    interrupt({"action_requests": [{"name": "send_mail", "args": {}}]})
+    return {}
+
+
+mail = graph_of(ask).add_node("send", send).add_edge("ask", "send").compile()
 not_a_graph = "text"

@@ -5,12 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-GRAPH = "tests.cli.served:"
-
-
-def answer(database, *options, graph="node", thread="1"):
-    """Write the words of an answer."""
-    return ("answer", thread, "--db", database.place, "--graph", GRAPH + graph, *options)
+from tests.cli.conftest import GRAPH, answer
 
 
 @pytest.mark.parametrize("graph", ["node", "asynchronous", "function", "entry"])
@@ -55,6 +50,8 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
         (["--reject", "too dear"], None, 0, "Cancelled.", 1),
         (["--reject", ""], None, 0, "Cancelled.", 1),
         (["--reject", "-"], "too dear\n", 0, "Cancelled.", 1),
+        (["--respond", '{"n": 9}'], None, 0, "Finished with the output you gave.", 1),
+        (["--respond", '{"n": 9'], None, 5, "it is no JSON", 1),
         (["--respond", "-"], '{"n": 9}\n', 0, "Finished with the output you gave.", 1),
         (["--respond", "-"], '{"n": "x"}\n', 5, "1. /n: ", 1),
         (["--respond", "-"], "", 5, "The output is not valid", 1),
@@ -90,6 +87,15 @@ def test_every_answer_can_be_given_by_options(
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--set", "n"], 2, "field=value"),
         (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--respond", "/none"], 2,
             "cannot be read"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--respond", ""], 2,
+            "respond FILE"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "approve"], 2, "`--approve`"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit", "n=1", "note=a b"], 2,
+            "`--set n=1 --set 'note=a b'`"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--set", "n=1", "m=2"], 2,
+            "`--set m=2`"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--reject", "too", "dear"], 2,
+            "put quotes around"),
         (["answer", "1", "--db", "{db}", "--graph", "nowhere:graph", "--approve"], 2,
             "no module 'nowhere'"),
         (["answer", "1", "--db", "{db}", "--graph", "nowhere.py:graph", "--approve"], 2,

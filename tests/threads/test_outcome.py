@@ -1,5 +1,6 @@
 """Whoever answers from Python is told what became of it, and may stream the run."""
 
+import asyncio
 import json
 from functools import partial
 
@@ -14,16 +15,29 @@ from graph_retry import (
     AnswerRefused,
     ReplayMismatch,
     StaleDecision,
+    apending_reviews,
     approve,
+    aresume,
     create_retry_node,
     edit,
     inbox,
     pending_reviews,
+    respond,
     resume,
     retry_llm_call,
 )
 from graph_retry.inbox import list_reviews
-from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
+from tests.loops import (
+    Model,
+    State,
+    answer,
+    fan_out,
+    gathered,
+    one_call,
+    refused,
+    reviews,
+    thread,
+)
 
 
 def waiting(form, mode, model, saver=None, **options):
@@ -47,6 +61,45 @@ def test_of_several_answers_the_refused_ones_are_told(mode):
     assert left[told.review_ids[0]] == told.message
     assert left[third] is None
     assert len(model.calls) == 4
+
+
+def test_an_answer_is_told_to_be_refused_where_another_question_is_shown_first():
+    """A plain `asyncio.gather` stops at its other call: the thread shows that one's question."""
+    model = Model()
+    graph = gathered(model, InMemorySaver(), 2, asyncio.gather)
+
+    async def review():
+        await graph.ainvoke({}, thread())
+        (first,) = await apending_reviews(graph, thread())
+        with pytest.raises(AnswerRefused, match="output is not valid") as told:
+            await first.aanswer(respond("many"))
+        (shown,) = await apending_reviews(graph, thread())
+        assert shown.params["item"] != first.params["item"]
+        (again,) = told.value.review_ids
+        with pytest.raises(StaleDecision, match=f"asked again as review '{again}'"):
+            await first.aanswer(respond({"n": 1}))
+        with pytest.raises(StaleDecision, match="does not show it yet: answer what is open"):
+            await aresume(graph, thread(), answers={again: respond({"n": 1})})
+        await shown.aanswer(respond({"n": 2}))
+        return await aresume(graph, thread(), answers={again: respond({"n": 1})})
+
+    assert asyncio.run(review())["results"] == [{"n": 1}, {"n": 2}]
+    assert len(model.calls) == 2
+
+
+def test_an_answer_to_a_question_that_is_asked_again_names_the_new_one(form, mode):
+    """Whoever sends it once more, mended, is told where to."""
+    model = Model()
+    graph = waiting(form, mode, model)
+    (review,) = reviews(mode, graph, thread())
+    again = []
+    for _ in range(2):
+        again += refused(mode, graph, thread(), respond("many")).review_ids
+    for old in (review.review_id, again[0]):
+        with pytest.raises(StaleDecision, match=f"asked again as review '{again[1]}'"):
+            answer(mode, graph, thread(), answers={old: edit(n=1)})
+    assert answer(mode, graph, thread(), answers={again[1]: edit(n=1)})["output"] == {"n": 1}
+    assert len(model.calls) == 2
 
 
 def test_a_later_attempt_that_fails_is_no_refusal(form, mode):

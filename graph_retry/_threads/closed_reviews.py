@@ -1,0 +1,148 @@
+"""Say why a review cannot be answered: who was first, where it waits, what the thread asks else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._attempts import records_in
+from graph_retry._awaiting import sleep
+from graph_retry._engine.keeping import whole
+from graph_retry._engine.state import ANSWER, is_open, loop_of
+from graph_retry._issues import literal
+from graph_retry._json import digest, is_object
+from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
+from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
+from graph_retry._threads.lock import ThreadLock
+from graph_retry._threads.remote_runs import RemoteRuns
+from graph_retry._threads.reviews import intervention, thread_of
+from graph_retry._threads.saved import SavedThread
+from graph_retry.records import Attempt
+
+_FIRST_PAUSE_S = 0.005
+_LONGEST_PAUSE_S = 0.5
+_UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
+
+
+async def why_closed(
+    graph: Any, config: RunnableConfig, review_id: str | None, lock: ThreadLock | None
+) -> str:
+    """Say who answered a review first, as soon as that is written down or the thread rests.
+
+    A function-form call notes an answer a moment after the thread shows its question no longer.
+    """
+    who, at_rest = await _who_answered(graph, config, review_id), lock is None
+    pause, waited = _FIRST_PAUSE_S, 0.0
+    while who is None and lock is not None and waited < _UNTIL_NOTED_S:
+        at_rest = await lock.try_acquire()
+        who = await _who_answered(graph, config, review_id)
+        if at_rest:
+            break
+        await sleep(pause)
+        pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+    if who is None and at_rest:  # while it is run, an answered question looks like that, too
+        who = await _not_shown(graph, config, review_id)
+    other = await other_question(graph, config)
+    why = who or "it was answered already, or never asked here"
+    return f"{why}; but the thread waits for {other}" if other else why
+
+
+async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
+    """Say who answered a review and when, as far as the thread tells; None is the last one.
+
+    The answer of a run that goes on may not be written down yet: then nothing is returned.
+    """
+    notes: list[tuple[str, str, str]] = []
+    saved = await read_saved(graph, config)
+    for namespace, values in saved.calls() if saved else ():
+        written: Any = values.get(ANSWER)
+        if is_object(written):
+            value: Any = written["value"] if is_object(written["value"]) else {}
+            by = f"human:{value['by']}" if "by" in value else "human"
+            notes.append((written.get("at") or "", by, value.get("review_id", "")))
+        read = reader_of(graph, thread_of(config), namespace)
+        notes += _notes(await whole(records_in(values), read))
+    if is_remote(graph):
+        notes += await RemoteRuns(graph, config).answers()
+        for ledger in await read_ledgers(graph, config):
+            read = reader_of(graph, thread_of(config), ledger.namespace)
+            notes += _notes(await whole(ledger.attempts, read))
+    for at, author, answered in sorted(notes, reverse=True):
+        if review_id in (None, answered):
+            return f"{author} answered it at {at}"
+    return _asked_again(saved, review_id) or await _renamed(graph, config, saved)
+
+
+def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None:
+    """Name the question that took a review's place when an answer to it was refused."""
+    for _, values in saved.calls() if saved else ():
+        records, review = records_in(values), loop_of(values)["review"]
+        if not records or not review or not is_open(values, review["review_id"]):
+            continue
+        key = records[-1]["idempotency_key"]
+        if review_id in [digest(key, round_) for round_ in range(1, review["round"])]:
+            return (
+                "an answer to it was not applied, and it is asked again as review "
+                f"{review['review_id']!r}"
+            )
+    return None
+
+
+async def _not_shown(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
+    """Tell that a call waits behind another: a plain `asyncio.gather` pauses at the first."""
+    saved = await read_saved(graph, config)
+    for _, values in saved.calls() if saved and review_id else ():
+        if is_open(values, review_id):
+            return (
+                "the thread does not show it yet: answer what is open, or run the thread on with "
+                "`resume(graph, config)`"
+            )
+    return None
+
+
+async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None) -> str | None:
+    """Name the node of a call that waits, if the graph has none of that name."""
+    if is_remote(graph):
+        values = map(intervention, await RemoteRuns(graph, config).questions())
+        waiting = [(value["checkpoint_ns"], value["review_id"]) for value in values if value]
+    else:
+        waiting = [
+            (namespace, review["review_id"])
+            for namespace, values in (saved.calls() if saved and is_local(graph) else ())
+            if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
+        ]
+    nodes = await node_names(graph) if waiting else []
+    for namespace, review_id in waiting:
+        node = namespace.partition(":")[0]
+        if node and node not in nodes:
+            return (
+                f"review {review_id!r} waits in node `{node}`, which the graph does not have (its "
+                f"nodes are {', '.join(f'`{name}`' for name in nodes)}): give the node its old "
+                "name back"
+            )
+    return None
+
+
+async def other_question(graph: Any, config: RunnableConfig) -> str:
+    """Name an interrupt that is no review, such as an approval of LangChain's middleware.
+
+    Says how it is answered, too; nothing if the thread waits for none.
+    """
+    for question in (await get_state(graph, config)).interrupts:
+        if intervention(question.value) is None:
+            value: Any = question.value if is_object(question.value) else {}
+            requests: list[Any] = value.get("action_requests") or [question.value]
+            names = [item.get("name", item) if is_object(item) else item for item in requests]
+            asked = ", ".join(literal(name, 80) for name in names[:5])
+            return (
+                f"an interrupt of another kind ({asked}), which is answered with LangGraph's "
+                "`Command(resume=…)`"
+            )
+    return ""
+
+
+def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
+    """List when and by whom attempts were reviewed, and the review's id."""
+    decisions = [attempt["decision"] for attempt in attempts]
+    return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]
