@@ -6,7 +6,7 @@ A comment that only explains the data is left out; one that stands for data is r
 import re
 
 from graph_retry._output.repair.report import Notes, Unreadable, refuse_if
-from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY, STRICT_SPACE
+from graph_retry._output.repair.scan import ANY_SPACE, FULL_WIDTH, KEY, after_strict_space
 
 _JSON_SPACE = frozenset(" \t\r\n")
 _JSON_MARKS = frozenset([*'"{}[],:', ""])
@@ -47,15 +47,14 @@ def skip(text: str, position: int, notes: Notes) -> int:
         Unreadable: a comment stands for data.
     """
     while True:
+        if text[position : position + 1] in _JSON_SPACE:
+            position = after_strict_space(text, position)
         char = text[position : position + 1]
-        if char in _JSON_SPACE and (match := STRICT_SPACE.match(text, position)):
-            position = match.end()
-            char = text[position : position + 1]
         if char in _JSON_MARKS or char.isalnum():
             return position
-        if (match := ANY_SPACE.match(text, position)) and match.end() > position:
+        if (space := ANY_SPACE.match(text, position)) and space.end() > position:
             notes.add("white_space", position, "white space JSON does not know")
-            position = match.end()
+            position = space.end()
             continue
         end = comment_end(text, position) if char in {"/", "#", "<"} else -1
         if end < 0:
@@ -72,24 +71,32 @@ def comment_end(text: str, start: int) -> int:
     Raises:
         Unreadable: it tells of data left out, may hold some itself, or is never closed.
     """
-    match = COMMENT.match(text, start)
-    if match is None:
+    comment = COMMENT.match(text, start)
+    if comment is None:
         if text.startswith(("/*", "<!--"), start):
             raise Unreadable("truncated", start, "A comment is never closed.")
         return -1
-    body = match[0].strip("/*#<!-> \t\n") if "\n" in match[0] else match[0].lstrip("/*#<!-")
-    before = text[max(start - 200, 0) : start].rpartition("\n")[2].strip(" \t")
-    line = match[0][0] == "#" or match[0][1] == "/"
-    ahead = text[match.end() : match.end() + 200].lstrip()[:1]
-    instead = not before or (before[-1] in ",[{" and (not line or ahead in {"]", "}"}))
-    left_out = _LEFT_OUT.search(body) or (instead and _INSTEAD.search(body))
+    end, has_lines = comment.end(), "\n" in comment[0]
+    body = comment[0].strip("/*#<!-> \t\n") if has_lines else comment[0].lstrip("/*#<!-")
+    is_line = comment[0].startswith(("//", "#"))  # it ends with the line, closed by nothing else
+    before = text[max(start - 200, 0) : start]
+    line_before = before.rpartition("\n")[2].strip(" \t")
+    # `[1, 2, /* 3 to 9 */]`: where a member or an element could stand, more words tell that one was
+    # left out. `[1, // the rest of it`, with another one on the next line, speaks of the 1.
+    is_last = text[end : end + 200].lstrip()[:1] in {"]", "}"}
+    is_in_place = not line_before or (line_before[-1] in ",[{" and (not is_line or is_last))
+    left_out = _LEFT_OUT.search(body) or (is_in_place and _INSTEAD.search(body))
     refuse_if(left_out, "elided", start, "A comment says that data was left out.")
-    swallowed = (line or "\n" in match[0]) and _SWALLOWED.search(_ADDRESS.sub("", body.rstrip()))
-    attached = text[start - 1 : start] in {'"', "'"} and '"' in body
-    number = text[:start].rstrip()[-1:].isdigit() and _NUMBER.match(body) if before else None
-    unclear = swallowed or attached or number
-    refuse_if(unclear, "syntax", start, "It is not clear whether a comment is data.")
-    return match.end()
+    # `"a": 1, // note "b": 2`: a line break is lost, and with it a member.
+    may_swallow = is_line or has_lines
+    swallowed = may_swallow and _SWALLOWED.search(_ADDRESS.sub("", body.rstrip()))
+    # `"a"# b"`: the mark may be text of a string that ends later.
+    in_string = before[-1:] in {'"', "'"} and '"' in body
+    # `7 // 2`: a calculation.
+    in_number = line_before and before.rstrip()[-1:].isdigit() and _NUMBER.match(body)
+    is_unclear = swallowed or in_string or in_number
+    refuse_if(is_unclear, "syntax", start, "It is not clear whether a comment is data.")
+    return end
 
 
 def refuse_only_comments(text: str, start: int, end: int) -> None:

@@ -13,7 +13,7 @@ SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
-STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
+_STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
 # Where a document may end without its last bracket: at a fence or a closing tag.
@@ -167,15 +167,16 @@ def strict_value(text: str) -> Any:
     Raises:
         ValueError: it is none.
     """
-    value, end = _decode(text, _after_space(text, 0) if text[:1].isspace() else 0)
-    if end < len(text) and (end := _after_space(text, end)) < len(text):
+    value, end = _decode(text, after_strict_space(text, 0) if text[:1].isspace() else 0)
+    if end < len(text) and (end := after_strict_space(text, end)) < len(text):
         raise json.JSONDecodeError("Extra data", text, end)
     return value
 
 
-def _after_space(text: str, position: int) -> int:
-    match = STRICT_SPACE.match(text, position)
-    return match.end() if match else position
+def after_strict_space(text: str, position: int) -> int:
+    """Step over the white space of JSON."""
+    space = _STRICT_SPACE.match(text, position)
+    return space.end() if space else position
 
 
 def strict_part(text: str, start: int) -> tuple[Any, int]:
