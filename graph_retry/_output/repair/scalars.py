@@ -30,14 +30,16 @@ _CODE = re.compile(
     r"|.*\bif\b.*\belse\b|(?:not|new|await) "
     r"|(?i:[brfu]{1,2}['\"])|.*(?:_|[a-z][A-Z])|.*(?<![^\W_])['’]|.*['’](?![^\W_])"
 )
-# In Python, which writes strings in single quotes, a word without quotes is the name of a variable.
+# Where strings are in single quotes, as Python writes them, such a word is the name of a variable.
 _NAME = re.compile(r"[a-z]\w*", re.ASCII)
-_PLAIN = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
+_VALUE_AHEAD = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
+# What is read as a string without its quotes: words of letters, a date, or an address.
 _WORD = re.compile(
     r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
-_SPLIT = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
+_WORDS_AT_COMMA = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
 _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
+_DIGIT_AND_COMMA = re.compile(r"\d,")
 _COMMA_AFTER = re.compile(r",\s*[\d\]}]")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
@@ -64,7 +66,8 @@ def number(token: str, position: int, notes: Notes) -> int | float | None:
 
 
 def _shortened(word: str) -> set[str]:
-    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+    """Return the word, and the word with one character left out in every way."""
+    return {word, *(word[:index] + word[index + 1 :] for index in range(len(word)))}
 
 
 _SHORT_LITERALS = frozenset[str]().union(*map(_shortened, ("true", "false", "null", "none")))
@@ -84,45 +87,78 @@ def resembles_value(word: str) -> bool:
 
 def read_scalar(text: str, start: int, role: Role, notes: Notes, trial: bool) -> tuple[Any, int]:
     """Read what stands unquoted at `start`; return the value and where it ends."""
-    if role == "member" and not trial and (match := _THOUSANDS.match(text, start)):
-        notes.add("number_format", start, f"`{match[0]}` is no JSON number")
-        return number(match[0].replace(",", ""), start, notes), match.end()
+    thousands = _THOUSANDS.match(text, start) if role == "member" and not trial else None
+    if thousands:
+        notes.add("number_format", start, f"`{thousands[0]}` is no JSON number")
+        return number(thousands[0].replace(",", ""), start, notes), thousands.end()
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
-    swapped = token[:1] == "." and re.match(r"\d,", text[start - 2 : start])
-    swapped = swapped or (token[-1:] == "." and _COMMA_AFTER.match(text, start + len(token)))
-    refuse_if(swapped, "ambiguous", start, "The comma may stand inside a number.")
-    refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
     end = start + len(token)
-    after, words = text[end : end + 1], token.split()
-    # A comma may be missing: before another number or literal, or before an unquoted key.
-    split = {"element": _PLAIN.match((*words, "")[1]), "member": after in {":", "：", "="}}[role]
-    for word in [token, words[0]] if split and len(words) > 1 else [token]:
-        plain = word.lower().replace("infinity", "inf")
-        plain = "inf" if plain == "+inf" else plain
-        if plain in _LITERALS:
-            value = _LITERALS[plain]
-            if word not in {"true", "false", "null"}:
-                kind = "non_finite" if isinstance(value, float) else "literal_spelling"
-                notes.add(kind, start, f"`{word}` is no JSON literal")
+    # `1,.5` and `1.,5`: the point and the comma may have changed places.
+    comma_before = token.startswith(".") and _DIGIT_AND_COMMA.match(text[start - 2 : start])
+    comma_after = token.endswith(".") and _COMMA_AFTER.match(text, end)
+    is_swapped = comma_before or comma_after
+    refuse_if(is_swapped, "ambiguous", start, "The comma may stand inside a number.")
+    refuse_if(not token, "syntax", start, f"A value cannot start with `{text[start]}`.")
+    words = token.split()
+    if len(words) > 1 and _comma_may_be_missing(text, end, role, words[1]):
+        candidates = [token, words[0]]
+    else:
+        candidates = [token]
+    for word in candidates:
+        is_read, value = _number_or_literal(word, start, notes)
+        if is_read:
             return value, start + len(word)
-        value = number(word, start, notes)
-        if value is not None:
-            return value, start + len(word)
-    quoted = after in {'"', "”"} and token[0].isalnum() and not resembles_value(token)
-    if quoted and FOLLOW[role].match(text, end + 1):
-        raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
-    if ELIDED.search(token.replace("_", " ")):
-        raise Unreadable("elided", start, f"`{token[:40]}` stands for what was left out.")
-    unsaying = _UNSAYING.match(token) or _CODE.match(token) or after in {"(", "<", "\\", "="}
-    split = _SPLIT.match(text, start)
-    ends = token, words[0], words[-1], "".join(split.groups()) if split else token
-    unclear = any(map(resembles_value, ends)) or _COMMENT_AFTER.match(text, end)
-    variable = _NAME.fullmatch(token) and _is_python(text, start)
-    if trial or unsaying or unclear or variable or not _WORD.fullmatch(token):
-        raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
+    _check_word(text, start, token, role, trial=trial)
     notes.add("unquoted_value", start, "value without quotes")
     return token, end
+
+
+def _comma_may_be_missing(text: str, end: int, role: Role, second_word: str) -> bool:
+    """Tell whether the words up to `end` may be two values, or a value and the next key.
+
+    They may in `[1 true]` and in `{a: 1 b: 2}`.
+    """
+    if role == "member":
+        return text[end : end + 1] in {":", "：", "="}
+    return _VALUE_AHEAD.match(second_word) is not None
+
+
+def _number_or_literal(word: str, position: int, notes: Notes) -> tuple[bool, Any]:
+    """Tell whether a word is a number or a literal in any spelling, and return what it means."""
+    plain = word.lower().replace("infinity", "inf")
+    plain = "inf" if plain == "+inf" else plain
+    if plain not in _LITERALS:
+        value = number(word, position, notes)
+        return value is not None, value
+    value = _LITERALS[plain]
+    if word not in {"true", "false", "null"}:
+        kind = "non_finite" if isinstance(value, float) else "literal_spelling"
+        notes.add(kind, position, f"`{word}` is no JSON literal")
+    return True, value
+
+
+def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -> None:
+    """Refuse what stands unquoted at `start` unless it can only be a string without its quotes."""
+    end = start + len(token)
+    after = text[end : end + 1]
+    # `{"a": x", "b": 1}`: the opening quote is missing.
+    is_half_quoted = after in {'"', "”"} and token[0].isalnum() and not resembles_value(token)
+    if is_half_quoted and FOLLOW[role].match(text, end + 1):
+        raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
+    is_elided = ELIDED.search(token.replace("_", " "))
+    refuse_if(is_elided, "elided", start, f"`{token[:40]}` stands for what was left out.")
+    is_code = _UNSAYING.match(token) or _CODE.match(token) or after in {"(", "<", "\\", "="}
+    is_variable = _NAME.fullmatch(token) and _is_python(text, start)
+    # `tru`, `nul l`, `fal,se`: a literal or a number of which one character is wrong.
+    words = token.split()
+    at_comma = _WORDS_AT_COMMA.match(text, start)
+    joined = "".join(at_comma.groups()) if at_comma else token
+    is_misspelt = any(map(resembles_value, (token, words[0], words[-1], joined)))
+    # `Bob # the owner`: the text may go on with the mark.
+    is_unclear = is_misspelt or _COMMENT_AFTER.match(text, end)
+    if trial or is_code or is_variable or is_unclear or not _WORD.fullmatch(token):
+        raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
 
 
 def _is_python(text: str, position: int) -> bool:
