@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, cast, overload
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
@@ -22,6 +23,7 @@ from graph_retry._engine.stored import restore_value
 from graph_retry._json import digest
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
+from graph_retry._wording import quoted_with_article
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt
 
@@ -173,6 +175,7 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
 
     Raises:
         Exception: The first error any of the calls ended with, after all of them have stopped.
+        TypeError: If one of `calls` is no call, but a list of them or a result.
 
     Example:
         >>> from graph_retry import aretry_llm_call
@@ -182,6 +185,11 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
         >>> asyncio.run(node())
         ['A', 'B']
     """
+    for call in calls:
+        if not inspect.isawaitable(cast("object", call)):
+            came = quoted_with_article(type(call).__name__)
+            how = "give what `aretry_llm_call(…)` returns, of a list of them `*calls`"
+            raise TypeError(f"one of the `calls` is {came}: {how}.")
     with watched_pause("gather_calls"):
         results = await asyncio.gather(*calls, return_exceptions=True)
         questions: list[Interrupt] = []

@@ -47,6 +47,16 @@ _CALLED_WITH = {
 """Options that may be functions of one argument, and what that is."""
 _SYNC_ONLY = ("repair", "classify", "redact")
 
+_WANTED = {
+    "reviewer": "give a function of the review, or a list of them",
+    "budget": "give a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`",
+    "default_decision": "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns",
+    "labels": "give a dict of text by name",
+    "allowed_decisions": "give a list of decisions, such as ['approve', 'reject']",
+    "locked": "give a list of fields",
+}
+"""What options take of which pydantic names a type that nobody need write."""
+
 
 class StateKeys(TypedDict, total=False):
     """Names of the node form's state keys, where they are not the default ones."""
@@ -214,10 +224,10 @@ class Settings(BaseModel):
     @field_validator("feedback", mode="before")
     @classmethod
     def _as_hook(cls, given: Any) -> Any:
-        if isinstance(given, str):
+        if not callable(given) and given is not None:
             if given not in get_args(FeedbackStrategy):
                 raise ValueError(f"give a hook or one of {', '.join(get_args(FeedbackStrategy))}")
-            return feedback(cast("Any", given))
+            return feedback(given)
         if given is not None:
             check_hook(given, "feedback")
         return cast("Any", given)
@@ -272,8 +282,10 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         settings = Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first["msg"].removeprefix("Value error, ")
-        raise ValueError(f"`{first['loc'][0]}`: {reason}; not {first['input']!r}.") from None
+        option, reason = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        if first["type"].endswith(("_type", "is_instance_of")):
+            reason = _WANTED.get(option, reason)
+        raise ValueError(f"`{option}`: {reason}; not {first['input']!r}.") from None
     told = settings.feedback
     if settings.format is None or not isinstance(told, Feedback):
         return settings

@@ -17,6 +17,7 @@ from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.formats.format import read_as
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
+from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
@@ -153,7 +154,10 @@ def _read(
         parsed = read_as(written, text, level, schema=schema, complete=complete)
     if function is None:
         return parsed
-    changed = function(parsed.text)
+    changed = cast("object", function(parsed.text))
+    if not isinstance(changed, str):
+        came = quoted_with_article(type(changed).__name__)
+        raise TypeError(f"`repair` returned {came} for a text: return a text, changed or not.")
     if changed == parsed.text:
         return parsed
     if written is not None and parsed.failure is not None:  # else the text is JSON by now

@@ -50,7 +50,7 @@ def check_first(plan: Plan[Any], params: Encoded) -> None:
     """Refuse what could not work on these params or in this run, before a model is paid for.
 
     Raises:
-        AsyncUnderSyncError: If a function that judges every answer is async in a sync run.
+        AsyncUnderSyncError: If a function that may be called is async in a sync run.
         ValueError: If a hook needs a field that the params lack.
     """
     settings = plan.settings
@@ -58,10 +58,14 @@ def check_first(plan: Plan[Any], params: Encoded) -> None:
         getattr(plan.validator, "function", None),
         settings.on_attempt,
         settings.review,
+        settings.notify,
+        settings.feedback,
+        *plan.hooks,
+        *settings.reviewer,
     ):
         if callable(function):
             refuse_async(function)
-    for hook in (*plan.hooks, plan.settings.feedback):
+    for hook in (*plan.hooks, settings.feedback):
         if (check := getattr(hook, "check_params", None)) is not None:
             check(plan.codec.decode(params.view, params.types))
 

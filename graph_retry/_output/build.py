@@ -8,6 +8,8 @@ from importlib import import_module
 from threading import Thread
 from typing import Any
 
+from pydantic import BaseModel
+
 from graph_retry._issues import describe, format_issues, wrap_error
 from graph_retry._json import is_object
 from graph_retry._output.function import FunctionValidator
@@ -49,7 +51,19 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
     raise TypeError(
         f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "
         "Schema dict, a function that takes the value, or a validator such as `heuristic()`"
+        f"{_meant(output)}"
     )
+
+
+def _meant(output: Any) -> str:
+    """Suggest the type that somebody meant who wrote an object, a list or a tuple."""
+    if isinstance(output, BaseModel):
+        return f" (meant as the class `{type(output).__name__}`?)"
+    kinds: list[Any] = [*output] if isinstance(output, list | tuple) else []
+    if not kinds or not all(isinstance(kind, type) for kind in kinds):
+        return ""
+    union = " | ".join(kind.__name__ for kind in kinds)
+    return f" (meant as `{f'list[{union}]' if isinstance(output, list) else union}`?)"
 
 
 @lru_cache(maxsize=128)

@@ -136,6 +136,8 @@ async def hold(
 ) -> HeldThread:
     """Take the lock of a thread and write answers to its reviews down."""
     thread_id = _checked(graph, config, decision, answers)
+    if isinstance(cast("Any", wait), bool) or not isinstance(cast("Any", wait), int | float):
+        raise TypeError(f"`wait` is {literal(wait, 80)}: give seconds, as a number.")
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     with ExitStack() as until_held:
         until_held.callback(lock.release)
@@ -171,6 +173,8 @@ def _checked(
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
+    if isinstance(decision, Command):
+        raise TypeError("`decision` is a `Command`: give what it would resume with, by itself.")
     if thread_id is None:
         raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
     if graph is None:

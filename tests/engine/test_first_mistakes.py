@@ -94,7 +94,7 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
             "`feedback` must be a function `(error, attempt, params)",
         ),
         ({"feedback": dict[str, int]}, TypeError, "not the class `dict[str, int]`"),
-        ({"budget": 800}, ValueError, "`budget`: Input should be an instance of Budget"),
+        ({"budget": 800}, ValueError, "`budget`: give a `Budget` or a `SharedBudget`, such as"),
     ],
 )
 def test_an_option_that_cannot_work_is_refused_at_once(options, error, words):

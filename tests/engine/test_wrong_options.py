@@ -3,10 +3,22 @@
 import re
 
 import pytest
+from pydantic import BaseModel
 
-from graph_retry import aretry_llm_call, create_retry_node, edit, reject, retry_llm_call
+from graph_retry import (
+    aretry_llm_call,
+    create_retry_node,
+    edit,
+    gather_calls,
+    reject,
+    retry_llm_call,
+)
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry.hooks import Budget, SharedBudget, escalate, feedback, model_reviewer, raise_limit
+
+
+class Params(BaseModel):
+    """A type to be mistaken for others."""
 
 
 def asked(params):
@@ -17,6 +29,10 @@ def asked(params):
 async def later(given):
     """Be a function of one argument that is async."""
     return given
+
+
+async def propose_later(error, attempt, params):
+    """Be a hook that is async."""
 
 
 FUNCTIONS = {
@@ -56,14 +72,26 @@ def test_a_function_that_is_never_awaited_may_not_be_async(option):
         retry_llm_call(asked, {}, **{option: later})
 
 
-@pytest.mark.parametrize("option", ["output", "on_attempt", "review"])
-async def test_an_async_function_that_judges_every_answer_needs_an_async_run(option):
-    """In a sync run that is told before the first call; in an async one it works."""
-    options = {"name": "ask", "output": dict, option: later}
-    with pytest.raises(AsyncUnderSyncError, match="`later` is async"):
+@pytest.mark.parametrize(
+    "option", ["output", "on_attempt", "review", "notify", "reviewer", "on_retry", "feedback"]
+)
+async def test_an_async_function_needs_an_async_run(option):
+    """In a sync run that is told before the first call, not when it fails; else it works."""
+    function = later if option not in ("on_retry", "feedback") else propose_later
+    options = {"name": "ask", "output": dict, option: function}
+    with pytest.raises(AsyncUnderSyncError, match=f"`{function.__name__}` is async"):
         retry_llm_call(asked, {}, **options)
     if option != "review":  # there is nobody to ask here
         assert await aretry_llm_call(lambda params: "{}", {}, **options) == {}
+
+
+async def test_what_gather_calls_is_given_must_be_calls():
+    """A list of calls, or what a sync call returned, is named, and nothing is called."""
+    call = aretry_llm_call(asked, {})
+    for given, came in (([call], "a `list`"), ({"n": 1}, "a `dict`")):
+        with pytest.raises(TypeError, match=f"one of the `calls` is {came}: give what"):
+            await gather_calls(given)
+    call.close()
 
 
 def test_what_redact_returns_must_be_text():
@@ -97,6 +125,10 @@ MISTAKES = {
         "`default_decision` is an edit that changes nothing",
     ),
     "no name": (lambda: retry_llm_call(asked, {}, name=""), "`name`: "),
+    "feedback switched on": (
+        lambda: retry_llm_call(asked, {}, feedback=True),
+        "`feedback`: give a hook or one of errors_only, ",
+    ),
 }
 
 
@@ -112,6 +144,23 @@ TYPES = {
     "a price that is a number": (lambda: Budget(cost=1, price=3), "`price` must be a function"),
     "a measure that is a number": (lambda: feedback(measure=3), "`measure` must be a function"),
     "a schedule that is a list": (lambda: escalate([{"model": "x"}]), "`schedule` is "),
+    "a repaired nothing": (
+        lambda: retry_llm_call(lambda params: "{}", {}, output=dict, repair=lambda text: None),
+        "`repair` returned a `NoneType` for a text",
+    ),
+    "an object for its class": (
+        lambda: retry_llm_call(asked, {}, output=Params()),
+        "(meant as the class `Params`?)",
+    ),
+    "types in a list": (
+        lambda: retry_llm_call(asked, {}, output=[Params]),
+        "(meant as `list[Params]`?)",
+    ),
+    "types in a tuple": (
+        lambda: retry_llm_call(asked, {}, output=(Params, int)),
+        "(meant as `Params | int`?)",
+    ),
+    "a list of no types": (lambda: retry_llm_call(asked, {}, output=[1]), "`output` is [1] (list)"),
     "a model's name": (lambda: model_reviewer("gpt"), "`chat_model` is 'gpt'"),
 }
 

@@ -8,6 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import EmptyInputError
 from langgraph.graph import START, StateGraph
+from langgraph.types import Command
 
 import graph_retry
 import graph_retry.resumption
@@ -207,6 +208,8 @@ MISTAKES = [
     (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers` is"),
     (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
     (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
+    (lambda graph: resume(graph, thread(), Command(resume=1)), TypeError, "is a `Command`: give"),
+    (lambda graph: resume(graph, thread(), approve(), wait="1"), TypeError, '`wait` is "1": give'),
     (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is an `approve`"),
 ]
 
