@@ -82,23 +82,19 @@ class StringReader:
             self.notes.add(kind, start, f"string in `{opener}` quotes")
         # Of the quotes that may close it, the first of a kind does if what follows can follow a
         # string. If none does, quotes inside were not escaped.
-        first_close, first_end = "", len(text)
+        inner_close, limit = "", len(text)
         for close in CLOSERS[opener]:
-            end = self._next_quote(close, start + 1, first_end)
-            while (
-                end < first_end
-                and self._is_apostrophe(end, close)
-                and not follow.match(text, end + 1)
-            ):
-                end = self._next_quote(close, end + 1, first_end)
-            if end < first_end and follow.match(text, end + 1):
+            end = self._next_end(close, start + 1, limit, follow)
+            if end == limit:
+                continue
+            if follow.match(text, end + 1):
                 return self._closed_by(close, start, end), end + 1
-            if not first_close and end < first_end:
-                first_close, first_end = close, end
-        if not first_close:
-            edits = self._missing_quotes(start, first_end, role)
-            raise Unreadable("truncated", first_end, "The text ends inside a string.", *edits)
-        return self._with_inner_quotes(start, first_close, role)
+            if not inner_close:
+                inner_close, limit = close, end
+        if inner_close:
+            return self._with_inner_quotes(start, inner_close, role)
+        edits = self._missing_quotes(start, limit, role)
+        raise Unreadable("truncated", limit, "The text ends inside a string.", *edits)
 
     def _triple_quoted(self, start: int) -> tuple[str, int]:
         match = _TRIPLE.match(self.text, start)
@@ -117,6 +113,15 @@ class StringReader:
             if limit == len(self.text):
                 self._absent.add(close)
             return limit
+        return end
+
+    def _next_end(self, close: str, position: int, limit: int, follow: re.Pattern[str]) -> int:
+        """Return where the next `close` is that is no apostrophe inside a word, or `limit`."""
+        end = self._next_quote(close, position, limit)
+        while end < limit and self._is_apostrophe(end, close):
+            if follow.match(self.text, end + 1):  # `{'a'1}`: only a colon is missing
+                break
+            end = self._next_quote(close, end + 1, limit)
         return end
 
     def _is_apostrophe(self, position: int, quote: str) -> bool:
