@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NotRequired, Unpack
+from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
@@ -106,7 +106,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 `name` (default `model`) are for model calls; `review="always"` as well.
 
         Raises:
-            TypeError: If an option is unknown.
+            TypeError: If an option is unknown, or `tools` are no names.
             ValueError: If an option has a value that is not allowed.
         """
         super().__init__()
@@ -114,9 +114,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
         self.tools = []
         self._hooks, self._last, self._rejected = on_retry, messages, rejected_tools
-        self._wrapped: bool | frozenset[str] = (
-            tools if isinstance(tools, bool) else frozenset(tools)
-        )
+        self._wrapped = _tool_names(tools)
+        if not isinstance(cast("object", models), Mapping | None):
+            raise TypeError(f"`models` is {models!r:.80}: give a dict of chat models by name.")
         self._models = dict(models or {})
         settings = settle("model", "function", options)
         self._options: RetryOptions = {"name": "model", **options}
@@ -218,6 +218,15 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."
         message = tool_message(request, told, status="error")
         return with_update(message, _ledger_of(str(request.tool_call["id"]), error.attempts))
+
+
+def _tool_names(tools: bool | Sequence[str]) -> bool | frozenset[str]:
+    """Return which tools are wrapped; a bare name or a tool itself would match none, unseen."""
+    if isinstance(tools, bool):
+        return tools
+    if isinstance(tools, str) or not all(isinstance(cast("object", name), str) for name in tools):
+        raise TypeError(f"`tools` is {tools!r:.80}: give True, or a list of tools' names.")
+    return frozenset(tools)
 
 
 def _with_args(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:

@@ -17,7 +17,7 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._json import is_array, is_object
 from graph_retry._threads.calls import read_calls, whole_ledgers
 from graph_retry._threads.graphs import get_state, is_remote
-from graph_retry._threads.reviews import thread_of
+from graph_retry._threads.reviews import check_thread, thread_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
@@ -34,6 +34,10 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     outermost graph's state has the key `attempts`; a `UserWarning` tells of others. A checkpointer
     alone will do in place of a graph. An earlier attempt of an unfinished call is read from the
     checkpoint in which it is `kept_in`; where that is gone, its number is all that is known.
+
+    Raises:
+        TypeError: If `config` is no config.
+        ValueError: If it names no thread.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -60,6 +64,7 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
 async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
+    check_thread(graph, config)
     calls = await read_calls(graph, config)
     empty = [ledger for ledger in calls if not ledger.attempts]
     if empty and is_remote(graph):

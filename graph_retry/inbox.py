@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 
@@ -37,6 +37,10 @@ def list_reviews(
         config: What the runs that answers start need beside their thread: other keys of
             `configurable`, tags, metadata, callbacks. Each review's `config` has it.
         labels: Only reviews of calls that were given these `labels`, perhaps beside others.
+
+    Raises:
+        TypeError: If an argument is of another kind.
+        ValueError: If `limit` is no number of reviews, or `config` names a thread.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -72,6 +76,8 @@ async def _listed(
     config: RunnableConfig | None,
     labels: Mapping[str, str] | None,
 ) -> list[PendingReview]:
+    if not isinstance(cast("object", labels), Mapping | None):
+        raise TypeError(f"`labels` is {labels!r:.80}: give a dict of text by name.")
     reviews = await find_all(source, None if labels else limit, before, config)
     wanted = (labels or {}).items()
     labelled = [review for review in reviews if wanted <= review.labels.items()]
@@ -87,9 +93,13 @@ async def find_all(
     """List the reviews of a source, inside a flow.
 
     Raises:
-        TypeError: If `source` is nothing that keeps threads, or `config` is no config.
-        ValueError: If `config` names a thread.
+        TypeError: If `source` is nothing that keeps threads, or an argument of another kind.
+        ValueError: If `config` names a thread, or `limit` is no number of reviews.
     """
+    if limit is not None and (not isinstance(cast("object", limit), int) or limit < 0):
+        raise ValueError(f"`limit` is {limit!r}: give a whole number, 0 or more, or None for all.")
+    if before is not None and not isinstance(cast("object", before), PendingReview):
+        raise TypeError(f"`before` is {before!r:.80}: give the last review of the page before.")
     base, saver = check_placeless(config), saver_of(source)
     page: Any = {"limit": limit, "before": before and key_of(before)}
     if saver is not None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, Unpack
+from typing import Any, NotRequired, Unpack, cast
 
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypedDict
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.fork import REWIND
+from graph_retry._issues import literal
+from graph_retry._review.dialects import did_you_mean
 from graph_retry._threads.calls import read_calls, read_ledgers
 from graph_retry._threads.forking import go_back
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import Waiting, find_reviews
+from graph_retry._threads.reviews import Waiting, check_thread, find_reviews
 from graph_retry.ledger import Ledger
 
 __all__ = ["Change", "arewind", "rewind"]
@@ -54,7 +56,7 @@ def rewind(
     Raises:
         ValueError: If there is no such attempt or call, it is out of reach, or the params do not
             fit a finished call (a paused one asks again).
-        TypeError: If `params` and `decision` are both given.
+        TypeError: If `params` and `decision` are both given, `attempt` is not, or `ledger` is none.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -86,6 +88,10 @@ async def arewind(
 async def _rewind(
     graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
 ) -> Any:
+    if ledger is not None and not isinstance(cast("object", ledger), Ledger):
+        given = f"`ledger` is {literal(ledger, 80)}: give one of `attempts_of`"
+        raise TypeError(f"{given}, and the attempt's number by name, as `attempt=2`.")
+    check_thread(graph, config)
     answer = _answer(change)
     here = config.get("configurable", {})
     config = {**config, "configurable": {key: here[key] for key in here if key != "checkpoint_id"}}
@@ -119,6 +125,12 @@ async def _rewind(
 
 
 def _answer(change: Change) -> dict[str, Any]:
+    for name in change:
+        if name not in Change.__annotations__:
+            meant = did_you_mean(name, (*Change.__annotations__,))
+            raise TypeError(f"unknown argument `{name}`.{meant}")
+    if "attempt" not in change:
+        raise TypeError("say which attempt to go back to: `attempt=`, its number from 1.")
     params, decision = change.get("params"), change.get("decision")
     if params is not None and decision is not None:
         raise TypeError("give `params` to make the attempt again or a `decision`, not both.")

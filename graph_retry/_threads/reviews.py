@@ -70,13 +70,10 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
 
 async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
     """Read a thread's state and return its open reviews."""
-    thread_id = thread_of(config)
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
         raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
-    own = cast("RunnableConfig", getattr(graph, "config", None) or {})
-    if thread_id is None and thread_of(own) is None:
-        raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
+    thread_id = check_thread(graph, config)
     snapshot = await get_state(graph, config, subgraphs=True)
     calls, local = dict(_calls(snapshot)), is_local(graph)
     where: dict[str, Any] = {"graph": graph, "config": config}
@@ -101,6 +98,20 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
         parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
         reviews.append(kind(interrupt_id=lost.question.id, hidden=lost.root, **where, **parts))
     return reviews
+
+
+def check_thread(graph: Any, config: RunnableConfig) -> str | None:
+    """Return the thread id in a config; None where it is in a config that the graph has of its own.
+
+    Raises:
+        TypeError: If it is no config.
+        ValueError: If neither names a thread.
+    """
+    thread_id = thread_of(config)
+    own = cast("RunnableConfig", getattr(graph, "config", None) or {})
+    if thread_id is None and thread_of(own) is None:
+        raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
+    return thread_id
 
 
 def _is_reached(call: StateSnapshot | None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from graph_retry._json import is_object
 from graph_retry._review.decision import Decision, accept, approve, comment, edit, reject, respond
+from graph_retry._review.dialects import did_you_mean
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry.cli.exits import ExitCode, Stop
 
@@ -142,7 +143,8 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     if word == "respond":
         return respond(_read_output(rest.strip()))
     if word != "edit":
-        raise UnreadableError(f"{word!r} is none of {', '.join(_HELP)}.")
+        meant = f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*_HELP,))
+        raise UnreadableError(f"{word!r} is none of {', '.join(_HELP)}.{meant}")
     if not rest:
         return edit(in_editor(shown, draft or Draft()))
     try:

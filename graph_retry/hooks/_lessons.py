@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._json import digest
+from graph_retry._json import digest, is_object
 from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
 from graph_retry.hooks._quoting import LESSONS, framed, issue_line, tame, unframed
 from graph_retry.records import Attempt
@@ -55,6 +55,10 @@ class Lessons:
 
     field: str | None = None
     known: Sequence[Lesson] = ()
+
+    def __post_init__(self) -> None:
+        if not all(map(is_object, self.known)):
+            raise TypeError(f"`known` is {self.known!r:.80}: give what `lessons_of` returns.")
 
     def add_to(self, params: Any, window: list[Lesson]) -> Any:
         """Return the params with the last lessons in front, in place of earlier ones, or None."""

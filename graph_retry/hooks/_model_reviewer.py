@@ -14,7 +14,7 @@ from graph_retry._json import is_object
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
 from graph_retry._output.repair.parse import parse_output
-from graph_retry._review.decision import Decision, DecisionType
+from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType
 from graph_retry._review.shown import Review
 from graph_retry.hooks._quoting import fenced
 
@@ -54,7 +54,7 @@ def model_reviewer(
 
     Raises:
         TypeError: If `chat_model` is none.
-        ValueError: If `limit` is below 1,000.
+        ValueError: If `limit` is below 1,000, or `allow` names what is no decision.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
@@ -69,6 +69,8 @@ def model_reviewer(
             f"`chat_model` is {chat_model!r:.200}: give a chat model of LangChain, such as what "
             "`init_chat_model` returns."
         )
+    if isinstance(allow, str) or not {*allow} <= {*DECISION_TYPES}:
+        raise ValueError(f"`allow` is {allow!r:.80}: give a list of {', '.join(DECISION_TYPES)}.")
     if limit < 1_000:
         raise ValueError(f"`limit` is {limit}: it must be 1,000 or more.")
 

@@ -72,6 +72,15 @@ def test_a_rejected_tool_call_raises_where_that_is_asked_for(mode):
         answer(mode, agent, thread(), reject("closed"))
 
 
+@pytest.mark.parametrize("tools", ["search", [len], ["search", 1]])
+def test_tools_that_are_no_names_are_refused(tools):
+    """They would match no tool, and nobody would be asked about any."""
+    with pytest.raises(TypeError, match=r"`tools` is .*: give True, or a list of tools' names"):
+        RetryMiddleware(tools=tools)
+    with pytest.raises(TypeError, match="`models` is 'large': give a dict of chat models by name"):
+        RetryMiddleware(models="large")
+
+
 def test_only_the_named_tools_are_wrapped(mode):
     """Any other fails as it would without the middleware."""
     model = ScriptedChat(answer=travelling)

@@ -74,6 +74,8 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
         ("edit large", "An edit is written as: edit model=large"),
         ("edit n='b", "An edit is written as: edit model=large"),
         ("output x", "none of approve"),
+        ("aprove", "Did you mean `approve`?"),
+        ("model=large n=2", "To change params: edit model=large n=2"),
         ("respond", "respond FILE"),
         ("respond /no/such/file", "cannot be read"),
     ],

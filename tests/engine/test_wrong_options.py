@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 from pydantic import BaseModel
 
 from graph_retry import (
@@ -14,7 +15,15 @@ from graph_retry import (
     retry_llm_call,
 )
 from graph_retry._awaiting import AsyncUnderSyncError
-from graph_retry.hooks import Budget, SharedBudget, escalate, feedback, model_reviewer, raise_limit
+from graph_retry.hooks import (
+    Budget,
+    Lessons,
+    SharedBudget,
+    escalate,
+    feedback,
+    model_reviewer,
+    raise_limit,
+)
 
 
 class Params(BaseModel):
@@ -124,6 +133,10 @@ MISTAKES = {
         lambda: create_retry_node(asked, dict, expires_after=9, default_decision=edit()),
         "`default_decision` is an edit that changes nothing",
     ),
+    "a reviewer that may do nothing": (
+        lambda: model_reviewer(RunnableLambda(later), allow=["aprove"]),
+        "`allow` is ['aprove']: give a list of approve, edit,",
+    ),
     "no name": (lambda: retry_llm_call(asked, {}, name=""), "`name`: "),
     "feedback switched on": (
         lambda: retry_llm_call(asked, {}, feedback=True),
@@ -161,6 +174,7 @@ TYPES = {
         "(meant as `Params | int`?)",
     ),
     "a list of no types": (lambda: retry_llm_call(asked, {}, output=[1]), "`output` is [1] (list)"),
+    "a lesson in words": (lambda: Lessons(known="be brief"), "`known` is 'be brief': give what"),
     "a model's name": (lambda: model_reviewer("gpt"), "`chat_model` is 'gpt'"),
 }
 

@@ -8,7 +8,6 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import EmptyInputError
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command
 
 import graph_retry
 import graph_retry.resumption
@@ -17,7 +16,6 @@ from graph_retry import (
     ReplayMismatch,
     StaleDecision,
     apending_reviews,
-    approve,
     aresume,
     create_retry_node,
     edit,
@@ -196,35 +194,6 @@ def test_a_streamed_answer_that_is_refused_is_told_at_the_end():
         raise KeyError
     assert resume(graph, thread(), edit(n=1))["output"] == {"n": 1}
     assert len(model.calls) == 2
-
-
-MISTAKES = [
-    (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: pass"),
-    (lambda graph: pending_reviews(graph, None), TypeError, "`config` is None: pass"),
-    (lambda graph: pending_reviews(graph, {"configurable": None}), TypeError, "`configurable` is"),
-    (lambda graph: pending_reviews(None, thread()), TypeError, "`graph` is a `NoneType`"),
-    (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: pass"),
-    (lambda graph: resume(graph, thread(), answers=[approve()]), TypeError, "`answers` is"),
-    (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers` is"),
-    (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
-    (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
-    (lambda graph: resume(graph, thread(), Command(resume=1)), TypeError, "is a `Command`: give"),
-    (lambda graph: resume(graph, thread(), approve(), wait="1"), TypeError, '`wait` is "1": give'),
-    (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is an `approve`"),
-]
-
-
-@pytest.mark.parametrize(("ask", "kind", "told"), MISTAKES)
-def test_mistakes_of_a_caller_are_told_in_a_sentence(ask, kind, told):
-    """Each names the argument; the review waits on, and nothing is called."""
-    model = Model()
-    graph = one_call("node", None, model, InMemorySaver())
-    graph.invoke({"params": {"n": 0}}, thread())
-    with pytest.raises(kind, match=told) as caught:
-        ask(graph)
-    assert "\n" not in str(caught.value)
-    assert len(pending_reviews(graph, thread())) == 1
-    assert len(model.calls) == 1
 
 
 def test_a_thread_that_is_not_there_is_told_as_that(form, mode):

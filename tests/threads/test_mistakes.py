@@ -1,0 +1,57 @@
+"""What people get wrong about threads: the argument is named before anything is called."""
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graph_retry import StaleDecision, approve, pending_reviews, resume
+from graph_retry.history import attempts_of
+from graph_retry.inbox import list_reviews
+from graph_retry.rewind import rewind
+from tests.loops import Model, one_call, thread
+
+MISTAKES = [
+    (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: pass"),
+    (lambda graph: pending_reviews(graph, None), TypeError, "`config` is None: pass"),
+    (lambda graph: pending_reviews(graph, {"configurable": None}), TypeError, "`configurable` is"),
+    (lambda graph: pending_reviews(None, thread()), TypeError, "`graph` is a `NoneType`"),
+    (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: pass"),
+    (lambda graph: resume(graph, thread(), answers=[approve()]), TypeError, "`answers` is"),
+    (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers` is"),
+    (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
+    (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
+    (lambda graph: resume(graph, thread(), Command(resume=1)), TypeError, "is a `Command`: give"),
+    (lambda graph: resume(graph, thread(), approve(), wait="1"), TypeError, '`wait` is "1": give'),
+    (lambda graph: attempts_of(graph, {}), ValueError, "`config` names no thread: pass"),
+    (lambda graph: attempts_of(thread(), graph), TypeError, "`config` is <"),
+    (lambda graph: rewind(graph, {}, attempt=1), ValueError, "`config` names no thread: pass"),
+    (lambda graph: rewind(graph, thread()), TypeError, "say which attempt to go back to: `attem"),
+    (
+        lambda graph: rewind(graph, thread(), 1),
+        TypeError,
+        "`ledger` is 1: give one of `attempts_of",
+    ),
+    (
+        lambda graph: rewind(graph, thread(), attempt=1, prams={}),
+        TypeError,
+        "Did you mean `params`",
+    ),
+    (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit` is '2': give a whole"),
+    (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit` is -1: give a whole"),
+    (lambda graph: list_reviews(graph, labels=["a"]), TypeError, "`labels` is .*: give a dict"),
+    (lambda graph: list_reviews(graph, before="1"), TypeError, "`before` is '1': give the last"),
+    (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is an `approve`"),
+]
+
+
+@pytest.mark.parametrize(("ask", "kind", "told"), MISTAKES)
+def test_mistakes_of_a_caller_are_told_in_a_sentence(ask, kind, told):
+    """Each names the argument; the review waits on, and nothing is called."""
+    model = Model()
+    graph = one_call("node", None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    with pytest.raises(kind, match=told) as caught:
+        ask(graph)
+    assert "\n" not in str(caught.value)
+    assert len(pending_reviews(graph, thread())) == 1
+    assert len(model.calls) == 1
