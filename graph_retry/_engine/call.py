@@ -64,59 +64,70 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         given = read_input(run, {**given.state, **past})
     if LOOP not in given.state and given.attempts and given.attempts[-1].get("to_review"):
         return reviewed_later(given)
-    plan, state, name = given.plan, given.state, given.plan.settings.name
+    plan, state, settings = given.plan, given.state, given.plan.settings
     loop, attempts, ledger_is_old = _position(given)
     params = plan.codec.load(state.get(keys["params"]), loop["types"])
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["origin"] = loop["origin"] or _origin()
-    record = open_attempt(
-        attempts,
-        params,
-        name=name,
-        author=loop["author"],
-        reason=loop["reason"],
-        started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
-        labels=plan.settings.labels,
-    )
-    number, redact = record["number"], plan.settings.redact
-    if redact is not None:
-        shown = redacted(params.view, redact, plan.codec.names)
-        record.update({"redacted": True, "params_shown": shown})
+    record = _opened(plan, loop, attempts, params)
+    name, number = settings.name, record["number"]
     if number == 1:
         warn_of_credentials(name, params.view)
         check_first(plan, params)
-        check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
+        check_checkpointer(settings, in_a_graph=run.caller is not None)
     emit("attempt_started", name, number)
     attempt = partial(_attempt, run, plan, params, record, count(1))
-    policy = _transport_policy(plan.settings.transient)
-    outcome = await as_task(f"{name}#{number}", attempt, policy)
+    outcome = await as_task(f"{name}#{number}", attempt, _transport_policy(settings.transient))
     record.update(cast("Attempt", outcome["record"]))
     loop.update({"types": params.types, "output_types": outcome["output_types"]})
     update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None, REVIEWED: None}
     if state.get(keys["status"]) is not None:  # of an earlier call, or before a rewind
         update |= {keys["output"]: None, keys["status"]: None}
-    if record["failure"] is not None:
-        record["status"], loop["next"] = "failed", "revise"
-        record.update(
-            cast("Attempt", redacted_fields(record, plan.settings.redact, plan.output_names))
-        )
-    elif plan.validator is None:
-        record["status"] = "succeeded"
-        record.update(
-            cast("Attempt", redacted_fields(record, plan.settings.redact, plan.output_names))
-        )
-        update |= await succeeded(plan, loop, record, outcome["output"])
-    elif needs_repair(record, plan.validator, plan.settings):
-        loop["next"] = "repair"
-    else:
-        record.update(cast("Attempt", read_raw(record, plan.validator, plan.settings)))
-        loop["next"] = "validate"
+    update |= await _called(plan, loop, record, outcome["output"])
     added: Any = [record]
     if ledger_is_old or past is not None:
         added = Overwrite([*attempts, record])
     return {LOOP: loop, **update, keys["attempts"]: added}
+
+
+def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Attempt:
+    """Open the record of the next attempt, after those that were made."""
+    settings = plan.settings
+    record = open_attempt(
+        attempts,
+        params,
+        name=settings.name,
+        author=loop["author"],
+        reason=loop["reason"],
+        started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
+        labels=settings.labels,
+    )
+    if settings.redact is not None:
+        shown = redacted(params.view, settings.redact, plan.codec.names)
+        record.update({"redacted": True, "params_shown": shown})
+    return record
+
+
+async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
+    """Choose the step after a call and write it into `loop`; return what else the state gets."""
+    settings, validator = plan.settings, plan.validator
+    has_failed = record["failure"] is not None
+    if validator is not None and not has_failed:
+        if needs_repair(record, validator, settings):
+            loop["next"] = "repair"
+        else:
+            record.update(cast("Attempt", read_raw(record, validator, settings)))
+            loop["next"] = "validate"
+        return {}
+    record["status"] = "failed" if has_failed else "succeeded"
+    shown = redacted_fields(record, settings.redact, plan.output_names)
+    record.update(cast("Attempt", shown))
+    if has_failed:
+        loop["next"] = "revise"
+        return {}
+    return await succeeded(plan, loop, record, output)
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
