@@ -26,47 +26,59 @@ from graph_retry.records import Attempt
 
 async def review_step(given: StepInput) -> dict[str, Any]:
     """Ask a person and apply the answer, or ask again."""
-    plan, loop, attempts = given.plan, given.loop, given.attempts
-    keys, settings, number = plan.settings.keys, plan.settings, attempts[-1]["number"]
     taken = await take_answer(given)
     if taken.by_agent and taken.value is None:
-        return _escalate(plan, loop, taken, taken.problem)
-    question, author, channel, fork = taken.question, taken.author, taken.channel, taken.fork
+        return _escalate(given.plan, given.loop, taken, taken.problem)
     verdict: Accepted | Refused
-    if author == "human" and is_expired(question.expires_at, taken.came_at):
-        author, channel = "system", "system"
-        verdict = await _default(plan, question, loop, attempts)
+    if taken.author == "human" and is_expired(taken.question.expires_at, taken.came_at):
+        taken = replace(taken, author="system", channel="system")
+        verdict = await _default(given.plan, taken.question, given.loop, given.attempts)
     elif taken.problem is not None:
         verdict = Refused(taken.problem)
     else:
-        verdict = await judge(taken.value, question)
+        verdict = await judge(taken.value, taken.question)
     if isinstance(verdict, Refused):
-        if taken.by_agent:
-            return _escalate(plan, loop, taken, verdict.problem)
-        if attempts[-1]["failure"] is None and given.state.get(REVIEWED) is None:
-            raise ValueError(f"{REFUSED}{verdict.problem}")
-        again = _ask_again(loop, attempts[-1], verdict.problem)
-        emit("review_asked", settings.name, number, review_id=again["review_id"])
-        log_review("refused an answer", settings.name, number, question.review_id, author)
-        log_review("asked", settings.name, number, again["review_id"])
-        return {LOOP: {**loop, "review": again}, ANSWER: None}
+        return _refused(given, taken, verdict.problem)
+    return _accepted(given, taken, verdict)
+
+
+def _refused(given: StepInput, taken: Taken, problem: str) -> dict[str, Any]:
+    """Go on from an answer that cannot be applied: the person is asked, or asked again."""
+    plan, loop, record = given.plan, given.loop, given.attempts[-1]
+    if taken.by_agent:
+        return _escalate(plan, loop, taken, problem)
+    if record["failure"] is None and given.state.get(REVIEWED) is None:
+        raise ValueError(f"{REFUSED}{problem}")
+    again = _ask_again(loop, record, problem)
+    name, number, review_id = plan.settings.name, record["number"], again["review_id"]
+    emit("review_asked", name, number, review_id=review_id)
+    log_review("refused an answer", name, number, taken.question.review_id, taken.author)
+    log_review("asked", name, number, review_id)
+    return {LOOP: {**loop, "review": again}, ANSWER: None}
+
+
+def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
+    """Write down a decision that holds, and go on from it."""
+    plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
+    name, number, review_id = settings.name, record["number"], taken.question.review_id
     said = verdict.decision.get("message")
     if said is not None:
         message = redacted(said, settings.redact)
         verdict = replace(verdict, decision={**verdict.decision, "message": message})
-    note = _note(verdict.decision, author, channel, question.review_id)
+    note = _note(verdict.decision, taken.author, taken.channel, review_id)
     decided = verdict.decision["type"]
-    emit("review_answered", settings.name, number, decision=decided, author=note["author"])
-    ended = "expired" if author == "system" else f"answered with {decided}"
-    log_review(ended, settings.name, number, question.review_id, author)
+    emit("review_answered", name, number, decision=decided, author=note["author"])
+    ended = "expired" if taken.author == "system" else f"answered with {decided}"
+    log_review(ended, name, number, review_id, taken.author)
     if settings.budget is not None:
-        settings.budget.count(cast("Attempt", {**attempts[-1], "decision": note}))
+        settings.budget.count(cast("Attempt", {**record, "decision": note}))
+    fork = taken.fork
     ledger: Any = [{"number": number, "decision": note}]
     if fork is not None:
         ledger = Overwrite(fork.kept(note))
     output = given.state.get(REVIEWED)
     update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
-    return {ANSWER: None, REVIEWED: None, keys["attempts"]: ledger, **update}
+    return {ANSWER: None, REVIEWED: None, settings.keys["attempts"]: ledger, **update}
 
 
 async def _default(
