@@ -27,11 +27,23 @@ _LEFT_OUT = re.compile(
     rf" (?:\w+ )?{_DATA}"
     r"|same for|similar(?:ly)? for|todo|tbd|placeholder|(?:go|goes|add|insert|put)\b.*\bhere)\b"
 )
+# The same in other languages than English, in lower case.
+LEFT_OUT_ELSEWHERE = re.compile(
+    r"\b(?:und so weiter|usw|weggelassen|ausgelassen|gekürzt|et ainsi de suite|tronquée?s?"
+    r"|omis(?:e|es)?|abrégée?s?|y así sucesivamente|(?:omitid|truncad|resumid)[oa]s?"
+    r"|e assim por diante|e così via|omess[oaie]|troncat[oaie]|и так далее|и т\. ?д|опущен\w*"
+    r"|сокращен\w*)\b|省略|以此类推|其余|剩余|残り|以下同様|생략|나머지|이하 동일"
+)
 # Words that do so where a member or an element could stand.
 _INSTEAD = re.compile(
     r"(?i)\b(?:rest|more|remain(?:ing|der|s)?|others?|same|similar(?:ly)?|further|additional"
     r"|existing|previous|earlier|repeat(?:ed|s)?|until|through|up to|fill in|insert|keep|kept"
     rf"|removed|dropped|hidden|your|\d+ (?:\w+ )?{_DATA}|\d+\s*(?:-|–|to|\.\.)\s*\d+)\b"
+)
+# Words that give another value: `// should be 2`, `// or 2`, `// wrong`.
+_CONTESTED = re.compile(
+    r"(?i)\A\W*(?:wrong|incorrect|fixme|fix)\b|\A\W*or (?:[\"'\d-]|true|false|null)"
+    r"|\bshould (?:be|read|say) (?:[\"'\d-]|true\b|false\b|null\b)"
 )
 # Data that a comment took in because a line break or a comma went missing.
 _SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[ \t]{{2,}}[\"\d\[{{-]|\t")
@@ -86,7 +98,9 @@ def comment_end(text: str, start: int) -> int:
     is_last = text[end : end + 200].lstrip()[:1] in {"]", "}"}
     is_in_place = not line_before or (line_before[-1] in ",[{" and (not is_line or is_last))
     left_out = _LEFT_OUT.search(body) or (is_in_place and _INSTEAD.search(body))
+    left_out = left_out or LEFT_OUT_ELSEWHERE.search(body.lower())
     refuse_if(left_out, "elided", start, "A comment says that data was left out.")
+    refuse_if(_CONTESTED.search(body), "ambiguous", start, "A comment contests the data.")
     # `"a": 1, // note "b": 2`: a line break is lost, and with it a member.
     may_swallow = is_line or has_lines
     swallowed = may_swallow and _SWALLOWED.search(_ADDRESS.sub("", body.rstrip()))

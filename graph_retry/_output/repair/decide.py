@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from graph_retry._output.repair.find import find_documents
+from graph_retry._output.repair.find import START, find_documents
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
@@ -59,7 +59,8 @@ def decide(text: str, *, complete: bool | None) -> Document:
 def _without_other_fences(text: str) -> str:
     """Blank code in other languages where one fence, and only one, is tagged as JSON.
 
-    Such code shows how to use the answer: its brackets are no second one.
+    Such code shows how to use the answer: its brackets are no second one. A fence that is nothing
+    but a document is one, whatever its tag.
     """
     if text.count("```") + text.count("~~~") < 4:
         return text
@@ -71,7 +72,9 @@ def _without_other_fences(text: str) -> str:
         return text
     parts, end = list[str](), 0
     for opening, closing, tag in zip(openings, closings, tags, strict=True):
-        if tag and tag not in _DATA_TAGS:
+        inside = text[opening.end() : closing.start()].strip()
+        is_document = START.match(inside) and inside[-1] in "]}"
+        if tag and tag not in _DATA_TAGS and not is_document:
             parts += [text[end : opening.end()], " " * (closing.start() - opening.end())]
             end = closing.start()
     return "".join([*parts, text[end:]])

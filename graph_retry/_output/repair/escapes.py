@@ -2,7 +2,7 @@
 
 import re
 
-from graph_retry._output.repair.report import Notes, Unreadable
+from graph_retry._output.repair.report import Notes, Unreadable, refuse_if
 
 _HEX = "[0-9a-fA-F]"
 # `\u00e9`, `\U0001F600`, `\xe9`, or a backslash before any one character.
@@ -16,6 +16,8 @@ _PATTERN = re.compile(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
 # A path of Windows, `C:\new`: its backslashes are no escapes.
 _DRIVE = re.compile(r"\s*[A-Za-z]:\\[^\\/\"]")
 _CONTROL = re.compile(r"[\x00-\x1f]")
+# A line on which a writer who was cut off says that the text goes on.
+_RESUMED = re.compile(r"(?i)\n[ \t]*(?:[(\[]cont(?:inued|inuing|['’]d|\.)[)\]]|continued:)[ \t]*\n")
 
 
 def decode(raw: str, start: int, notes: Notes) -> str:
@@ -25,6 +27,7 @@ def decode(raw: str, start: int, notes: Notes) -> str:
         Unreadable: one of them has two readings.
     """
     if _CONTROL.search(raw):
+        refuse_if(_RESUMED.search(raw), "ambiguous", start, "A string was cut off and goes on.")
         notes.add("raw_control", start, "control characters inside a string kept as written")
     if "\\" not in raw:
         return raw
@@ -33,6 +36,13 @@ def decode(raw: str, start: int, notes: Notes) -> str:
     # In `C:\dir\new`, `\d` is two characters: then `\n` is two, too, where nothing was escaped.
     if escapes.some_resolved and (escapes.some_kept or _DRIVE.match(raw)):
         raise Unreadable("ambiguous", start, "Some backslashes are escapes, others may not be.")
+    # `a \quoted\" word`: the quote behind the first backslash may be lost.
+    refuse_if(
+        escapes.some_kept and escapes.quotes % 2,
+        "ambiguous",
+        start,
+        "An escaped quote may be lost.",
+    )
     # Halves of one character, escaped one by one, come together.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
@@ -43,6 +53,7 @@ class _Escapes:
     def __init__(self, raw: str, start: int, notes: Notes) -> None:
         self.raw, self.start, self.notes = raw, start, notes
         self.some_kept = self.some_resolved = False
+        self.quotes = 0
         self._is_pattern = _PATTERN.search(raw) is not None
 
     def resolve(self, match: re.Match[str]) -> str:
@@ -54,6 +65,7 @@ class _Escapes:
             return chr(int(escape[1:], 16))
         if escape in _MEANING:
             self.some_resolved |= escape in "bfnrt\\"
+            self.quotes += escape == '"'
             if escape in "'`_$":
                 self._note(position, f"`\\{escape}` is no JSON escape")
             return _MEANING[escape]

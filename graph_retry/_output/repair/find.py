@@ -34,7 +34,7 @@ _ESCAPED_TEXT = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
 # How a document starts. A bracket that goes on otherwise belongs to prose.
 _COMMENT = r"//|/\*|#|<!--|\.\.\.|…"
 _MARK = r"(?:[uU]|[*_]{1,3})?"  # before a string: the prefix of Python 2, or Markdown
-_START = re.compile(
+START = re.compile(
     rf"[{{｛]\{{?{SPACE}(?:{_MARK}{QUOTE}|[}}｝,]|{_COMMENT}|\Z)"
     rf"|{_ESCAPED.pattern}|(?i:{_ENTITIES.pattern})"
     rf"|[\[［]{SPACE}(?:{_MARK}[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b"
@@ -90,7 +90,7 @@ def _begins(text: str, start: int, answer_start: int) -> bool:
     before = text[max(answer_start, start - 4) : start].lower()
     if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
         return before == "json"
-    if _START.match(text, start):
+    if START.match(text, start):
         return True
     if not _BARE_START.match(text, start):
         return False

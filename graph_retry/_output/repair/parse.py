@@ -60,7 +60,7 @@ def parse_output(
         pass
     else:
         if type(value) is str:
-            return _string(text, value, level, complete)
+            return _in_string(value, level, complete) or ParsedOutput(True, value, text)
         if complete is not False or type(value) not in {int, float}:
             return ParsedOutput(True, value, text, [])
     try:
@@ -143,6 +143,9 @@ def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
             refuse_if(unfinished, "truncated", high, "The number may go on.")
             kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
             around = repair(kind, 0, "left out around the answer")
+            inner = _in_string(value, level, complete) if type(value) is str else None
+            if inner is not None:
+                return Document(inner.value, low, high, [around, *inner.repairs], inner.text)
             return Document(value, low, high, [around], inside)
     try:
         return decide(text, complete=complete)
@@ -161,14 +164,24 @@ def _bounds(text: str) -> tuple[int, int]:
     return low, len(trimmed)
 
 
-def _string(text: str, value: str, level: RepairLevel, complete: bool | None) -> ParsedOutput:
+def _in_string(value: str, level: RepairLevel, complete: bool | None) -> ParsedOutput | None:
     """Read a document that came as the contents of one JSON string; any other string is itself."""
-    if level in {"standard", "aggressive"} and value.lstrip()[:1] in {"{", "[", "`"}:
+    if level not in {"standard", "aggressive"}:
+        return None
+    start = value.lstrip()[:1]
+    if start in {"{", "[", "`"} or (start == '"' and _is_json_string(value)):
         inner = parse_output(value, "standard", complete=complete)
         if isinstance(inner.value, (dict, list)):
             unwrapped = repair("json_in_string", 0, "JSON inside a JSON string")
             return replace(inner, repairs=[unwrapped, *inner.repairs])
-    return ParsedOutput(True, value, text)
+    return None
+
+
+def _is_json_string(text: str) -> bool:
+    try:
+        return type(strict_value(text)) is str
+    except ValueError:
+        return False
 
 
 def _dump(value: Any) -> str:

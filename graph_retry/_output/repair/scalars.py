@@ -14,7 +14,10 @@ _TOKEN = re.compile(
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _LOOSE_NUMBER = re.compile(r"(?ai)[+-]?(?:(?:0|[1-9]\d*(?:_\d+)*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z")
 _RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:,\s*\D|[,}]\s*\Z|}|\n))")
+# With one comma alone, `1,250` is 1250 in some languages and 1.25 in others.
+_THOUSANDS = re.compile(
+    r"[+-]?[1-9]\d{0,2},\d{3}(?:(?:,\d{3})+(?:\.\d+)?|\.\d+)(?=\s*(?:,\s*\D|[,}]\s*\Z|}|\n))"
+)
 _LITERALS: dict[str, Any] = {
     "true": True, "false": False, "null": None, "none": None, "nil": None, "nan": math.nan,
     "inf": math.inf, "-inf": -math.inf,

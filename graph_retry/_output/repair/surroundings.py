@@ -7,9 +7,11 @@ that was read is only a piece, and to return it would lose the rest.
 import re
 from itertools import pairwise
 
+from graph_retry._output.repair.comments import LEFT_OUT_ELSEWHERE
 from graph_retry._output.repair.mend import STRAY, Document
 from graph_retry._output.repair.report import refuse_if
 from graph_retry._output.repair.scan import EDGES
+from graph_retry._output.repair.taken_back import refuse_taken_back
 
 # The end of a line on which an answer is announced: `Answer: `, `x = `, `Here are the users: `.
 ANSWER_LABEL = re.compile(
@@ -42,6 +44,7 @@ _MEMBER = re.compile(
     r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)"
     r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
 )
+_QUOTE = re.compile(r'(?<!\\)"')
 # Brackets as prose has them, `[1]` or `{name}`, and those around a CDATA section.
 _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
 # A bracket without its partner: a closing one anywhere, an opening one that starts a line.
@@ -54,7 +57,7 @@ _LEFT_OUT = re.compile(
     r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
     r"|to be continued|continued in|(?:me to|shall i) continue"
     r"|(?:list|output|array|table|data|json) (?:goes|go) on|continues (?:below|in|on)"
-    r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^\W*(?:\.\.\.|…)\W*$"
+    r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^[^\w\n.…]*+(?:\.\.\.|…)[^\w\n]*$"
 )
 _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
@@ -63,7 +66,7 @@ _SCALAR_BEFORE = re.compile(
     rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
 )
 _SCALAR_AFTER = re.compile(
-    rf"\s*,?\s*(?:(?://|#)[^\n]*\n\s*)*{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
+    rf"\s*+,?\s*+(?:(?://|#)[^\n]*\n\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
 )
 # One character alone beside the answer, up to the start or the end of the line, as in `*{"a": 1}`;
 # marks that prose or markup puts there are none.
@@ -74,14 +77,18 @@ _LONE_CHARACTER = re.compile(
 _ATTRIBUTE = re.compile(r"\.[a-z_]")
 # A line of Python, JavaScript, TypeScript, SQL, C or Java.
 _CODE = re.compile(
-    r"(?m)^\s*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
+    r"(?m)^[^\S\n]*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
     r"|for .+:\s*$|if .+:\s*$|#include\b|public \w)"
 )
 # A line of YAML or TOML: `name: Bob`, `name = "Bob"`, `- Bob`, `[section]`.
-_FIELD = re.compile(r"(?m)^\s*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^\s*- +\S|^\[[a-z][\w.-]*\]\s*$")
+_FIELD = re.compile(
+    r"(?m)^[^\S\n]*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^[^\S\n]*- +\S|^\[[a-z][\w.-]*\]\s*$"
+)
+# `- tags: ` before the document: an item of a list in Markdown or YAML.
+_ITEM_BEFORE = re.compile(r"(?:\A|\n)([ \t]*+[-*•+] ++)([^\n]{0,200})\Z")
 _ANSWER_WORDS = "Answer|Action|Final|Result|Output|JSON|Response|A\\b"
 # `tags: ` before the document: its field, unless the word announces an answer.
-_FIELD_BEFORE = re.compile(rf"(?:\A|\n)\s*(?:- +)?(?!{_ANSWER_WORDS})[\w.-]+ *[:=]\s+\Z")
+_FIELD_BEFORE = re.compile(rf"(?:\A|\n)[^\S\n]*(?:- +)?(?!{_ANSWER_WORDS})[\w.-]+ *[:=]\s+\Z")
 
 
 def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> None:
@@ -93,6 +100,7 @@ def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> N
     for answer, (before, after) in zip(answers, pairwise(gaps), strict=True):
         _check_beside(text, answer, before, after)
     _check_all_around(answers[0].start, gaps)
+    refuse_taken_back(answers[0].start, gaps)
 
 
 def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
@@ -107,6 +115,9 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     in_field = line_before.rstrip().endswith(":") and not ANSWER_LABEL.search(line_before)
     lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
+    # `- code: "print({\\"a\\": 1})"`: the inside of a string that began before.
+    in_string = answer.has_repair("escaped") and len(_QUOTE.findall(line_before)) % 2
+    refuse_if(in_string, "syntax", answer.start, "This looks like a part of something else.")
     # `Send {"name": pending} to it.`: a placeholder, where data would have its quotes.
     placeholder = answer.has_repair("unquoted_value") and _is_in_sentence(
         answer, line_before, after
@@ -166,11 +177,22 @@ def _check_all_around(start: int, gaps: list[str]) -> None:
     """Refuse an answer at `start` if the text around says, or shows, that there is more of it."""
     around = "\n".join(gaps)
     # `{"a": 1}` and then `(97 more items omitted)`.
-    refuse_if(_LEFT_OUT.search(around.lower()), "elided", start, "The text tells of data left out.")
+    lowered = around.lower()
+    left_out = _LEFT_OUT.search(lowered) or LEFT_OUT_ELSEWHERE.search(lowered)
+    refuse_if(left_out, "elided", start, "The text tells of data left out.")
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
     json_like = _MEMBER.search(around) or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
     refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
     # `name: Bob` and then `tags: ["a"]`: YAML, of which one value happens to be JSON.
     is_field = _FIELD_BEFORE.search(gaps[0]) and len(_FIELD.findall(around)) > 1
-    other_format = is_field or _CODE.search(around)
+    other_format = is_field or _is_item(gaps) or _CODE.search(around)
     refuse_if(other_format, "no_json", start, "The brackets belong to code or to another format.")
+
+
+def _is_item(gaps: list[str]) -> bool:
+    """Tell whether the first answer is one item of a list whose other items are no answers."""
+    item = _ITEM_BEFORE.search(gaps[0])
+    if item is None or (item[2] and ANSWER_LABEL.search(item[2])):
+        return False
+    others = ["\n" + gaps[0][: item.start()], *gaps[1:]]
+    return any(f"\n{item[1]}" in other for other in others)

@@ -135,3 +135,14 @@ def test_one_long_string():
     assert len(parse_output(text).value["a"]) == 1_000_000
     assert parse_output(text[:-3]).ok is False
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("piece", ["\n", " \n", "- \n", "\r\n", "— ", "wait. ", '"a" ', "x: \n"])
+@pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
+def test_much_around_an_answer_takes_no_longer_than_as_much_in_it(piece, before):
+    """Models that run astray repeat empty lines without end; a second reads megabytes of them."""
+    around = piece * (40_000 // len(piece))
+    text = f"x {around}\n[{{}}]" if before else f"[{{}}]\n{around}x"
+    started = time.process_time()
+    parse_output(text)
+    assert time.process_time() - started < 2

@@ -1,0 +1,65 @@
+"""Words by which a writer takes an answer back, contests it, or says that it is none.
+
+They count only where they stand for that: at the start of a sentence behind the answer, or directly
+beside it. `Let me know if this is wrong` takes nothing back.
+"""
+
+import re
+
+from graph_retry._output.repair.report import refuse_if
+
+# What is searched in long texts begins with letters, in lower case: that is many times as fast.
+_SECOND_THOUGHT = re.compile(
+    r"(?:wait|correction|my (?:mistake|bad)|i (?:forgot|missed|misread|mixed up))\b(?! for| until)"
+    r"|i (?:made|see|spotted|noticed) (?:an?|the|one|my) (?:mistake|error)"
+    r"|oops|whoops|scratch that|on second thoughts?|never ?mind"
+    r"|(?:korrektur|corrección|correção|correzione|исправление|更正|訂正|정정)\s?[:：]"
+)
+_SENTENCE_START = re.compile(
+    r"[\n.!?…—–][^\w\n]{0,10}"
+    r"(?:(?:oh|hm{1,4}|uh|ah|no|hold on|ok(?:ay)?|but|sorry)[,.… ]{1,4})?\Z"
+)
+_IS_WRONG = re.compile(r"(?:wrong|incorrect|not (?:right|correct|valid))\b")
+_OF_THE_ANSWER = re.compile(
+    r"(?<!if )(?<!whether )(?<!case )\b(?:that|this|it|the above|the answer|the json)"
+    r"(?:['’]s| is| was) \Z"
+)
+_ACTUALLY = re.compile(r"actually\b[^.\n]{0,80}\b(?:not|wrong|instead|mistake)\b")
+# Directly behind the answer: ` or null`, ` if it is paid`, `; otherwise nothing`, ` is not valid`.
+_CONTESTED_BEHIND = re.compile(
+    r"[\s`]{0,9}(?:(?:or|\|\|?)\s(?:null|none|nothing|an? empty)\b|(?:if|unless)\b)"
+    r"|[\s`;,.]{0,9}(?i:otherwise|else)\b"
+    r"|[\s`]{0,9}(?:is|are|was|were)(?: not\b|n['’]t\b| wrong\b| invalid\b| incorrect\b)"
+)
+# Directly before it: `Do not return `, `A wrong answer: `, `The format would be `, `~~`.
+_CONTESTED_BEFORE = re.compile(
+    r"(?i)\b(?:(?:not|never)(?: (?:return|use|write|output|send|say|print|include|give))?"
+    r"|(?:wrong|bad|invalid|incorrect|broken|outdated)(?: (?:example|answer|output|json|response))?"
+    r"|instead of|rather than"
+    r"|(?:format|schema|structure|template) (?:is|would be|should be|looks? like))[\s:`*]{0,9}\Z"
+    r"|(?:(?<!~)~~|<(?:del|strike)>)\s{0,9}\Z"
+)
+# One of several parts: `Part 1 of 2`, `(partial)`.
+_PART = re.compile(
+    r"(?:part|page|chunk|batch) \d{1,9} ?(?:of|/) ?(?!1\b)\d|[(\[](?:partial|incomplete)[)\]]"
+    r"|(?:partial|incomplete) (?:output|answer|results?|response|list|json|data)\b"
+)
+
+
+def refuse_taken_back(start: int, gaps: list[str]) -> None:
+    """Refuse an answer at `start` that the text in `gaps`, before and after answers, takes back."""
+    contested = _CONTESTED_BEFORE.search(gaps[0][-80:]) or _CONTESTED_BEHIND.match(gaps[-1])
+    taken_back = contested or _takes_back("\n".join(["", *gaps[1:]]).lower())
+    refuse_if(taken_back, "ambiguous", start, "The text takes the answer back, or limits it.")
+    is_part = _PART.search("\n".join(gaps).lower())
+    refuse_if(is_part, "elided", start, "The text tells of more parts.")
+
+
+def _takes_back(text: str) -> bool:
+    """Tell whether a text in lower case says that what stands before it is not meant any more."""
+    pairs = ((_SECOND_THOUGHT, _SENTENCE_START), (_IS_WRONG, _OF_THE_ANSWER))
+    return _ACTUALLY.search(text) is not None or any(
+        before.search(text, max(0, match.start() - 40), match.start())
+        for words, before in pairs
+        for match in words.finditer(text)
+    )
