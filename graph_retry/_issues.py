@@ -14,6 +14,7 @@ from typing import Any, cast
 from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 
+from graph_retry._credentials import without_keys
 from graph_retry._json import is_array, is_object
 from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue
@@ -145,9 +146,10 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     jsonschema = sys.modules.get("jsonschema")  # Importing it costs tens of milliseconds.
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]
+    text = without_keys(text_of(error))
     if isinstance(error, ValueError | AssertionError):
-        return [issue("", text_of(error) or REFUSED, "value_error")]
-    return [issue("", f"{type(error).__name__}: {text_of(error)}", "unexpected_error")]
+        return [issue("", text or REFUSED, "value_error")]
+    return [issue("", f"{type(error).__name__}: {text}", "unexpected_error")]
 
 
 def schema_issue(error: Any) -> Issue:

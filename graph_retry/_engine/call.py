@@ -18,9 +18,9 @@ from langgraph.types import Overwrite, RetryPolicy
 
 from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
-from graph_retry._credentials import warn_of_credentials
 from graph_retry._engine.asking import check_checkpointer
 from graph_retry._engine.check import needs_repair, read_raw
+from graph_retry._engine.credential_warnings import warn_of_credentials
 from graph_retry._engine.finish import emit
 from graph_retry._engine.fork import continued
 from graph_retry._engine.hooks import check_first
@@ -73,7 +73,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     record = _opened(plan, loop, attempts, params)
     name, number = settings.name, record["number"]
     if number == 1:
-        warn_of_credentials(name, params.view)
+        warn_of_credentials(name, params.view, redact, plan.codec.names)
         check_first(plan, params)
         check_checkpointer(settings, in_a_graph=run.caller is not None)
     emit("attempt_started", name, number)

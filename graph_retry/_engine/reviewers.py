@@ -14,6 +14,7 @@ from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import current_thread
 from graph_retry._engine.task import as_task
+from graph_retry._issues import text_of
 from graph_retry._redact import redacted
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
@@ -43,7 +44,7 @@ async def ask_reviewers(
             except (GraphBubbleUp, AsyncUnderSyncError):
                 raise
             except Exception as error:  # noqa: BLE001 - an agent's trouble must not hide the review
-                return None, f"{type(error).__name__}: {error}"[:300]
+                return None, f"{type(error).__name__}: {without_keys(text_of(error))}"[:300]
 
         decision, trouble = await as_task(f"{name}#{question.review_id}", ask)
         if decision is not None:

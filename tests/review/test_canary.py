@@ -28,6 +28,7 @@ PARAMS = {
     CANARY: 1,
     "meta": {f"from {CANARY}": CANARY, "lang": "en"},
     "schema": {"description": CANARY},
+    "logins": {f"{CANARY}\n": {"password": "x"}},
     "n": 0,
 }
 
@@ -78,6 +79,7 @@ def test_the_canary_leaves_through_no_door(form, mode, spans, caplog, capsys, tm
         "n": 0,
         "meta": {"from [name]": "[name]", "lang": "en"},
         "schema": {"description": "[name]"},
+        "logins": {"[name]\n": {"password": "x"}},
     }
     again = {"n": 1, "[name]": 1, "meta": {"from [name]": "[name]", "lang": "de"}}
     answer(mode, graph, thread(), {**edit(**again), "message": f"tell {CANARY}"})

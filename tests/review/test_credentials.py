@@ -5,9 +5,9 @@ import logging
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import _credentials
 from graph_retry._credentials import without_keys
-from tests.loops import Model, one_call, thread
+from graph_retry._engine import credential_warnings
+from tests.loops import Model, one_call, reviews, thread
 
 BODY = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 
@@ -83,7 +83,43 @@ TOKENS = [
     f"pypi-{BODY}{BODY}",
     "dop_v1_0123456789abcdef0123456789abcdef",
     f"SG.{BODY}.{BODY}",
+    f"glsoat-{BODY[:20]}",
+    f"e2b_{HEX}{HEX[:8]}",
+    f"napi_{BODY}{BODY}",
+    f"pscale_tkn_{BODY}",
+    f"rnd_{BODY}",
+    f"dp.st.prd.{BODY}",
+    f"PMAK-{HEX[:24]}-{HEX}ab",
+    f"NRAK-{BODY[:27].upper()}",
+    f"dt0c01.{BODY[:24]}.{BODY}{BODY}",
+    f"xkeysib-{HEX}{HEX}-{BODY[:16]}",
+    f"re_{BODY[:8]}_{BODY[:24]}",
+    f"pul-{HEX}{HEX[:8]}",
+    f"{BODY[:14]}.atlasv1.{BODY}{BODY}",
+    f"rubygems_{HEX}{HEX[:16]}",
+    f"sgp_{HEX[:16]}_{HEX}{HEX[:8]}",
+    f"tskey-auth-{BODY[:17]}-{BODY}",
+    f"sk.eyJ1IjoiYWRhIiwiYSI6ImNsIn0.{BODY[:22]}",
+    f"CFPAT-{BODY}{BODY[:11]}",
+    f"llx-{BODY}",
+    f"HRKU-AA{BODY}{BODY}",
+    f"fm2_{BODY}{BODY}",
+    f"ops_eyJzaWduSW5BZGRyZXNzIjoi{BODY}",
+    f"pat{BODY[:14]}.{HEX}{HEX}",
+    f"MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.{BODY[:27]}",
+    f"abc8Q~{BODY}xy",
+    f"ak-{BODY[:22]}",
+    f"bb_live_{BODY[:27]}",
+    f"xoxe.xoxp-1-{BODY}",
+    f"xwfp-{BODY}",
+    f"sq0atp-{BODY[:22]}",
+    f"{HEX}-us12",
+    f"AKCp5{BODY}{BODY}",
+    f"v2.public.eyJ{BODY}",
     f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{BODY}",
+    f"eyJhbGciOiJkaXIifQ..{BODY[:16]}.{BODY}.{BODY[:22]}",
+    f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{BODY}\n-----END PGP PRIVATE KEY BLOCK-----",
+    f"-----BEGIN EC PRIVATE KEY-----\nDEK-Info: A-1\n{BODY}\n-----END EC PRIVATE KEY-----",
     f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----",
 ]
 
@@ -119,6 +155,31 @@ NAMED = [
     ("SharedAccessKeyName=n;SharedAccessKey={}", f"{BODY}="),
     ("Cookie: {}", f"session={BODY}; theme=dark"),
     ("{{'set-cookie': '{}'}}", f"sid={BODY}; Path=/"),
+    ("https://h/x?X-Goog-Signature={}", HEX),
+    ("https://hooks.slack.com/services/{}", "T00000000/B00000000/XXXXXXXXXXXX"),
+    ("https://discord.com/api/webhooks/{}", f"1234567890/{BODY}"),
+    ("https://x.webhook.office.com/webhookb2/{}", f"{HEX}@{HEX}/IncomingWebhook/x"),
+    ('{{"SecretAccessKey": "{}"}}', BODY),
+    ('{{"openaiApiKey": "{}"}}', BODY),
+    ('{{"dbPassword": "{}"}}', "correct horse"),
+    ('"{{\\"password\\": \\"{}\\"}}"', "correct horse"),
+    ("[('x-api-key', '{}')]", BODY),
+    ("(b'api-key', b'{}')", BODY),
+    ("'x-goog-api-key': ['{}']", BODY),
+    ("PGPASSWORD={}", "correcthorse"),
+    ("DB_PASS={}", "correcthorse"),
+    ("JWT_SECRET={}", "correcthorse"),
+    ("SECRET_KEY_BASE={}", BODY),
+    ("mysql --password {} -h db", "hunter22"),
+    ("['mysql', '--password', '{}']", "hunter22"),
+    ("Authorization: ApiKey {}", BODY),
+    ("Authorization: Digest {}", f'username="ada", response="{HEX}"'),
+    ("{{'Authorization': b'Bearer {}'}}", "abc.def.gh1-jkl"),
+    ("authorization=Bearer%20{}", "abc.def.gh1jkl"),
+    ("BEARER {}", BODY),
+    ("Token token={}", BODY),
+    ("<password>{}</password>", "hunter22"),
+    ("postgresql://ada:{}@db:5432/x", "p@ss"),
 ]
 
 HARMLESS = [
@@ -144,6 +205,23 @@ HARMLESS = [
     "at 12:30 write to ada@example.org",
     "hf_hub and gsk_x",
     "the primary key: customer_0001",
+    "gsk_annual_report_2024 and pk_test_results_id",
+    "xai-explainable-ai-methods-survey",
+    "jina_embeddings_v3_text_matching_finetuned",
+    "nvapi-documentation-overview, xapp-framework-overview, tvly-documentation-search",
+    "pypi-attestations-and-other-packages-list",
+    "r8_unorm_srgb_texture_format",
+    "sk-learn-2024-internationalization",
+    "ntn_notification_handler_for_workspace",
+    "GET /items?key=customer_name&n=1 and /search?code=E12345",
+    "pwd=/home/ada/projects",
+    "Client(api_key=NOT_GIVEN), or api_key='YOUR_API_KEY'",
+    "missing fields ['api-key', 'authorization', 'secret-key']",
+    f"sha256:{HEX}{HEX} of 123e4567-e89b-12d3-a456-426614174000",
+    "claude-sonnet-4-5-20250929, accounts/fireworks/models/llama-v3p1-405b-instruct",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "chatcmpl-9aBcDeFgHiJkLmNoPqRsTuVwXyZ12, toolu_01T1x1fJ34qAmk2tNTrN7Up6",
+    "the secretary's key_findings: 3, token_count: 123456",
 ]
 
 
@@ -167,7 +245,8 @@ def test_ordinary_words_stay(text):
 
 
 @pytest.mark.parametrize(
-    "piece", ["sk-", "eyJ-", "password:", "Bearer ", "api_", "://", "cookie:", "'token':", "1:AA"]
+    "piece",
+    ["sk-", "eyJ-", "password:", "Bearer ", "api_", "://", "cookie:", "'token':", "1:AA", "--"],
 )
 def test_a_long_text_is_read_in_linear_time(piece):
     """Quadratic time would be hours here."""
@@ -190,7 +269,7 @@ PARAMS = {
 
 def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog, monkeypatch):
     """By its name or its value; the log names the field, and never says what is in it."""
-    monkeypatch.setattr(_credentials, "_told", set())
+    monkeypatch.setattr(credential_warnings, "_told", set())
     graph = one_call(form, None, Model(lambda params: "no"), InMemorySaver())
     for name in "ab":
         graph.invoke({"params": PARAMS}, thread(name))
@@ -200,3 +279,29 @@ def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog, mo
     expected = ["/api_key", "/headers/Authorization", "/clientSecret"]
     assert fields == [*expected, "/tools/0/password", "/tools/1"]
     assert not any(secret in caplog.text for secret in ("sk-test", "anything", "horse", TOKENS[0]))
+
+
+@pytest.mark.parametrize("kind", [ValueError, LookupError])
+def test_what_a_validator_or_a_reviewer_raises_is_masked(form, mode, kind):
+    """Both may ask a service, and quote its address and key."""
+    graph = one_call(
+        form, mode, Model(), InMemorySaver(), output=refuse(kind), reviewer=refuse(kind)
+    )
+    mode.invoke(graph, {"params": {"n": 1}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    shown = "401 for https://h/v1?key=[key]"
+    assert all(shown in review.value[name] for name in ("error", "note"))
+    assert shown in review.issues[0]["message"]
+    assert SENT not in repr(vars(review))
+
+
+SENT = "AIzaSyA1234567890"
+
+
+def refuse(kind):
+    """Return a function that raises what its service said."""
+
+    def ask_service(_):
+        raise kind(f"401 for https://h/v1?key={SENT}")
+
+    return ask_service
