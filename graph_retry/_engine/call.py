@@ -73,7 +73,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     record = _opened(plan, loop, attempts, params)
     name, number = settings.name, record["number"]
     if number == 1:
-        warn_of_credentials(name, params.view, redact, plan.codec.names)
+        warn_of_credentials(name, params.view, settings.redact, plan.codec.names)
         check_first(plan, params)
         check_checkpointer(settings, in_a_graph=run.caller is not None)
     emit("attempt_started", name, number)

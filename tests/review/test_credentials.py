@@ -1,13 +1,8 @@
-"""Credentials are known by their shape: masked in what errors say, and warned of in params."""
-
-import logging
+"""Credentials are known by their shape, and masked in what errors say."""
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry._credentials import without_keys
-from graph_retry._engine import credential_warnings
-from tests.loops import Model, one_call, reviews, thread
 
 BODY = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 
@@ -251,57 +246,3 @@ def test_ordinary_words_stay(text):
 def test_a_long_text_is_read_in_linear_time(piece):
     """Quadratic time would be hours here."""
     assert len(without_keys(piece * (100_000 // len(piece)))) > 1_000
-
-
-PARAMS = {
-    "prompt": "how many tokens has this?",
-    "api_key": "sk-test",
-    "headers": {"Authorization": "anything", "accept": "json"},
-    "clientSecret": "x",
-    "tools": [{"password": "correct horse"}, f"use {TOKENS[0]}"],
-    "max_tokens": 100,
-    "eos_token": "</s>",
-    "token_count": "3",
-    "password_hint": "",
-    "db_password": "",
-}
-
-
-def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog, monkeypatch):
-    """By its name or its value; the log names the field, and never says what is in it."""
-    monkeypatch.setattr(credential_warnings, "_told", set())
-    graph = one_call(form, None, Model(lambda params: "no"), InMemorySaver())
-    for name in "ab":
-        graph.invoke({"params": PARAMS}, thread(name))
-    records = [record for record in caplog.records if record.name == "graph_retry.params"]
-    assert [record.levelno for record in records] == [logging.WARNING] * 5
-    fields = [record.args[0] for record in records]
-    expected = ["/api_key", "/headers/Authorization", "/clientSecret"]
-    assert fields == [*expected, "/tools/0/password", "/tools/1"]
-    assert not any(secret in caplog.text for secret in ("sk-test", "anything", "horse", TOKENS[0]))
-
-
-@pytest.mark.parametrize("kind", [ValueError, LookupError])
-def test_what_a_validator_or_a_reviewer_raises_is_masked(form, mode, kind):
-    """Both may ask a service, and quote its address and key."""
-    graph = one_call(
-        form, mode, Model(), InMemorySaver(), output=refuse(kind), reviewer=refuse(kind)
-    )
-    mode.invoke(graph, {"params": {"n": 1}}, thread())
-    (review,) = reviews(mode, graph, thread())
-    shown = "401 for https://h/v1?key=[key]"
-    assert all(shown in review.value[name] for name in ("error", "note"))
-    assert shown in review.issues[0]["message"]
-    assert SENT not in repr(vars(review))
-
-
-SENT = "AIzaSyA1234567890"
-
-
-def refuse(kind):
-    """Return a function that raises what its service said."""
-
-    def ask_service(_):
-        raise kind(f"401 for https://h/v1?key={SENT}")
-
-    return ask_service
