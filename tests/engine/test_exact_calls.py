@@ -5,9 +5,10 @@ import random
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.types import Command
 
-from graph_retry import edit, gather_calls
+from graph_retry import apending_reviews, aretry_llm_call, edit, gather_calls
 from tests.loops import Model, answer, fan_out, gathered, one_call, reviews, thread
 from tests.parts import draws
 
@@ -110,6 +111,29 @@ def test_gather_of_five_answered_one_by_one(mode, checkpointer, gather, shown):
 
     assert len(model.calls) == WIDTH * 3
     assert state["results"] == [{"n": 2}] * WIDTH
+
+
+def test_calls_in_tasks_show_all_their_questions_and_go_on_alone():
+    """A task that has not been answered is made again up to its question, and calls nothing."""
+    model = Model()
+
+    @task
+    async def count(item):
+        return await aretry_llm_call(model, {"n": 0, "item": item}, output=dict[str, int])
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def counts(items):
+        return await gather_calls(*(count(item) for item in items))
+
+    async def review():
+        state = await counts.ainvoke([1, 2, 3], thread())
+        shown = await apending_reviews(counts, thread())
+        for waiting in shown[::-1]:
+            state = await waiting.aanswer(edit(n=waiting.params["item"] * 10))
+        return len(shown), state
+
+    assert asyncio.run(review()) == (3, [{"n": 10}, {"n": 20}, {"n": 30}])
+    assert len(model.calls) == 6
 
 
 @pytest.mark.parametrize("mode", ["async"], indirect=True)
