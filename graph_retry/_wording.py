@@ -1,6 +1,8 @@
-"""Words that depend on what they stand with: articles and plurals."""
+"""Words that depend on others: articles, plurals, and the known name a misspelt one is close to."""
 
 from __future__ import annotations
+
+from difflib import get_close_matches
 
 
 def with_article(noun: str) -> str:
@@ -31,6 +33,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
         ('1 attempt', '2 attempts', '0 retries')
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def did_you_mean(name: str, known: tuple[str, ...]) -> str:
+    """Suggest the known name closest to a misspelt one, as a sentence, or nothing.
+
+    Example:
+        >>> did_you_mean("temprature", ("temperature", "model"))
+        ' Did you mean `temperature`?'
+    """
+    close = get_close_matches(name[:100], known, 1)
+    return f" Did you mean `{close[0]}`?" if close else ""
 
 
 def _article(noun: str) -> str:

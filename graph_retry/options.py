@@ -19,9 +19,9 @@ from typing_extensions import TypedDict
 from graph_retry._json import is_array
 from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType, reject
-from graph_retry._review.dialects import did_you_mean
 from graph_retry._review.shown import Review, Reviewer
 from graph_retry._signatures import check_callback, check_hook
+from graph_retry._wording import did_you_mean
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import Feedback, FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons

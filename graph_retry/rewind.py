@@ -11,12 +11,12 @@ from typing_extensions import TypedDict
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.fork import REWIND
 from graph_retry._issues import literal
-from graph_retry._review.dialects import did_you_mean
 from graph_retry._threads.calls import read_calls, read_ledgers
 from graph_retry._threads.forking import go_back
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, check_thread, find_reviews
+from graph_retry._wording import did_you_mean
 from graph_retry.ledger import Ledger
 
 __all__ = ["Change", "arewind", "rewind"]

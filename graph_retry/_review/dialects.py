@@ -1,16 +1,15 @@
 """Read what an answer decides, whichever client wrote it.
 
 Another decision word goes into `_WORDS`, and into the tables below it where the question decides
-what it means. Another client goes into `_READERS`: the key under which
-it puts what it has to say, and the function that reads that. What it wraps its answers into is
-taken off by `_unwrapped`, and `channel_of` names it.
+what it means. Another client goes into `_READERS`: the key under which it puts what it has to say,
+and the function that reads that. What it wraps its answers into is taken off by `_unwrapped`, and
+`channel_of` names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
@@ -20,6 +19,7 @@ from graph_retry._json import is_array, is_object
 from graph_retry._review.decision import DECISION_TYPES, DecisionType
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import UnusableAnswerError
+from graph_retry._wording import did_you_mean
 
 _WORDS: dict[str | None, DecisionType] = {
     **dict.fromkeys(("approve", "retry", "yes"), "approve"),
@@ -116,36 +116,29 @@ def interpret(
     binding = {key: given[key] for key in _BINDING if key in given}
     if given.get(_CANCELLED) is True:
         return Answer("reject", binding)
+    word = _known_word(given)
+    kind = _meant(word, entry, of_valid=of_valid, offered=offered)
+    content = _content(given, kind)
+    if kind == "respond":
+        return _response(entry, binding)
+    message = _message(given.get("message", given.get("reason", content.message)))
+    if kind == "comment" and message is None:
+        raise UnusableAnswerError('To comment takes words: {"type": "comment", "message": "…"}.')
+    titles = _titles(given, kind, content)
+    if kind in ("reject", "comment", "accept"):
+        return Answer(kind, binding, message, None, titles)
+    kind, params = _approved_or_edited(word, kind, content, of_valid=of_valid)
+    return Answer(kind, binding, message, params, titles, content.from_form)
+
+
+def _known_word(given: dict[str, Any]) -> str:
+    """Return the word that decides, which must be one of the known."""
     word = _word(given)
     if word is None:
         raise UnusableAnswerError(f"The answer does not say what to do: no `type`. {_HOW}")
     if word not in _WORDS:
         raise UnusableAnswerError(f"The answer's type {literal(word, 80)} is no decision. {_HOW}")
-    kind = _meant(word, entry, of_valid=of_valid, offered=offered)
-    content = _content(given, kind)
-    if kind == "respond":
-        return _response(entry, binding)
-    data, title, text, from_form = content
-    message = _message(given.get("message", given.get("reason", text)))
-    beside = given.get("action") if "type" in given else None
-    if kind == _WORDS.get(_spelled(beside)) or _spelled(beside) == "retry":
-        beside = None  # another word for the same decision
-    titles = tuple(said for said in (title, beside) if said is not None)
-    if kind == "comment" and message is None:
-        raise UnusableAnswerError('To comment takes words: {"type": "comment", "message": "…"}.')
-    if kind in ("reject", "comment", "accept"):
-        return Answer(kind, binding, message, None, titles)
-    if word == "accept" and from_form:
-        data = None  # with that word Agent Inbox repeats its form unedited
-    if word == "retry":
-        kind = "edit" if data or of_valid else "approve"
-        data = data or dict[str, Any]() if kind == "edit" else None
-    if kind == "edit" and data is None:
-        raise UnusableAnswerError(
-            'An edit needs the changed fields, which must be an object: {"type": "edit", "params": '
-            "{…}}, or in a form's answer the edited fields as `args`."
-        )
-    return Answer(kind, binding, message, data, titles, from_form)
+    return word
 
 
 def _meant(
@@ -159,6 +152,30 @@ def _meant(
     kind = _OF_VALID_OUTPUT.get(word) if of_valid else None
     kind = kind or _WORDS[word]
     return kind if kind in offered else _WHERE_NOT_OFFERED.get(word, kind)
+
+
+def _titles(given: dict[str, Any], kind: DecisionType, content: _Content) -> tuple[Any, ...]:
+    """List the titles of questions that the client repeats, under its own key or as `action`."""
+    action = given.get("action") if "type" in given else None
+    if _spelled(action) == "retry" or _WORDS.get(_spelled(action)) == kind:
+        action = None  # another word for the same decision
+    return tuple(title for title in (content.title, action) if title is not None)
+
+
+def _approved_or_edited(
+    word: str, kind: DecisionType, content: _Content, *, of_valid: bool
+) -> tuple[DecisionType, dict[str, Any] | None]:
+    """Tell an approval from an edit, where the params decide that; return it with its params."""
+    # With `accept`, Agent Inbox repeats its form unedited.
+    params = None if word == "accept" and content.from_form else content.data
+    if word == "retry":
+        return ("edit", params or {}) if params or of_valid else ("approve", None)
+    if kind == "edit" and params is None:
+        raise UnusableAnswerError(
+            'An edit needs the changed fields, which must be an object: {"type": "edit", "params": '
+            "{…}}, or in a form's answer the edited fields as `args`."
+        )
+    return kind, params
 
 
 def _content(given: dict[str, Any], kind: DecisionType) -> _Content:
@@ -192,17 +209,6 @@ def _message(text: Any) -> str | None:
     raise UnusableAnswerError(f"`message` must be text, not {literal(text, 80)}.")
 
 
-def did_you_mean(name: str, known: tuple[str, ...]) -> str:
-    """Suggest the known name closest to a misspelt one, as a sentence, or nothing.
-
-    Example:
-        >>> did_you_mean("temprature", ("temperature", "model"))
-        ' Did you mean `temperature`?'
-    """
-    close = get_close_matches(name[:100], known, 1)
-    return f" Did you mean `{close[0]}`?" if close else ""
-
-
 def channel_of(answer: Any) -> str:
     """Name the client whose shape an answer has; `api` for the canonical form.
 
@@ -224,37 +230,45 @@ def channel_of(answer: Any) -> str:
 def _unwrapped(answer: Any) -> dict[str, Any]:
     """Return the one entry that decides, with what its wrappers say beside it."""
     outer: dict[str, Any] = {}
+    value = _parsed(_json_text(answer))
+    for _ in range(_MAX_WRAPPERS):
+        if not is_object(value):
+            value = _entry_in(value)
+            continue
+        entry, word = value, _word(value)
+        wrapper = next((key for key in ("resume", "decisions") if key in entry), None)
+        if word == "response" and (pasted := _pasted(entry.get("args"))):
+            value = pasted
+        elif wrapper and word is None:
+            outer |= {key: beside for key, beside in entry.items() if key != wrapper}
+            value = entry[wrapper]
+        else:
+            return {**outer, **entry}
+    raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")
+
+
+def _json_text(answer: Any) -> str:
     try:
-        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+        return to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
     except ValueError as error:
         why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
         what = f"The answer cannot be written as JSON ({why})"
         raise UnusableAnswerError(f"{what}. {_HOW}") from None
-    value = _parsed(text)
-    for _ in range(_MAX_WRAPPERS):
-        if isinstance(value, str):
-            lone = value.strip().casefold()
-            value = {"type": lone} if lone in _WORDS else _parsed(value)
-        elif isinstance(value, bool):
-            value = {"type": "approve" if value else "reject"}
-        elif is_array(value) and len(value) == 1:
-            value = value[0]
-        elif is_array(value):
-            count = f"{len(value)} decisions" if value else "no decision"
-            raise UnusableAnswerError(f"The answer holds {count}, but this is one question.")
-        elif is_object(value):
-            entry, word = value, _word(value)
-            wrapper = next((key for key in ("resume", "decisions") if key in entry), None)
-            if word == "response" and (pasted := _pasted(entry.get("args"))):
-                value = pasted
-            elif wrapper and word is None:
-                outer |= {key: beside for key, beside in entry.items() if key != wrapper}
-                value = entry[wrapper]
-            else:
-                return {**outer, **entry}
-        else:
-            raise UnusableAnswerError(f"The answer {literal(value, 80)} decides nothing. {_HOW}")
-    raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")
+
+
+def _entry_in(value: Any) -> Any:
+    """Take an entry out of a text or a list of one; make one of a decision word or a bool."""
+    if isinstance(value, str):
+        lone = value.strip().casefold()
+        return {"type": lone} if lone in _WORDS else _parsed(value)
+    if isinstance(value, bool):
+        return {"type": "approve" if value else "reject"}
+    if not is_array(value):
+        raise UnusableAnswerError(f"The answer {literal(value, 80)} decides nothing. {_HOW}")
+    if len(value) == 1:
+        return value[0]
+    count = f"{len(value)} decisions" if value else "no decision"
+    raise UnusableAnswerError(f"The answer holds {count}, but this is one question.")
 
 
 def _parsed(text: str) -> Any:
