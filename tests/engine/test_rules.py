@@ -62,7 +62,7 @@ def test_the_ledger_reducer_completes_and_appends(updates):
         ({"on_cancel": "ignore"}, "`on_cancel`: .*'raise' or 'end'"),
         ({"allowed_decisions": ["aprove"]}, "'aprove'"),
         ({"allowed_decisions": []}, "`allowed_decisions`"),
-        ({"locked": "model"}, "`locked`: .*tuple.*not 'model'"),
+        ({"locked": "model"}, "`locked`: give a list of fields; not 'model'"),
         ({"keys": {"result": "x"}}, "`keys`: .*rename only params"),
         ({"keys": {"output": "params"}}, "`keys`: .*rename only params"),
         ({"transient": 3}, "RetryPolicy"),
