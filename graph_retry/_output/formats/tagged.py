@@ -136,4 +136,5 @@ def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
 
 def _trimmed(text: str) -> str:
     """Leave out the line breaks beside the tags, and spaces where all is on one line."""
-    return text.strip() if "\n" not in text.strip() else text.strip("\n")
+    trimmed = text.strip(" \t\r\n")  # other white space, such as U+00A0, is a part of the text
+    return trimmed if "\n" not in trimmed else text.strip("\n")

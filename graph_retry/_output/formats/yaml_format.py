@@ -17,6 +17,7 @@ import yaml  # type: ignore[import-untyped]
 
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
+from graph_retry._output.repair.comments import LEFT_OUT_ELSEWHERE
 from graph_retry._output.repair.report import Unreadable, refuse_if
 from graph_retry._streams import joined
 from graph_retry.records import Repair
@@ -41,8 +42,11 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # Of numbers with an exponent, YAML 1.1 knows these, and takes other ones for text.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
-_ELIDING_COMMENT = re.compile(
-    r"(?im)^[ \t]*+#.*(?:\.\.\.|…|\b(?:omitted|truncated|the rest|remaining|and so on|etc)\b)"
+# A comment on a line of its own, or behind a value without quotes before it on its line.
+_COMMENT = re.compile(r"(?m)^(?:[^\n#\"']*+(?<=[ \t]))?#(.*)")
+_LEFT_OUT = re.compile(
+    r"\.\.\.|…|\b(?:omitted|truncated|shortened|abbreviated|unchanged|the rest|remaining|\d+ more"
+    r"|same as (?:above|before)|and so on|etc)\b"
 )
 
 
@@ -83,7 +87,11 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 def _eliding_comment(text: str) -> re.Match[str] | None:
     """Find a comment that stands for data; what looks like one in a block of text is text."""
     outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
-    return _ELIDING_COMMENT.search(outside)
+    for comment in _COMMENT.finditer(outside):
+        said = comment[1].lower()
+        if _LEFT_OUT.search(said) or LEFT_OUT_ELSEWHERE.search(said):
+            return comment
+    return None
 
 
 class _Reader:
@@ -101,6 +109,9 @@ class _Reader:
                 at = event.start_mark.index
                 refuse_if(count > 1, "ambiguous", at, "There are two YAML documents.")
                 value = self._value(next(self._events), place, 0)
+            if isinstance(event, _lib.DocumentEndEvent) and event.explicit:
+                # `...` ends a document of YAML, and a list that a model did not write out.
+                raise Unreadable("elided", event.start_mark.index, "Data was left out.")
         refuse_if(count == 0, "no_json", 0, "There is no YAML document.")
         return value
 
