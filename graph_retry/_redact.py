@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
@@ -33,10 +34,53 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 
 
 def _redacted_text(text: str, redact: Redact) -> str:
-    shown: Any = redact(text)
+    """Redact a text; where escapes hide what is private, the text is shown without them."""
+    shown = _checked(redact(text))
+    for json_too in (False, True):
+        plain = _unescaped(text, json_too=json_too)
+        again = shown if plain == text else _checked(redact(plain))
+        if again != _unescaped(shown, json_too=json_too):
+            shown = again
+    return shown
+
+
+def _checked(shown: Any) -> str:
     if not isinstance(shown, str):
         raise TypeError(f"`redact` returned a `{type(shown).__name__}` for a text: return a text.")
     return shown
+
+
+_ESCAPES = re.compile(
+    r"(?<!\\)(?:\\++u[0-9a-fA-F]{4})+|(?<!\\)(?:\\++x[0-9a-fA-F]{2})+|"
+    r"(?:%[0-9a-fA-F]{2})+|(?<!\\)\\++[\"'/nrt]"
+)
+"""How JSON (also in JSON), Python and addresses spell characters, e.g. `\\u00fc` and `%C3%BC`."""
+
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescaped(text: str, *, json_too: bool) -> str:
+    """Write escaped characters as they are; what JSON must escape only where `json_too` is set."""
+
+    def plain(match: re.Match[str]) -> str:
+        escape = match[0]
+        digits = re.sub(r"\\+[ux]|%", "", escape)
+        if digits == escape:
+            said = _CONTROL.get(escape[-1], escape[-1])
+        elif "u" in escape:
+            said = bytes.fromhex(digits).decode("utf-16-be", "replace")
+        else:
+            said = _read_bytes(bytes.fromhex(digits))
+        return said if json_too or (said.isprintable() and not set('"\\') & {*said}) else escape
+
+    return _ESCAPES.sub(plain, text)
+
+
+def _read_bytes(encoded: bytes) -> str:
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError:
+        return encoded.decode("latin-1")
 
 
 def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:

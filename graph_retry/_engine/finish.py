@@ -9,7 +9,7 @@ from langgraph.config import get_stream_writer
 
 from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import current_thread
+from graph_retry._engine.state import thread_in_logs
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._redact import shown_record
@@ -32,8 +32,8 @@ def emit(event: str, name: str, attempt: int, **details: Any) -> None:
 def log_review(event: str, name: str, attempt: int, review_id: str, author: str = "") -> None:
     """Log what became of a review, by names alone: texts of models and people are not for logs."""
     by = f" by {author.partition(':')[0]}" if author else ""
-    what = "review %s of `%s` (attempt %s, thread %r) was %s%s"
-    _LOG.info(what, review_id, name, attempt, current_thread(), event, by)
+    what = "review %s of `%s` (attempt %s, %s) was %s%s"
+    _LOG.info(what, review_id, name, attempt, thread_in_logs(), event, by)
 
 
 async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._credentials import without_keys
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import current_thread
+from graph_retry._engine.state import current_thread, thread_in_logs
 from graph_retry._engine.task import as_task
 from graph_retry._issues import text_of
 from graph_retry._redact import redacted
@@ -70,7 +70,7 @@ async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attemp
         except Exception as error:  # noqa: BLE001 - whatever it is, the question comes first
             trace = without_keys("".join(traceback.format_exception(error)))
             trace = redacted(trace, plan.settings.redact)
-            what, name = "`%s` failed for review %s of thread %r:\n%s", name_of(hook, "notify")
-            _LOG.error(what, name, review.review_id, review.thread_id, trace)
+            what, name = "`%s` failed for review %s (%s):\n%s", name_of(hook, "notify")
+            _LOG.error(what, name, review.review_id, thread_in_logs(), trace)
 
     await as_task(f"{plan.settings.name}:{name_of(hook, 'notify')}#{review.review_id}", tell)

@@ -9,7 +9,7 @@ from graph_retry._engine.finish import finished, without_output
 from graph_retry._engine.hooks import Proposal, propose
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.opening import open_review
-from graph_retry._engine.state import LOOP, Loop, current_thread
+from graph_retry._engine.state import LOOP, Loop, thread_in_logs
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, no_progress
 from graph_retry._output.failures import ROUTES
@@ -46,9 +46,9 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         review=bool(settings.review or settings.reviewer),
     )
     if verdict == "give_up" or (stop is not None and settings.auto_retries > 0):
-        what = "automation of `%s` stopped after attempt %s (thread %r): %s"
+        what = "automation of `%s` stopped after attempt %s (%s): %s"
         why = stop or "nothing was changed, and nobody may be asked"
-        _LOG.warning(what, settings.name, record["number"], current_thread(), why)
+        _LOG.warning(what, settings.name, record["number"], thread_in_logs(), why)
     if verdict == "retry" and proposal is not None:
         revised: Loop = {
             **loop,

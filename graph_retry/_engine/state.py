@@ -128,6 +128,12 @@ def current_thread() -> str | None:
     return None if thread_id is None else str(thread_id)
 
 
+def thread_in_logs() -> str:
+    """Return how log lines name the thread whose step is running."""
+    thread_id = current_thread()
+    return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
+
+
 def schemas(
     keys: Mapping[str, str], params_type: Any, *, lessons: bool
 ) -> tuple[type[Any], type[Any], type[Any]]:

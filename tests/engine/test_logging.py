@@ -5,7 +5,7 @@ import logging
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import edit, expiry
+from graph_retry import AttemptsExhausted, edit, expiry, retry_llm_call
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 TEXT = "what-the-model-wrote"
@@ -77,3 +77,13 @@ def test_a_thread_id_begins_no_line_of_its_own(caplog):
     said = [line for _, line in lines(caplog)]
     assert len(said) == 2
     assert all(line.isprintable() and r"thread 't\nINFO all is well" in line for line in said)
+
+
+def test_a_call_outside_of_any_thread_says_so(caplog):
+    """There is no thread to name, and none called `None`."""
+    call = lambda params: "no"  # noqa: E731
+    with pytest.raises(AttemptsExhausted):
+        retry_llm_call(call, {"n": 0}, output=dict[str, int], review=False, name="count")
+    why = "nothing was changed, and nobody may be asked"
+    said = f"automation of `count` stopped after attempt 1 (outside of any thread): {why}"
+    assert lines(caplog) == [("WARNING", said)]

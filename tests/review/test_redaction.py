@@ -8,6 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from graph_retry import CallCancelled, create_retry_node, edit, pending_reviews, reject, respond
+from graph_retry._redact import redacted
 from tests.loops import Model, answer, one_call, reviews, thread
 
 CANARY = "canary-7f3a"
@@ -144,3 +145,34 @@ def test_what_the_call_captures_is_nowhere(form, mode, caplog):
     everything = json.dumps([stream, review.value, review.history], default=str)
     assert key not in everything + caplog.text
     assert "[key]" in review.error
+
+
+@pytest.mark.parametrize(
+    ("private", "text", "shown"),
+    [
+        ("Müller", r'{"name": "M\u00fcller", "n": "\u00e9\n"}', '{"name": "***", "n": "é\\n"}'),
+        ("Müller", r'{"body": "{\"name\": \"M\\u00fcller\"}"}', r'{"body": "{\"name\": \"***\"}"}'),
+        ("Müller", r"b'M\xc3\xbcller' and 'M\xfcller'", "b'***' and '***'"),
+        ("🦊", r'"\ud83e\udd8a \u00fc"', '"*** ü"'),
+        ("Ada L", "GET https://h/v1?q=Ada%20L", "GET https://h/v1?q=***"),
+        ("a@x.org", "GET https://h/v1?q=a%40x.org&n=100%25", "GET https://h/v1?q=***&n=100%"),
+        ('O"Neil', r'{"name": "O\"Neil"}', '{"name": "***"}'),
+        ("1 Rose St\nTown", r'{"at": "1 Rose St\nTown"}', '{"at": "***"}'),
+        (
+            "Ada",
+            r'{"name": "Ada", "of": "M\u00fcller\n"}',
+            r'{"name": "***", "of": "M\u00fcller\n"}',
+        ),
+        ("1234", r"from \u1234 to 1234", "from ሴ to ***"),
+    ],
+)
+def test_an_escape_hides_nothing_from_the_redactor(private, text, shown):
+    """JSON, addresses and Python spell characters otherwise; where that hides nothing it stays."""
+    assert redacted({"text": text}, lambda told: told.replace(private, "***")) == {"text": shown}
+
+
+@pytest.mark.parametrize("piece", ["\\", "\\u", "\\u0041", "%41", "%", "\\x", "\\\\\\n", "\\u00"])
+def test_escapes_are_read_in_linear_time(piece):
+    """Quadratic time would be minutes here."""
+    text = piece * (100_000 // len(piece))
+    assert redacted(text, lambda told: told.replace("Ada", "***")) == text
