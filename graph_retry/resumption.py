@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.graphs import is_local
-from graph_retry._threads.resuming import hold
+from graph_retry._threads.resuming import take_thread
 from graph_retry._wording import quoted_with_article
 
 __all__ = ["aresumption", "resumption"]
@@ -61,10 +61,10 @@ def resumption(
         ...         print(update)
         {'count': 3}
     """
-    held = run_sync(hold(_local(graph), config, decision, answers, wait=wait))
-    with held:
-        yield held.given
-    run_sync(held.check_shown())
+    thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
+    with thread:
+        yield thread.given
+    run_sync(thread.check_shown())
 
 
 @asynccontextmanager
@@ -94,10 +94,10 @@ async def aresumption(
         >>> asyncio.run(review())
         [{'count': 3}]
     """
-    held = await run_async(hold(_local(graph), config, decision, answers, wait=wait))
-    with held:
-        yield held.given
-    await run_async(held.check_shown())
+    thread = await run_async(take_thread(_local(graph), config, decision, answers, wait=wait))
+    with thread:
+        yield thread.given
+    await run_async(thread.check_shown())
 
 
 def _local(graph: Any) -> Any:

@@ -114,17 +114,17 @@ async def resuming(
     background: bool = False,
 ) -> Any:
     """Do what `resume` does; on a server in the background, if that is wanted."""
-    held = await hold(
+    thread = await take_thread(
         graph, config, decision, answers, wait=wait, context=context, background=background
     )
-    with held:
-        state = await held.run(durability, context)
+    with thread:
+        state = await thread.run(durability, context)
     if not background:
-        await held.check(state)
+        await thread.check(state)
     return state
 
 
-async def hold(
+async def take_thread(
     graph: Any,
     config: RunnableConfig,
     decision: Any = None,
@@ -139,13 +139,13 @@ async def hold(
     if isinstance(cast("Any", wait), bool) or not isinstance(cast("Any", wait), int | float):
         raise TypeError(f"`wait` is {literal(wait, 80)}: give seconds, as a number.")
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
-    with ExitStack() as until_held:
-        until_held.callback(lock.release)
+    with ExitStack() as on_failure:
+        on_failure.callback(lock.release)
         if decision is not None:  # it is for the review open now, not for one that follows it
-            answers = await _bound(graph, config, decision, lock)
+            answers = await _by_review(graph, config, decision, lock)
         pause, waited = _FIRST_PAUSE_S, 0.0
         while not await lock.try_acquire():
-            await _match(graph, config, answers, lock)
+            await _match(graph, config, answers, lock)  # whether it is still worth waiting
             if waited >= wait:
                 raise TimeoutError(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
@@ -162,7 +162,7 @@ async def hold(
             await bring_back(graph, config, hidden, context)
             chosen, open_before = await _match(graph, config, answers)
         by_id = await _write_down(graph, chosen)
-        until_held.pop_all()
+        on_failure.pop_all()  # the thread is held from here on
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
 
 
@@ -212,7 +212,7 @@ async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict
     return by_id
 
 
-async def _bound(
+async def _by_review(
     graph: Any, config: RunnableConfig, decision: Any, lock: ThreadLock
 ) -> dict[str, Any]:
     """Return a decision by the id of the review it is meant for."""
@@ -246,23 +246,24 @@ async def _match(
     if not answers:
         return [], frozenset()
     reviews = await find_reviews(graph, config, Waiting)
-    places = {review.interrupt_id: review for review in reviews}
-    places |= {review.review_id: review for review in reviews}
+    by_id = {review.interrupt_id: review for review in reviews}
+    by_id |= {review.review_id: review for review in reviews}
     for name in answers:
-        if name not in places:
+        if name not in by_id:
             by_whom = await why_closed(graph, config, name, lock)
-            open_ = ", ".join(review.review_id for review in reviews) or "none"
+            open_ids = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
-                f"review {name!r:.80} is not open on thread {thread_of(config)!r} (open: {open_}): "
-                f"{by_whom}."
+                f"review {name!r:.80} is not open on thread {thread_of(config)!r} "
+                f"(open: {open_ids}): {by_whom}."
             )
-    chosen = [(places[name], given) for name, given in answers.items()]
+    chosen = [(by_id[name], given) for name, given in answers.items()]
     return chosen, frozenset(review.review_id for review in reviews)
 
 
 def _is_late(review: Waiting, decision: Any) -> bool:
-    over = is_expired(review.expires_at)
-    return over and not (is_object(decision) and decision.get("type") == EXPIRE)
+    """Tell whether a decision, other than to let the review expire, came after it had expired."""
+    ends_review = is_object(decision) and decision.get("type") == EXPIRE
+    return is_expired(review.expires_at) and not ends_review
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
