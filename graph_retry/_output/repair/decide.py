@@ -13,6 +13,8 @@ from graph_retry._output.repair.surroundings import ANSWER_LABEL, LINE_END, chec
 
 # Between documents that follow one another: white space, and one comma at most.
 _SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
+# A footnote on a line of its own, `[1] https://example.com`, or a reference to one, `[1]`.
+_FOOTNOTE = re.compile(r"\[\^?\d{1,3}\]:?(?:[ \t]+[^\s\[{]|[ \t]*(?:\n|\Z))")
 # The closing bracket of a list, at the end of the text or of a fence.
 _LIST_END = re.compile(rf"{SPACE}\]{SPACE}(?:```|~~~|\Z)")
 # `f(`: what follows are the arguments of a call.
@@ -84,7 +86,11 @@ def _runs(text: str, documents: list[Document]) -> list[list[Document]]:
     """Group the documents that follow one another: `{"a": 1}, {"a": 2}` is a run of two."""
     runs = list[list[Document]]()
     for document in documents:
-        if runs and _SEPARATOR.match(text[runs[-1][-1].end : document.start]):
+        gap = text[runs[-1][-1].end : document.start] if runs else ""
+        is_footnote = "\n" in gap and _FOOTNOTE.match(text, document.start)
+        follows = runs and _SEPARATOR.match(gap)
+        # Behind `[1, 2]`, `[3] and more` may be the next list.
+        if follows and not (is_footnote and not _may_be_mention(runs[-1][-1].value)):
             runs[-1].append(document)
         else:
             runs.append([document])

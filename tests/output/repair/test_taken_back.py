@@ -65,6 +65,7 @@ STANDING = [
     "- Answer: @\n- Confidence: high",
     "Page 1 of 1: @",
     "<s>@</s>",
+    "@\n\n[1] https://example.com\n[2] https://example.org",
     f'{F}json\n@\n{F}\nUse it:\n{F}python\nprint(data["a"])\n{F}',
     f'{F}json\n@\n{F}\nIn Python:\n{F}python\n{{"a": 1}}\n{F}',
     '{"a": 1 // 0 or 1\n}',
@@ -99,6 +100,14 @@ def test_json_in_strings_is_read_however_often_it_was_encoded(value, layers, tem
     parsed = parse_output(template.replace("@", text))
     assert parsed.value == value
     assert "json_in_string" in [repair["kind"] for repair in parsed.repairs]
+
+
+@pytest.mark.parametrize("value", [[{"a": 1}], ["x", 2], {"a": [1]}])
+def test_a_footnote_is_no_second_list(value):
+    """What stands on a line with its number in brackets is a source, and no element."""
+    assert parse_output(f"{json.dumps(value)}\n\n[1] https://example.com").value == value
+    assert parse_output("[1, 2]\n[3] or so").failure is not None
+    assert parse_output(f"{json.dumps(value)}\n[1]").failure is not None
 
 
 @pytest.mark.parametrize("value", ["plain", '"quoted"', '"{a}" and "{b}"', "{name}, hello"])
