@@ -30,11 +30,16 @@ _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 _IN_THE_WAY = "move away what stands there, which is no lock of graph-retry's"
 _DENIED = "give this user the same access to that folder and its files as to the database"
 _NO_LOCKS = "keep the database on a disk whose file system has locks (a network share may not)"
+_MOVED = "open the database again where it is now: what was opened was moved or deleted"
+_NO_DESCRIPTORS = "raise the limit of open files (`ulimit -n`), or find what leaves them open"
 
 _LOCK_TROUBLE = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), _DENIED),
     errno.EROFS: "answer where this file system is mounted to be written, too",
-    **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP), _NO_LOCKS),
+    **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.ESTALE), _NO_LOCKS),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _NO_DESCRIPTORS),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room on that disk"),
+    errno.ENOENT: _MOVED,
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
 """What to do where a lock file cannot be made, by the number of the error."""
@@ -88,26 +93,35 @@ class _FileLock:
     """
 
     def __init__(self, database: str, thread_id: str) -> None:
-        from filelock import FileLock, Timeout  # noqa: PLC0415 (only where SQLite is used)
-
         self._database, self._folder = Path(database), Path(f"{database}.locks")
         name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
-        path, mode = self._folder / f"{name}.lock", self._database.stat().st_mode & 0o666
-        self._lock, self._busy = FileLock(path, mode=mode, thread_local=False), Timeout
-        self._what = f"thread {thread_id!r} cannot be locked by the file {str(path)!r}"
+        self._path = self._folder / f"{name}.lock"
+        self._lock: Any = None
+        self._what = f"thread {thread_id!r} cannot be locked by the file {str(self._path)!r}"
 
     def try_acquire(self) -> bool:
         try:
             self._make_folder()
-            self._lock.acquire(blocking=False)
-        except self._busy:
-            return False
+            return self._acquired()
         except (OSError, NotImplementedError) as error:
             number = getattr(error, "errno", None) or errno.ENOSYS
             why = os.strerror(number)
             how = _LOCK_TROUBLE.get(number, "see to the disk")
             raise OSError(number, f"{self._what} ({why}), so nothing was written: {how}") from error
-        return True
+
+    def _acquired(self) -> bool:
+        from filelock import FileLock, Timeout  # noqa: PLC0415 (only where SQLite is used)
+
+        if self._lock is None:
+            mode = self._database.stat().st_mode & 0o666
+            self._lock = FileLock(self._path, mode=mode, thread_local=False)
+        with suppress(Timeout):
+            self._lock.acquire(blocking=False)
+        if not isinstance(self._lock, FileLock):
+            # It became a `SoftFileLock`, which stays locked when its holder dies.
+            self._lock.release()
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        return bool(self._lock.is_locked)
 
     def _make_folder(self) -> None:
         if self._folder.is_dir():
@@ -121,7 +135,8 @@ class _FileLock:
             self._folder.chmod(owned.st_mode & 0o666 | (owned.st_mode & 0o444) >> 2)
 
     def release(self) -> None:
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
 
 class _AdvisoryLock:

@@ -1,5 +1,7 @@
 """Who shares a thread's lock: users of one database file, and databases of one server."""
 
+import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -9,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from hashlib import blake2s
 from pathlib import Path
 
+import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -105,6 +108,61 @@ def test_another_user_answers_or_is_told_what_to_do():
         locks[1].chmod(0o777)
         lock_file.chmod(0o666)
         assert [answered(str(path)) for path in paths[1:]] == [{"n": 1}] * 2
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")  # said by newer versions of filelock
+@pytest.mark.parametrize("is_left_over", [False, True])
+def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch, is_left_over):
+    """Nobody waits for a lock that cannot be, nor for a file that stays there."""
+
+    def fail(descriptor, operation):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
+        before, lock = lock_of(saver), lock_of(saver)
+        if is_left_over:
+            assert run_sync(before.try_acquire())
+            before.release()
+        with monkeypatch.context() as patch:
+            patch.setattr(fcntl, "flock", fail)
+            with pytest.raises(OSError, match=r"'shared' cannot be locked.*file system has locks"):
+                run_sync(lock.try_acquire())
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOLCK, "keep the database on a disk whose file system has locks"),
+        (errno.ESTALE, "keep the database on a disk whose file system has locks"),
+        (errno.EMFILE, "raise the limit of open files"),
+        (errno.ENOSPC, "make room on that disk"),
+        (errno.EIO, "see to the disk"),
+    ],
+)
+def test_a_lock_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch, number, advice):
+    """The path, the system's reason and what to do."""
+
+    def fail(path, flags, mode=0o777):
+        raise OSError(number, os.strerror(number))
+
+    with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
+        lock = lock_of(saver)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", fail)
+            with pytest.raises(OSError, match=rf"{os.strerror(number)}.*{advice}"):
+                run_sync(lock.try_acquire())
+        assert run_sync(lock.try_acquire())
+        lock.release()
+
+
+def test_a_database_that_was_moved_is_told(tmp_path):
+    """Its connection still works, but nobody else would see a lock beside the old path."""
+    path = tmp_path / "db.sqlite"
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        saver.setup()
+        path.rename(tmp_path / "elsewhere.sqlite")
+        with pytest.raises(FileNotFoundError, match="open the database again where it is now"):
+            run_sync(lock_of(saver).try_acquire())
 
 
 def test_databases_of_one_server_do_not_lock_each_other_out(postgres_dsn, postgres_database):
