@@ -44,20 +44,12 @@ async def old_calls(
     async def read(namespace: str) -> CheckpointTuple | None:
         return await newest_checkpoint(saver, thread, namespace)
 
-    def note(namespace: str, saved: CheckpointTuple | None) -> None:
-        values = saved.checkpoint["channel_values"] if saved else {}
-        values = values.get(START) or values
-        call = saved_call(values, "params") if LOOP in values else None
-        attempts = records_in(values)
-        if call is not None and (not attempts or attempts[-1].get("name", name) == name):
-            calls.append((namespace, call))
-
     for number in count():
         namespace = f"{task}|{number}" if number else task
         saved = await read(namespace)
         if saved is None:
             break
-        note(namespace, saved)
+        calls += _call_in(namespace, saved, name)
     graph, around = task, None
     while around is None and graph:
         graph = graph.rpartition("|")[0]
@@ -67,13 +59,25 @@ async def old_calls(
     tasks = f"{task}|retry_llm_call:"
     writes = list(_calls_beside(around, tasks))
     for namespace in dict.fromkeys(name for _, name in writes if name.startswith(tasks)):
-        note(namespace, await read(namespace))
+        calls += _call_in(namespace, await read(namespace), name)
     for task_id, namespace in writes:
         if namespace == f"{tasks}{task_id}":
             # The call asks in the name of its node from now on: its own task counts as done.
             done = [("graph_retry_done", namespace)]
             await put_writes(saver, around.config, done, task_id)
     return calls
+
+
+def _call_in(
+    namespace: str, saved: CheckpointTuple | None, name: str
+) -> Iterator[tuple[str, Saved]]:
+    """Yield the call that a checkpoint holds, with its namespace, if it is of this name."""
+    values = saved.checkpoint["channel_values"] if saved else {}
+    values = values.get(START) or values
+    call = saved_call(values, "params") if LOOP in values else None
+    attempts = records_in(values)
+    if call is not None and (not attempts or attempts[-1].get("name", name) == name):
+        yield namespace, call
 
 
 def _calls_beside(saved: CheckpointTuple, tasks: str) -> Iterator[tuple[str, str]]:
