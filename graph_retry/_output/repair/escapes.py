@@ -79,13 +79,13 @@ class _Escapes:
         self._note(position, f"`\\{escape}` kept as written")
         return match[0]
 
-    def _is_text(self, character: str, at: int) -> bool:
-        r"""Tell whether the backslash at `at` stands for itself before `character`.
+    def _is_text(self, character: str, position: int) -> bool:
+        r"""Tell whether the backslash at `position` stands for itself before `character`.
 
         It does before a letter, `\d`, unless another language has an escape with that letter.
         Before punctuation, `\*`, only a pattern keeps it: Markdown leaves it out.
         """
-        if _OTHER_ESCAPES.match(self.raw[at + 1 : at + 3]):
+        if _OTHER_ESCAPES.match(self.raw[position + 1 : position + 3]):
             return False
         if not character.isascii():
             return False

@@ -105,22 +105,22 @@ class Frame:
         object_from_start = Edit(self.start, 1, "{")
         return (*self.unclosed(), object_here, object_from_start, *ended_early)
 
-    def broken(self, at: int, char: str) -> Unreadable:
+    def broken(self, position: int, char: str) -> Unreadable:
         """Say why this container cannot go on with `char` after its last value."""
         close = CLOSE[self.kind]
         if char == "":
             message = f"The text ends before `{close}`."
-            return Unreadable("truncated", at, message, *self.unclosed())
-        if ELLIPSIS.match(self.text, at):
-            return Unreadable("elided", at, "Something was left out.")
+            return Unreadable("truncated", position, message, *self.unclosed())
+        if ELLIPSIS.match(self.text, position):
+            return Unreadable("elided", position, "Something was left out.")
         edits: tuple[Edit, ...] = ()
         if char in {"}", "]", ")"}:
             # `[1, 2}`: a bracket is missing before this one, or this one is of the wrong kind.
-            edits = (*self.unclosed(), Edit(at, 1, close))
+            edits = (*self.unclosed(), Edit(position, 1, close))
         elif char == ":" and self.kind == "{":
             # `{"a": "b": 1}`: the value is the first key of an object.
             edits = (Edit(self.value_at, 0, "{"),)
-        return Unreadable("syntax", at, f"`{char}` cannot stand after a value.", *edits)
+        return Unreadable("syntax", position, f"`{char}` cannot stand after a value.", *edits)
 
     def aligned(self) -> bool:
         """Tell whether each member starts a line of its own, all indented alike and deeper."""

@@ -27,77 +27,78 @@ _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
-def comma_is_doubtful(frame: Frame, at: int) -> bool:
-    """Tell whether something else than a comma may be missing between the last value and `at`."""
+def comma_is_doubtful(frame: Frame, start: int) -> bool:
+    """Tell whether something else than a comma may be missing before what begins at `start`."""
     text, end = frame.text, frame.end
     left = text[max(frame.value_at, end - 100) : end]
-    empty = _EMPTY_AT_END.search(left) or (frame.kind == "[" and _EMPTY_AHEAD.match(text, at))
-    if empty and (end == at or frame.kind == "["):
+    empty = _EMPTY_AT_END.search(left) or (frame.kind == "[" and _EMPTY_AHEAD.match(text, start))
+    if empty and (end == start or frame.kind == "["):
         return True
     # A word without quotes, or a key without them among others that have them.
     word = _WORD.match(text, frame.value_at) or (
-        frame.kind == "{" and text[at].isalnum() and text[frame.starts[0]] in "\"'"
+        frame.kind == "{" and text[start].isalnum() and text[frame.starts[0]] in "\"'"
     )
-    return bool(word or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, at))
+    return bool(word or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
 
 
-def colon_is_doubtful(text: str, at: int) -> bool:
-    """Tell whether something else than a colon may be missing before the value at `at`."""
-    return bool(_COLON_LEFT.search(text[max(at - 9, 0) : at]) or _COLON_RIGHT.match(text, at))
+def colon_is_doubtful(text: str, start: int) -> bool:
+    """Tell whether something else than a colon may be missing before the value at `start`."""
+    before = text[max(start - 9, 0) : start]
+    return bool(_COLON_LEFT.search(before) or _COLON_RIGHT.match(text, start))
 
 
-def second_comma_is_doubtful(text: str, end: int, at: int) -> bool:
+def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
     """Tell whether one of two commas after `end` may be the text of an empty string before it.
 
-    It may also stand in the place of the first letter of a key without quotes at `at`.
+    It may also stand in the place of the first letter of a key without quotes at `start`.
     """
-    return text[end - 2 : end] in {'""', "''"} or text[at : at + 1].isalnum()
+    return text[end - 2 : end] in {'""', "''"} or text[start : start + 1].isalnum()
 
 
-def second_colon_is_doubtful(text: str, at: int, end: int) -> bool:
-    """Tell whether one of the two marks from `at` to `end` may be a part of what is beside them."""
+def second_colon_is_doubtful(text: str, start: int, end: int) -> bool:
+    """Tell whether one of two marks, from `start` to `end`, may be a part of what is beside it."""
     number = text[end : end + 1] in {*"0123456789."}
-    return number or text[at - 1].isalnum() or text.startswith(('""', "''"), end)
+    return number or text[start - 1].isalnum() or text.startswith(('""', "''"), end)
 
 
-def may_be_one(frame: Frame, at: int) -> bool:
-    """Tell whether the last value and the one at `at` may be one number, or one of them extra."""
+def may_be_one(frame: Frame, start: int) -> bool:
+    """Tell whether the last value and that at `start` may be one number, or one of them extra."""
     text, left = frame.text, frame.value_at
-    numbers = _NUMBER.match(text, left) and _NUMBER.match(text, at)
-    return bool(numbers or _ONE_CHARACTER.match(text, left) or _ONE_CHARACTER.match(text, at))
+    numbers = _NUMBER.match(text, left) and _NUMBER.match(text, start)
+    return bool(numbers or _ONE_CHARACTER.match(text, left) or _ONE_CHARACTER.match(text, start))
 
 
-def check_element_ahead(frame: Frame, at: int) -> None:
-    """Refuse a list that goes on without a comma, unless another element begins at `at`."""
+def check_element_ahead(frame: Frame, start: int) -> None:
+    """Refuse a list that goes on without a comma, unless another element begins at `start`."""
     text, end = frame.text, frame.end
     # `1 234 567`: digits in groups of three.
-    is_grouped = _GROUPED.match(text, frame.value_at) and "\n" not in text[end:at]
-    refuse_if(is_grouped, "ambiguous", at, ONE_NUMBER)
-    char = char_at(text, at)
+    is_grouped = _GROUPED.match(text, frame.value_at) and "\n" not in text[end:start]
+    refuse_if(is_grouped, "ambiguous", start, ONE_NUMBER)
+    char = char_at(text, start)
     # `[1][2]`: between two brackets there need be no space.
-    is_apart = at > end or (text[end - 1] in "]}" and char in {"[", "{"})
-    if not char or not is_apart or not VALUE_AHEAD.match(text, at):
-        raise frame.broken(at, char)
+    is_apart = start > end or (text[end - 1] in "]}" and char in {"[", "{"})
+    if not char or not is_apart or not VALUE_AHEAD.match(text, start):
+        raise frame.broken(start, char)
 
 
-def goes_on(frame: Frame, at: int) -> bool:
-    """Tell whether a string goes on in a next literal at `at`, as `pprint` writes long ones."""
+def goes_on(frame: Frame, start: int) -> bool:
+    """Tell whether a string goes on in a next literal at `start`, as `pprint` writes long ones."""
     text, end = frame.text, frame.end
-    literal = text[at : at + 1] in {'"', "'"}
+    literal = text[start : start + 1] in {'"', "'"}
     if not literal or frame.kind == "(":
         return literal
     cut_at_space = text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n"
-    is_key = frame.kind == "{" and KEY_AHEAD.match(text, at)
-    if is_key or not cut_at_space or "\n" not in text[end:at]:
+    is_key = frame.kind == "{" and KEY_AHEAD.match(text, start)
+    if is_key or not cut_at_space or "\n" not in text[end:start]:
         return False
-    two_readings = frame.kind == "[" and text[end - 1] == text[at] == '"'
-    refuse_if(two_readings, "ambiguous", at, "One string in two parts, or a comma is missing.")
+    two_readings = frame.kind == "[" and text[end - 1] == text[start] == '"'
+    refuse_if(two_readings, "ambiguous", start, "One string in two parts, or a comma is missing.")
     return True
 
 
-def refuse_absence(text: str, at: int, what: str) -> None:
+def refuse_absence(text: str, start: int, what: str) -> None:
     """Refuse the end of the text, or a placeholder, where a key, colon or value should stand."""
-    char = char_at(text, at)
-    refuse_if(char == "", "truncated", at, f"The text ends where a {what} should stand.")
-    placeholder = char == "<" or ELLIPSIS.match(text, at)
-    refuse_if(placeholder, "elided", at, "A placeholder stands in the place of data.")
+    char = char_at(text, start)
+    refuse_if(char == "", "truncated", start, f"The text ends where a {what} should stand.")
+    placeholder = char == "<" or ELLIPSIS.match(text, start)
+    refuse_if(placeholder, "elided", start, "A placeholder stands in the place of data.")

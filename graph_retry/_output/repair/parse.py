@@ -135,9 +135,9 @@ def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
             value = strict_value(inside)
         except ValueError as error:
             if not tolerant:
-                place = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
+                position = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
                 message = f"This is no strict JSON: {error!s:.40}."
-                raise Unreadable("syntax", place, message) from None
+                raise Unreadable("syntax", position, message) from None
         else:
             unfinished = complete is False and high == len(text) and type(value) in {int, float}
             refuse_if(unfinished, "truncated", high, "The number may go on.")
