@@ -36,6 +36,7 @@ TAKEN_BACK = {
         f'{F}json\n@\n{F}\nAlternatively:\n{F}python\n{{"a": 2}}\n{F}',
         '["(?<a>\\d{2}) ends with \\quote\\""]',
         '{"a": "the first half\n[continued]\nthe second half"}',
+        f'{F}json\n{{"a": "one\n{F}\n\n{F}json\ntwo"}}\n{F}',
     ],
     "elided": [
         "Part 1 of 2:\n@",
