@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
@@ -86,10 +87,12 @@ def _read_bytes(encoded: bytes) -> str:
 def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
     """Redact keys; those that become equal are numbered."""
     shown: list[str] = []
+    like = Counter(name.partition(" #")[0] for name in names)
     for key in keys:
         text = key if key in names else _redacted_text(key, redact)
-        like = [other for other in (*shown, *names) if other.partition(" #")[0] == text]
-        shown.append(key if key in names else f"{text} #{len(like) + 1}" if like else text)
+        is_unlike = key in names or not like[text]
+        shown.append(text if is_unlike else f"{text} #{like[text] + 1}")
+        like[shown[-1].partition(" #")[0]] += 1
     return shown
 
 

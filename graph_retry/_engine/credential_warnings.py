@@ -17,7 +17,8 @@ _LOG = logging.getLogger("graph_retry.params")
 _FIELD = re.compile(rf"(?:.*[_-])?(?:{NAMES}|secret)|token|authorization|credentials?")
 
 _LOOKED_AT = 10_000
-"""Characters of a param that are looked at."""
+_LOOKED_AT_IN_ALL = 200_000
+"""Characters of a param, and of all params of a call, that are looked at."""
 
 _MAX_TOLD = 1_000
 _told: set[tuple[str, str]] = set()
@@ -33,7 +34,7 @@ def warn_of_credentials(
 
     Keys of the params are redacted, but for the `names` that a type declares.
     """
-    for path in _suspects(params, ()):
+    for path in _suspects(params):
         if (name, path) not in _told and len(_told) < _MAX_TOLD:
             _told.add((name, path))
             _LOG.warning(
@@ -44,14 +45,22 @@ def warn_of_credentials(
             )
 
 
-def _suspects(value: Any, path: tuple[Any, ...]) -> Iterator[str]:
+def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of texts that look like a credential, by their name or by themselves."""
-    if isinstance(value, str):
+    left = _LOOKED_AT_IN_ALL
+    for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named).lower()
-        beginning = value[:_LOOKED_AT]
-        if value and (_FIELD.fullmatch(words) or without_keys(beginning) != beginning):
+        beginning = text[: min(_LOOKED_AT, left)]
+        left -= len(beginning)
+        if text and (_FIELD.fullmatch(words) or without_keys(beginning) != beginning):
             yield pointer(path)
+
+
+def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Yield the texts in a JSON value with their paths."""
+    if isinstance(value, str):
+        yield path, value
     elif is_object(value) or is_array(value):
         for key, item in value.items() if is_object(value) else enumerate(value):
-            yield from _suspects(item, (*path, key))
+            yield from _texts(item, (*path, key))

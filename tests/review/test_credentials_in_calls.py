@@ -59,3 +59,14 @@ def refuse(kind):
         raise kind(f"401 for https://h/v1?key={SENT}")
 
     return ask_service
+
+
+def test_names_are_looked_at_in_params_of_any_size(caplog, monkeypatch):
+    """Of long values only the beginning is read, or a long conversation would take seconds."""
+    monkeypatch.setattr(credential_warnings, "_told", set())
+    read = []
+    monkeypatch.setattr(credential_warnings, "without_keys", lambda text: read.append(text) or text)
+    params = {"messages": ["word " * 4_000] * 100, "api_key": "x"}
+    credential_warnings.warn_of_credentials("count", params)
+    assert "'/api_key'" in caplog.text
+    assert sum(map(len, read)) == 200_000

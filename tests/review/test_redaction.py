@@ -176,3 +176,10 @@ def test_escapes_are_read_in_linear_time(piece):
     """Quadratic time would be minutes here."""
     text = piece * (100_000 // len(piece))
     assert redacted(text, lambda told: told.replace("Ada", "***")) == text
+
+
+def test_many_keys_are_numbered_in_linear_time():
+    """Quadratic time would be minutes here."""
+    shown = redacted(dict.fromkeys(map(str, range(50_000))), lambda told: "key", names=("7",))
+    assert [*shown][5:9] == ["key #6", "key #7", "7", "key #8"]
+    assert [*shown][-1] == "key #49999"
