@@ -30,15 +30,16 @@ _LEFT_OUT = re.compile(
 # The same in other languages than English, in lower case.
 LEFT_OUT_ELSEWHERE = re.compile(
     r"\b(?:und so weiter|usw|weggelassen|ausgelassen|gekürzt|et ainsi de suite|tronquée?s?"
-    r"|omis(?:e|es)?|abrégée?s?|y así sucesivamente|(?:omitid|truncad|resumid)[oa]s?"
+    r"|omis(?:e|es)?|abrégée?s?|y así sucesivamente|(?:omitid|truncad)[oa]s?"
     r"|e assim por diante|e così via|omess[oaie]|troncat[oaie]|и так далее|и т\. ?д|опущен\w*"
-    r"|сокращен\w*)\b|省略|以此类推|其余|剩余|残り|以下同様|생략|나머지|이하 동일"
+    r"|сокращен\w*)\b|省略|以此类推|以下同様|생략|이하 동일"
 )
 # Words that do so where a member or an element could stand.
 _INSTEAD = re.compile(
     r"(?i)\b(?:rest|more|remain(?:ing|der|s)?|others?|same|similar(?:ly)?|further|additional"
     r"|existing|previous|earlier|repeat(?:ed|s)?|until|through|up to|fill in|insert|keep|kept"
     rf"|removed|dropped|hidden|your|\d+ (?:\w+ )?{_DATA}|\d+\s*(?:-|–|to|\.\.)\s*\d+)\b"
+    r"|其余|其他|剩余|残り|나머지"
 )
 # Words that give another value: `// should be 2`, `// or 2`, `// wrong`.
 _CONTESTED = re.compile(

@@ -13,6 +13,7 @@ SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
+_STRICT_STARTS = frozenset('{["-0123456789tfn')
 _STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
@@ -167,7 +168,10 @@ def strict_value(text: str) -> Any:
     Raises:
         ValueError: it is none.
     """
-    value, end = _decode(text, after_strict_space(text, 0) if text[:1].isspace() else 0)
+    start = after_strict_space(text, 0) if text[:1].isspace() else 0
+    if text[start : start + 1] not in _STRICT_STARTS:  # to find that out, decoding takes longer
+        raise ValueError("No JSON value begins like this.")
+    value, end = _decode(text, start)
     if end < len(text) and (end := after_strict_space(text, end)) < len(text):
         raise json.JSONDecodeError("Extra data", text, end)
     return value

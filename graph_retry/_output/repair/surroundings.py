@@ -45,6 +45,7 @@ _MEMBER = re.compile(
     r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
 )
 _QUOTE = re.compile(r'(?<!\\)"')
+_JSON_MARK = re.compile(r"[\[\]{}\"“]")
 # Brackets as prose has them, `[1]` or `{name}`, and those around a CDATA section.
 _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
 # A bracket without its partner: a closing one anywhere, an opening one that starts a line.
@@ -181,7 +182,9 @@ def _check_all_around(start: int, gaps: list[str]) -> None:
     left_out = _LEFT_OUT.search(lowered) or LEFT_OUT_ELSEWHERE.search(lowered)
     refuse_if(left_out, "elided", start, "The text tells of data left out.")
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
-    json_like = _MEMBER.search(around) or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
+    json_like = _JSON_MARK.search(around) and (
+        _MEMBER.search(around) or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
+    )
     refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
     # `name: Bob` and then `tags: ["a"]`: YAML, of which one value happens to be JSON.
     is_field = _FIELD_BEFORE.search(gaps[0]) and len(_FIELD.findall(around)) > 1

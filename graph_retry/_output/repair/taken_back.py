@@ -24,6 +24,7 @@ _OF_THE_ANSWER = re.compile(
     r"(?<!if )(?<!whether )(?<!case )\b(?:that|this|it|the above|the answer|the json)"
     r"(?:['’]s| is| was) \Z"
 )
+_SAYING_SO = ((_SECOND_THOUGHT, _SENTENCE_START), (_IS_WRONG, _OF_THE_ANSWER))
 _ACTUALLY = re.compile(r"actually\b[^.\n]{0,80}\b(?:not|wrong|instead|mistake)\b")
 # Directly behind the answer: ` or null`, ` if it is paid`, `; otherwise nothing`, ` is not valid`.
 _CONTESTED_BEHIND = re.compile(
@@ -31,35 +32,47 @@ _CONTESTED_BEHIND = re.compile(
     r"|[\s`;,.]{0,9}(?i:otherwise|else)\b"
     r"|[\s`]{0,9}(?:is|are|was|were)(?: not\b|n['’]t\b| wrong\b| invalid\b| incorrect\b)"
 )
-# Directly before it: `Do not return `, `A wrong answer: `, `The format would be `, `~~`.
-_CONTESTED_BEFORE = re.compile(
-    r"(?i)\b(?:(?:not|never)(?: (?:return|use|write|output|send|say|print|include|give))?"
-    r"|(?:wrong|bad|invalid|incorrect|broken|outdated)(?: (?:example|answer|output|json|response))?"
-    r"|instead of|rather than"
-    r"|(?:format|schema|structure|template) (?:is|would be|should be|looks? like))[\s:`*]{0,9}\Z"
-    r"|(?:(?<!~)~~|<(?:del|strike)>)\s{0,9}\Z"
+# The words directly before it: `Do not return `, `A wrong answer: `, `The format would be `.
+_NEGATIONS = ["not", "never"]
+_VERBS = ["return", "use", "write", "output", "send", "say", "print", "include", "give"]
+_BAD = ["wrong", "bad", "invalid", "incorrect", "broken", "outdated"]
+_ANSWERS = ["example", "answer", "output", "json", "response"]
+_OUTLINES = ["format", "schema", "structure", "template"]
+_CONTESTING = frozenset(
+    [*_NEGATIONS, *_BAD, "instead of", "rather than"]
+    + [f"{word} {verb}" for word in _NEGATIONS for verb in _VERBS]
+    + [f"{word} {answer}" for word in _BAD for answer in _ANSWERS]
+    + [f"{noun} {verb}" for noun in _OUTLINES for verb in ("would be", "should be", "looks like")]
 )
+# `~~{"a": 1}~~`, but not a fence of tildes.
+_STRUCK_OUT = re.compile(r"(?:(?<!~)~~|<(?:del|strike)>)\s{0,9}\Z")
 # One of several parts: `Part 1 of 2`, `(partial)`.
 _PART = re.compile(
-    r"(?:part|page|chunk|batch) \d{1,9} ?(?:of|/) ?(?!1\b)\d|[(\[](?:partial|incomplete)[)\]]"
+    r"(?:part|chunk|batch) \d{1,9} ?(?:of|/) ?(?!1\b)\d|[(\[](?:partial|incomplete)[)\]]"
     r"|(?:partial|incomplete) (?:output|answer|results?|response|list|json|data)\b"
 )
 
 
 def refuse_taken_back(start: int, gaps: list[str]) -> None:
     """Refuse an answer at `start` that the text in `gaps`, before and after answers, takes back."""
-    contested = _CONTESTED_BEFORE.search(gaps[0][-80:]) or _CONTESTED_BEHIND.match(gaps[-1])
+    contested = _contests(gaps[0][-80:]) or _CONTESTED_BEHIND.match(gaps[-1])
     taken_back = contested or _takes_back("\n".join(["", *gaps[1:]]).lower())
     refuse_if(taken_back, "ambiguous", start, "The text takes the answer back, or limits it.")
     is_part = _PART.search("\n".join(gaps).lower())
     refuse_if(is_part, "elided", start, "The text tells of more parts.")
 
 
+def _contests(before: str) -> bool:
+    """Tell whether the last words before an answer, three at most, say that it is none."""
+    words = before.lower().rstrip(" \t\r\n:`*").split()[-3:]
+    phrases = (" ".join(words[first:]) for first in range(len(words)))
+    return not _CONTESTING.isdisjoint(phrases) or _STRUCK_OUT.search(before) is not None
+
+
 def _takes_back(text: str) -> bool:
     """Tell whether a text in lower case says that what stands before it is not meant any more."""
-    pairs = ((_SECOND_THOUGHT, _SENTENCE_START), (_IS_WRONG, _OF_THE_ANSWER))
-    return _ACTUALLY.search(text) is not None or any(
-        before.search(text, max(0, match.start() - 40), match.start())
-        for words, before in pairs
-        for match in words.finditer(text)
-    )
+    for words, before in _SAYING_SO:
+        for match in words.finditer(text):
+            if before.search(text, max(0, match.start() - 40), match.start()):
+                return True
+    return _ACTUALLY.search(text) is not None
