@@ -20,10 +20,12 @@ _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
 _EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
+_LINE_COMMENT = re.compile(r"//|#")
 _COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
+_LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
@@ -38,7 +40,10 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     word = _WORD.match(text, frame.value_at) or (
         frame.kind == "{" and text[start].isalnum() and text[frame.starts[0]] in "\"'"
     )
-    return bool(word or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
+    # Behind a line break too many, the rest of a comment looks like a value: `1 // see \n"a"`.
+    before_last = text[max(frame.comma, frame.start) + 1 : frame.starts[-1]]
+    comment = _LINE_COMMENT.search(text, end, start) or _LINE_COMMENT.search(before_last)
+    return bool(word or comment or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
 
 
 def colon_is_doubtful(text: str, start: int) -> bool:
@@ -53,6 +58,11 @@ def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
     It may also stand in the place of the first letter of a key without quotes at `start`.
     """
     return text[end - 2 : end] in {'""', "''"} or text[start : start + 1].isalnum()
+
+
+def comma_may_have_moved(document: str) -> bool:
+    """Tell whether a comma may have left a list of numbers: `[12]` may have been `[1,2]`."""
+    return _LONG_ELEMENT.search(document) is not None
 
 
 def second_colon_is_doubtful(text: str, start: int, end: int) -> bool:

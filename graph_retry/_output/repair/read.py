@@ -8,6 +8,7 @@ from graph_retry._output.repair.gaps import (
     ONE_NUMBER,
     check_element_ahead,
     comma_is_doubtful,
+    comma_may_have_moved,
     goes_on,
     may_be_one,
     refuse_absence,
@@ -65,6 +66,9 @@ class Reader:
         extra = self.notes.count("trailing_comma", "extra_comma")
         moved = missing == extra == 1
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
+        # `{"a": [12],, "b": 1}`: it may have moved out of a list.
+        moved = self.notes.count("extra_comma") and comma_may_have_moved(self.text[start:end])
+        refuse_if(moved, "ambiguous", start, "A comma is too many, or stood between two numbers.")
         return value, end
 
     def _skip(self, position: int) -> int:

@@ -67,7 +67,7 @@ _SCALAR_BEFORE = re.compile(
     rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
 )
 _SCALAR_AFTER = re.compile(
-    rf"\s*+,?\s*+(?:(?://|#)[^\n]*\n\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
+    rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
 )
 # One character alone beside the answer, up to the start or the end of the line, as in `*{"a": 1}`;
 # marks that prose or markup puts there are none.
@@ -115,6 +115,8 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
     in_field = line_before.rstrip().endswith(":") and not ANSWER_LABEL.search(line_before)
     lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
+    # `user: {{"a": 1}}`: one of the two may have stood before the word.
+    lost_brace = lost_brace or (answer.has_repair("doubled_braces") and in_field)
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
     # `- code: "print({\\"a\\": 1})"`: the inside of a string that began before.
     in_string = answer.has_repair("escaped") and len(_QUOTE.findall(line_before)) % 2

@@ -58,6 +58,9 @@ REFUSED = {
         "{a: `x ${y}`}",
     ],
     "ambiguous": [
+        '{ //\n a: 1\n  "tags": false\n}',  # a line break fell into `// a: 1`
+        '[\n  42 // see \n"a"\n]',
+        '{"age": [101.0, "a"],, "is_ok": true}',  # it was [10,1.0, "a"]
         # The entries of MongoDB's shell, of jsonrepair's cases (ISC), are no repetition.
         '/* 1 */\n{"a": 1}\n\n/* 2 */\n{"a": 1}',
         "/* 1 */\n{},\n/* 2 */\n{}",
@@ -119,6 +122,8 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
+        "[ ]/* value */\n  42\n",
+        'id: {{"two words": "a=b"}}',
         '{"note": fixes issue #42,\n "b": 1}',
         '{"ratio": 50 // 7,\n "b": 1}',
         '{"a": 1, // note    "b": 2,\n "c": 3}',
