@@ -157,7 +157,10 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     # `{"a": 1} {\"b\": 2}`: an escaped one among others may be a string that holds it.
     escaped = [document.has_repair("escaped") for document in run]
     some_escaped = any(escaped) and not all(escaped)
-    return bool(in_prose or in_call or two_types or has_empty or lists_touch or some_escaped)
+    # `[["a"] [ "b"]`: the bracket that is too much may be a comma of the list.
+    edited = any(document.has_repair("supplied") for document in run)
+    doubts = (in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
+    return any(doubts)
 
 
 def _sequence(text: str, run: list[Document], line_before: str, *, has_commas: bool) -> Document:
@@ -191,8 +194,9 @@ def _check_repetition(answers: list[Document], gaps: list[str]) -> None:
     if differing:
         # `{"a": 1} or {"a": 2}`: nothing tells which of them is meant.
         raise Unreadable("ambiguous", differing[-1], "There are two answers, and they differ.")
-    listed = _are_listed(gaps[:-1])
-    refuse_if(listed, "ambiguous", answers[-1].start, "One answer twice, or two of a list.")
+    # `[ ]/* value */ []`: the bracket of an empty one may have stood elsewhere.
+    doubtful = not first.value or _are_listed(gaps[:-1])
+    refuse_if(doubtful, "ambiguous", answers[-1].start, "One answer twice, or two of a list.")
 
 
 def _are_listed(gaps: list[str]) -> bool:

@@ -22,7 +22,9 @@ STRAY = re.compile(
     r"|[\"'“”‘’\w]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
-_OPEN_STRING = re.compile(r"\{[^{}\"]*(?:\\.[^{}\"\\]*)*\"[\s}\]]*\Z")
+_OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")
+# A long number that a brace closes, which may stand in the place of its last digit.
+_NUMBER_AT_END = re.compile(r"\d\d\}\Z")
 # Repairs that took a judgement about the text, not about its notation alone.
 _JUDGEMENTS = {
     "missing_comma",
@@ -145,7 +147,10 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     may_be_earlier = spare_brace(document.value) and not on_own_lines and not is_laid_out
     judgements = any(made["kind"] in _JUDGEMENTS for made in document.repairs)
     is_doubtful = (
-        may_be_earlier or judgements or _OPEN_STRING.search(text, max(start, end - 200), end)
+        may_be_earlier
+        or judgements
+        or _OPEN_STRING.search(text, max(start, end - 200), end)
+        or _NUMBER_AT_END.search(text, end - 3, end)
     )
     refuse_if(is_doubtful, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")

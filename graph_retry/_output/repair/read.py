@@ -67,8 +67,9 @@ class Reader:
         moved = missing == extra == 1
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         # `{"a": [12],, "b": 1}`: it may have moved out of a list.
-        moved = self.notes.count("extra_comma") and comma_may_have_moved(self.text[start:end])
-        refuse_if(moved, "ambiguous", start, "A comma is too many, or stood between two numbers.")
+        if self.notes.count("extra_comma"):
+            moved = comma_may_have_moved(self.text[start:end])
+            refuse_if(moved, "ambiguous", start, "A comma is too many, or is from a list.")
         return value, end
 
     def _skip(self, position: int) -> int:
@@ -166,6 +167,10 @@ class Reader:
             # `[1 1, 2]`: the second one may be a slip.
             is_twice = after_supplied_comma and is_scalar and same(element, elements[-1])
             refuse_if(is_twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
+            # `["null", it's the name]`: the comma may stand in the place of a comment's mark.
+            is_prose = is_scalar and text[frame.value_at].isalpha() and " " in str(element)
+            may_be_comment = is_prose and any(text[place] in "\"'" for place in frame.starts[:-1])
+            refuse_if(may_be_comment, "ambiguous", frame.value_at, "Words without quotes.")
             elements.append(element)
             after_supplied_comma = False
             if frame.comma >= frame.end:  # the element ended with a comma

@@ -220,6 +220,7 @@ class StringReader:
             # So would a quote too much at the start.
             or _BARE_VALUE.match(content)
             or _MEMBER_INSIDE.search(content)
+            or BARE_KEY.search(content)
         ):
             return ()
         if newline:

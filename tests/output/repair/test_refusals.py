@@ -10,6 +10,7 @@ F = "```"
 
 REFUSED = {
     "truncated": [
+        '[["two words"] [ "a" , true]',  # the second bracket stands for a comma
         '{"a": 1, "b": 2',
         '{"a": "x',
         '{"a": "}',
@@ -58,6 +59,11 @@ REFUSED = {
         "{a: `x ${y}`}",
     ],
     "ambiguous": [
+        "[ ]/* value */\n  []\n",  # a bracket may have moved
+        '[ /* value */\n  "null" , it\'s the name\n]',  # the comma stands for a comment
+        '[{a: "L", b: "New York@}, {c: -1, "two words": ":"}]',
+        "{'b': 100}}",  # a brace in the place of a digit, or one too many
+        "{'tags': '{\"a\": 1'}}",  # the last quote and a brace may have changed places
         '{ //\n a: 1\n  "tags": false\n}',  # a line break fell into `// a: 1`
         '[\n  42 // see \n"a"\n]',
         '{"age": [101.0, "a"],, "is_ok": true}',  # it was [10,1.0, "a"]
@@ -122,6 +128,7 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
+        '{i\': false, "k:v": 123456}',  # the quote stands for a letter
         "[ ]/* value */\n  42\n",
         'id: {{"two words": "a=b"}}',
         '{"note": fixes issue #42,\n "b": 1}',
