@@ -53,10 +53,9 @@ class KeyReader:
         """Suggest why no key stands at `start`."""
         text, char = self.text, char_at(self.text, start)
         if half_quoted := HALF_QUOTED_KEY.match(text, start):
-            # Among keys without such quotes, it may stand in the place of a letter.
-            quote = half_quoted[0][-1]
+            # Among keys without quotes, the quote may stand in the place of a letter.
             all_quoted = QUOTED_KEY.search(text) and not BARE_KEY.search(text)
-            return (Edit(start, 0, quote),) if all_quoted and text.count(quote) > 2 else ()
+            return (Edit(start, 0, half_quoted[0][-1]),) if all_quoted else ()
         if char in {"{", "]"}:
             # `{"a": {"b": 1, {"c": 2}`: the inner object was not closed, or the bracket is too
             # much. Before a letter, it may also stand in the place of a quote.

@@ -57,7 +57,8 @@ KEY = (
     rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
 )
 BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*:")
-QUOTED_KEY = re.compile(r"[\"'][^\"'\n]*[\"']\s*:")
+# A key that has quotes although it does not need them: then all keys have.
+QUOTED_KEY = re.compile(r"[\"'][^\W\d]\w*[\"']\s*:")
 KEY_AHEAD = re.compile(KEY)
 
 

@@ -128,6 +128,7 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
+        '{"": "x", colo": {}, "@type": " "}',
         '{i\': false, "k:v": 123456}',  # the quote stands for a letter
         "[ ]/* value */\n  42\n",
         'id: {{"two words": "a=b"}}',
