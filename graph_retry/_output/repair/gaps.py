@@ -25,6 +25,7 @@ _COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
+_COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
@@ -61,8 +62,11 @@ def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
 
 
 def comma_may_have_moved(document: str) -> bool:
-    """Tell whether a comma may have left a list of numbers: `[12]` may have been `[1,2]`."""
-    return _LONG_ELEMENT.search(document) is not None
+    """Tell whether a comma may have left a list of numbers: `[12]` may have been `[1,2]`.
+
+    Where a space follows each comma, it would still stand between the two.
+    """
+    return bool(_LONG_ELEMENT.search(document) and _COMPACT_COMMA.search(document))
 
 
 def second_colon_is_doubtful(text: str, start: int, end: int) -> bool:

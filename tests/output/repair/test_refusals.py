@@ -66,7 +66,7 @@ REFUSED = {
         "{'tags': '{\"a\": 1'}}",  # the last quote and a brace may have changed places
         '{ //\n a: 1\n  "tags": false\n}',  # a line break fell into `// a: 1`
         '[\n  42 // see \n"a"\n]',
-        '{"age": [101.0, "a"],, "is_ok": true}',  # it was [10,1.0, "a"]
+        '{"age":[101.0,"a"],,"is_ok":true}',  # it was [10,1.0,"a"]
         # The entries of MongoDB's shell, of jsonrepair's cases (ISC), are no repetition.
         '/* 1 */\n{"a": 1}\n\n/* 2 */\n{"a": 1}',
         "/* 1 */\n{},\n/* 2 */\n{}",
