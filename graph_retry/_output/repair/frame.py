@@ -7,8 +7,8 @@ from typing import Any
 from graph_retry._output.repair.report import Edit, Unreadable
 from graph_retry._output.repair.scan import ELLIPSIS, Role
 
-# An empty container at the end of what was read, and brackets that close others: `{}`, `[ ]}`.
-_EMPTY_AT_END = re.compile(r"(?:\{\s*\}|\[\s*\])[}\])\s]*\Z")
+# An empty container at the end of what was read, and what closes others: `{}`, `[ ]}`, `{} # x\n}`.
+_EMPTY_AT_END = re.compile(r"(?:\{\s*\}|\[\s*\])(?:[}\])\s]|(?://|#)[^\n]*\n|/\*[^*]*\*/)*+\Z")
 # The end of a string with a bracket directly before its quote: `"x]"`, `"x}"}`.
 _BRACKET_IN_STRING = re.compile(r"[}\])][\"'][}\])]*\Z")
 CLOSE = {"{": "}", "[": "]", "(": ")"}

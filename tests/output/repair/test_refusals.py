@@ -204,6 +204,13 @@ def test_a_number_is_in_range_however_many_there_are(around, wrap):
         assert parsed.value == json.loads(f"[{around}{number}, 1.5]"), number
 
 
+def test_an_empty_object_may_be_what_is_left_of_a_value():
+    """A bracket too many may stand in the place of a value, also with a comment behind it."""
+    for comment in ("", " # a name", " // a name", " /* a name */"):
+        text = f'{{\n  "a": {{\n    "b": {{\n  }}{comment}\n}}'
+        assert not parse_output(text, complete=True).ok, comment
+
+
 def test_a_list_of_numbers_in_a_sentence_is_an_answer_where_it_is_called_one():
     """Numbers in brackets are citations unless the sentence says what they are."""
     assert parse_output("My answer is [1, 2, 3].").value == [1, 2, 3]
