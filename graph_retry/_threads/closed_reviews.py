@@ -14,14 +14,12 @@ from graph_retry._issues import literal
 from graph_retry._json import digest, is_object
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
-from graph_retry._threads.lock import ThreadLock
+from graph_retry._threads.lock import ThreadLock, pauses
 from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry._threads.reviews import intervention, thread_of
 from graph_retry._threads.saved import SavedThread
 from graph_retry.records import Attempt
 
-_FIRST_PAUSE_S = 0.005
-_LONGEST_PAUSE_S = 0.5
 _UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
 
 
@@ -33,14 +31,15 @@ async def why_closed(
     A function-form call notes an answer a moment after the thread shows its question no longer.
     """
     who, at_rest = await _who_answered(graph, config, review_id), lock is None
-    pause, waited = _FIRST_PAUSE_S, 0.0
+    lengths, waited = pauses(), 0.0
     while who is None and lock is not None and waited < _UNTIL_NOTED_S:
         at_rest = await lock.try_acquire()
         who = await _who_answered(graph, config, review_id)
         if at_rest:
             break
+        pause = next(lengths)
         await sleep(pause)
-        pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+        waited += pause
     if who is None and at_rest:  # while it is run, an answered question looks like that, too
         who = await _not_shown(graph, config, review_id)
     other = await other_question(graph, config)

@@ -10,7 +10,7 @@ import asyncio
 import errno
 import os
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from contextlib import ExitStack, suppress
 from hashlib import blake2s
 from pathlib import Path
@@ -75,6 +75,14 @@ class ThreadLock:
         with self._held:
             if self._outside is not None:
                 self._outside.release()
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds between two tries to get a lock: each twice the last, at most 0.5."""
+    pause = 0.005
+    while True:
+        yield pause
+        pause = min(2 * pause, 0.5)
 
 
 class _NoLock:

@@ -20,7 +20,7 @@ from graph_retry._review.deadline import EXPIRE, is_expired, now
 from graph_retry._threads.closed_reviews import why_closed
 from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
-from graph_retry._threads.lock import ThreadLock
+from graph_retry._threads.lock import ThreadLock, pauses
 from graph_retry._threads.outcome import check_applied
 from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry._threads.reviews import (
@@ -32,9 +32,6 @@ from graph_retry._threads.reviews import (
 from graph_retry._threads.saved_reviews import note_of, tidy_index
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
-
-_FIRST_PAUSE_S = 0.005
-_LONGEST_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -143,7 +140,7 @@ async def take_thread(
         on_failure.callback(lock.release)
         if decision is not None:  # it is for the review open now, not for one that follows it
             answers = await _by_review(graph, config, decision, lock)
-        pause, waited = _FIRST_PAUSE_S, 0.0
+        lengths, waited = pauses(), 0.0
         while not await lock.try_acquire():
             await _match(graph, config, answers, lock)  # whether it is still worth waiting
             if waited >= wait:
@@ -151,8 +148,9 @@ async def take_thread(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
                     "nothing was written."
                 )
+            pause = next(lengths)
             await sleep(pause)
-            pause, waited = min(2 * pause, _LONGEST_PAUSE_S), waited + pause
+            waited += pause
         remote = None
         if not is_local(graph):
             remote = RemoteRuns(graph, config, context=context, wait=not background)
