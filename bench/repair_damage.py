@@ -212,12 +212,9 @@ def _unmarked(old: str, new: str) -> str:
     pair, word = old[at : at + 2], re.compile(r"\w'\w")
     if word.match(new, at - 1) and new[at + 1 :] in {old[at:], old[at + 1 :]}:
         return "an apostrophe in a word"
-    if (
-        pair[:1].isdigit()
-        and new[at : at + 1] == "," == pair[1:]
-        and old[at + 1 :] == new[at + 1 :]
-    ):
-        return "a digit overwritten by a second comma"
+    is_repeated = pair[:1].isdigit() and new[at : at + 1] == pair[1:] and pair[1:] in {",", "}"}
+    if is_repeated and old[at + 1 :] == new[at + 1 :]:
+        return "a digit overwritten by a second comma or brace"
     if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]#/"} | {*string.whitespace}:
         return ""
     if new[at : at + 2] == pair[::-1] and pair[:1].isspace() != pair[1:].isspace():

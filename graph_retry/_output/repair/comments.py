@@ -50,6 +50,7 @@ _CONTESTED = re.compile(
 _SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[ \t]{{2,}}[\"\d\[{{-]|\t")
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
+_VALUE = re.compile(r"(?i)\s*(?:-?\d[\d.e+-]*|true|false|null|none)\s*\Z")
 _EMPTY = re.compile(r"(?i)\b(?:no|none|nothing|empty|not any)\b")
 
 
@@ -66,6 +67,10 @@ def skip(text: str, position: int, notes: Notes) -> int:
         if char in _JSON_MARKS or char.isalnum():
             return position
         if (space := ANY_SPACE.match(text, position)) and space.end() > position:
+            # If it is the only one, it may have left an empty string: `""\u200b`.
+            beside = {text[position - 2 : position], text[space.end() : space.end() + 2]}
+            is_doubtful = beside & {'""', "''"} and text.count(char) == 1
+            refuse_if(is_doubtful, "ambiguous", position, "White space, or text of a string.")
             notes.add("white_space", position, "white space JSON does not know")
             position = space.end()
             continue
@@ -109,7 +114,11 @@ def comment_end(text: str, start: int) -> int:
     in_string = before[-1:] in {'"', "'"} and '"' in body
     # `7 // 2`: a calculation.
     in_number = line_before and before.rstrip()[-1:].isdigit() and _NUMBER.match(body)
-    is_unclear = swallowed or in_string or in_number
+    # `{// no"`: the mark may be text of a string that lost its opening quote.
+    has_half_a_string = is_line and body.count('"') % 2
+    # `#5` on a line of its own: an element that the mark made a comment of.
+    is_value = not line_before and _VALUE.match(body)
+    is_unclear = swallowed or in_string or in_number or has_half_a_string or is_value
     refuse_if(is_unclear, "syntax", start, "It is not clear whether a comment is data.")
     return end
 

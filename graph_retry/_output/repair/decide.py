@@ -25,6 +25,8 @@ _BULLET = re.compile(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+|<[\w-]+>")
 _ORDINAL = re.compile(r"(?i)\d+|\b(?:one|two|three|four|first|second|third|fourth|last|[a-z])\b")
 # What may follow brackets in a sentence.
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
+# `, "a"` or `, 1`: an element of a list.
+_ELEMENT_NEXT = re.compile(r"[ \t]*,[ \t]*[\"'\d{]")
 # A line that opens or closes a fence, with its tag.
 _FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
 # A fence with its tag, or an empty one.
@@ -105,13 +107,19 @@ def _is_mention(text: str, run: list[Document], reasoning_end: int) -> bool:
     quote = text[start - 1 : start]
     if quote in {'"', "'"} and text[end : end + 1] == quote:
         start, end = start - 1, end + 1
-    elif not _WORD_END.match(text, end) or quote in {'"', "'"}:
+    elif not _WORD_END.match(text, end) or quote in {'"', "'"} or _is_list(text, start, end):
         # `[1]x` or `"[1]`: no sentence has them, so they are a broken answer.
         return False
     # `The answer is [1, 2].`: the sentence calls them the answer, and nothing follows them.
     line_before = text[max(reasoning_end, start - 100) : start].rpartition("\n")[2]
     line_after = text[end : end + 100].partition("\n")[0]
     return not (LINE_END.match(line_after) and ANSWER_LABEL.search(line_before))
+
+
+def _is_list(text: str, start: int, end: int) -> bool:
+    """Tell whether a line begins like a list that lost its bracket: `[1], "a"]`."""
+    line_before = text[text.rfind("\n", 0, start) + 1 : start]
+    return not line_before.strip() and _ELEMENT_NEXT.match(text, end) is not None
 
 
 def _may_be_mention(value: Any) -> bool:
@@ -157,8 +165,9 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     # `{"a": 1} {\"b\": 2}`: an escaped one among others may be a string that holds it.
     escaped = [document.has_repair("escaped") for document in run]
     some_escaped = any(escaped) and not all(escaped)
-    # `[["a"] [ "b"]`: the bracket that is too much may be a comma of the list.
-    edited = any(document.has_repair("supplied") for document in run)
+    # `[["a"] [ "b"]`: the bracket that is too much may be a comma of the list. In `{}{, "a": 1}`
+    # the brackets, which stood around something else, may have moved.
+    edited = any(document.has_repair("supplied", "extra_comma") for document in run)
     doubts = (in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
     return any(doubts)
 

@@ -24,10 +24,11 @@ _LANDMARK = re.compile(
 # A document whose quotes are escaped, `{\"a\": 1}`, and one written with entities, `{&quot;a`.
 _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
-_EMPTY_ESCAPED = re.compile(r"\[\s*\\\"\\\"")
+_EMPTY_ESCAPED = re.compile(r"\[[\s\[]*+\\\"\\\"")
+_HEX = "[0-9a-fA-F]"
 # One character as such a document has it. An escaped one ends where a quote is not escaped.
 _ESCAPED_CHARACTER = re.compile(
-    r"(?is)\\u[d][89ab]\w\w\\ud[c-f]\w\w|\\u[\da-f]{4}|\\[\"\\/bfnrt]|."
+    rf"(?s)\\u[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}|\\u{_HEX}{{4}}|\\[\"\\/bfnrt]|."
 )
 _ENTITY_CHARACTER = re.compile(r"(?is)&(?:[a-z]\w{1,31}|#\d{1,6}|#x[\da-f]{1,5});|.")
 _ESCAPED_TEXT = re.compile(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
@@ -119,6 +120,12 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
             if limit == len(text):
                 raise
             size *= 4
+    # `\"x\y\"`: such a backslash is too many, or one is missing. `\name\"`: the quote behind it is.
+    # `&quot;"`: a quote that is not written like the others is missing before, or it is too many.
+    stray = "\\" if is_escaped else '"'
+    has_judgement = document.has_repair("supplied", "colon", "missing_comma")
+    is_doubtful = has_judgement or stray in characters[: document.end]
+    refuse_if(is_doubtful, "ambiguous", start, "Escapes, and something else is wrong.")
     end = start + sum(map(len, characters[: document.end]))
     if text[start - 1 : start] == text[end : end + 1] == '"':
         start, end = start - 1, end + 1

@@ -9,8 +9,8 @@ from graph_retry._output.repair.scan import ELLIPSIS, Role
 
 # An empty container at the end of what was read, and what closes others: `{}`, `[ ]}`, `{} # x\n}`.
 _EMPTY_AT_END = re.compile(r"(?:\{\s*\}|\[\s*\])(?:[}\])\s]|(?://|#)[^\n]*\n|/\*[^*]*\*/)*+\Z")
-# The end of a string with a bracket directly before its quote: `"x]"`, `"x}"}`.
-_BRACKET_IN_STRING = re.compile(r"[}\])][\"'][}\])]*\Z")
+# A string with a bracket directly before its last quote: `"x]"`, `"x}"}`.
+_BRACKET_IN_STRING = re.compile(r"(?P<string>(?:[^\"'\\]|\\.)*[}\])])[\"'][\s}\])]*\Z")
 CLOSE = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -71,16 +71,16 @@ class Frame:
         text, end = self.text, self.end
         if end < 0 or self.kind == "(":
             return False
-        one_line = "\n" not in text[self.start : self.value_at]
+        one_line = "\n" not in text[self.start : min(self.value_at, end)]
         before = text[max(end - 100, 0) : end]
         # `[1, []`: what is empty may be the remains of a value.
         empty = _EMPTY_AT_END.search(before)
         if empty and (one_line or empty[0][1:2].isspace()):
             return False
-        if not one_line:
-            return True
-        # `["x]"`: a string that ends in a bracket may have changed places with it.
+        # `["x]"`: the bracket at the end of the string may have changed places with the quote.
         swapped = _BRACKET_IN_STRING.search(before)
+        if not one_line:
+            return not (swapped and _is_unpaired(swapped["string"]))
         # `{"a": [1, 25, "b": 3}`: the last digit may stand in the place of the bracket. At the end
         # of the text it does not: there the bracket was cut off.
         overwritten = text[end - 2 : end].isdigit() and text[end:].strip()
@@ -128,6 +128,12 @@ class Frame:
         outer = len(line) - len(line.lstrip(" \t"))
         first = column(self.text, self.starts[0])
         return first > outer and all(column(self.text, start) == first for start in self.starts)
+
+
+def _is_unpaired(string: str) -> bool:
+    """Tell whether the bracket at the end of `string` closes none in it."""
+    opening = {"}": "{", "]": "[", ")": "("}[string[-1]]
+    return string.count(opening) < string.count(string[-1])
 
 
 def column(text: str, position: int) -> int:

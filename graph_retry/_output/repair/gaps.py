@@ -27,6 +27,9 @@ _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
+_BRACE_OF_KEY = re.compile(r"\{\s*(?:\w|[\"'][^\"':]*[}\]])")
+_SPACED_COMMAS = re.compile(r",[ \t]+,")
+_LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
@@ -54,11 +57,18 @@ def colon_is_doubtful(text: str, start: int) -> bool:
 
 
 def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
-    """Tell whether one of two commas after `end` may be the text of an empty string before it.
+    """Tell whether one of two commas after `end` may be the last character of a string before it.
 
-    It may also stand in the place of the first letter of a key without quotes at `start`.
+    It may also stand in the place of the first letter of a key without quotes at `start`. No member
+    before the commas is an `end` of -1.
     """
-    return text[end - 2 : end] in {'""', "''"} or text[start : start + 1].isalnum()
+    # `100, ,` where a space stands before each comma: the first one may stand for a digit.
+    in_number = text[end - 1].isdigit() and _SPACED_COMMAS.match(text, end)
+    behind_string = end > 0 and text[end - 1] in "\"'"
+    # Alone on its line, the second one stood behind a bracket.
+    on_own_line = _LONE_COMMA.match(text, end)
+    key_ahead = text[start : start + 1].isalnum()
+    return bool(in_number or behind_string or on_own_line or key_ahead)
 
 
 def comma_may_have_moved(document: str) -> bool:
@@ -69,10 +79,18 @@ def comma_may_have_moved(document: str) -> bool:
     return bool(_LONG_ELEMENT.search(document) and _COMPACT_COMMA.search(document))
 
 
+def brace_may_be_text(text: str, brace: int) -> bool:
+    """Tell whether an opening brace too many may be a character of the key behind it.
+
+    In `{a": 1` it stands in the place of a quote, in `{"k}": 1` it has changed places with one.
+    """
+    return _BRACE_OF_KEY.match(text, brace) is not None
+
+
 def second_colon_is_doubtful(text: str, start: int, end: int) -> bool:
     """Tell whether one of two marks, from `start` to `end`, may be a part of what is beside it."""
-    number = text[end : end + 1] in {*"0123456789."}
-    return number or text[start - 1].isalnum() or text.startswith(('""', "''"), end)
+    beside = text[end : end + 1] in {*"0123456789.\"'"}
+    return beside or text[start - 1].isalnum()
 
 
 def may_be_one(frame: Frame, start: int) -> bool:

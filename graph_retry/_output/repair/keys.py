@@ -7,6 +7,7 @@ from graph_retry._output.repair.frame import Frame
 from graph_retry._output.repair.gaps import (
     COLON,
     VALUE_AHEAD,
+    brace_may_be_text,
     colon_is_doubtful,
     refuse_absence,
     second_colon_is_doubtful,
@@ -14,7 +15,7 @@ from graph_retry._output.repair.gaps import (
 from graph_retry._output.repair.report import Edit, Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scalars import read_emphasized
 from graph_retry._output.repair.scan import BARE_KEY, MARKDOWN, QUOTED_KEY, char_at
-from graph_retry._output.repair.strings import CLOSERS, PYTHON_PREFIX, StringReader
+from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 # A key that lost its opening quote: `age"` of `{age": 5}`.
 HALF_QUOTED_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
@@ -33,7 +34,7 @@ class KeyReader:
         text, char = self.text, char_at(self.text, start)
         if char in CLOSERS:
             return self._strings.read(start, "key")
-        if PYTHON_PREFIX.match(text, start):
+        if self._strings.has_python_prefix(start):
             return self._strings.read(start + 1, "key")
         emphasized = MARKDOWN.match(text, start)
         if emphasized and emphasized["value"].startswith('"'):
@@ -58,10 +59,10 @@ class KeyReader:
             return (Edit(start, 0, half_quoted[0][-1]),) if all_quoted else ()
         if char in {"{", "]"}:
             # `{"a": {"b": 1, {"c": 2}`: the inner object was not closed, or the bracket is too
-            # much. Before a letter, it may also stand in the place of a quote.
+            # much.
             unclosed = frame.unclosed()
-            before_letter = text[start + 1 : start + 9].lstrip()[:1].isalnum()
-            return (*unclosed, Edit(start, 1, "")) if unclosed and not before_letter else ()
+            is_extra = unclosed and not brace_may_be_text(text, start)
+            return (*unclosed, Edit(start, 1, "")) if is_extra else ()
         return frame.unopened()
 
     def read_colon(self, frame: Frame, start: int) -> int:

@@ -15,14 +15,16 @@ STRAY = re.compile(
     rf"{SPACE}(?:"
     # `, "b"`, `, 1`, `, name:`: another element or member, with at most a comment before it.
     rf"[,，]{SPACE}(?:/\*[^*]*\*/{SPACE}|(?://|#)[^\n]*\n{SPACE})?"
-    r"(?:[\"'{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)"
+    r"(?:\\*[\"']|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)"
     # `:`, another closing bracket unless it ends a CDATA section, or a number.
-    r"|(?!\]\]>)[:：\]}]|\d)"
+    r"|(?!\]\]>)[:：\]}]|-?\d)"
     # A quote or a word that touches the document.
     r"|[\"'“”‘’\w]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")
+# A string with an open brace in it, `"{x"}`, or with nothing: a closing brace may have left it.
+_OPEN_BRACE_IN_STRING = re.compile(r"(?:\{[^{}\"']*|[\"'])[\"']\}\Z")
 # A long number that a brace closes, which may stand in the place of its last digit.
 _NUMBER_AT_END = re.compile(r"\d\d\}\Z")
 # Repairs that took a judgement about the text, not about its notation alone.
@@ -34,6 +36,7 @@ _JUDGEMENTS = {
     "unquoted_value",
     "number_format",
 }
+_LONE_COMMA = re.compile(r"\n[ \t]*,(?=[ \t]*(?:\n|//|#|/\*))")
 _QUOTE_AND_BRACKET = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
@@ -48,9 +51,9 @@ class Document:
     repairs: list[Repair] = field(default_factory=list[Repair])
     json: str = ""
 
-    def has_repair(self, kind: str) -> bool:
-        """Tell whether a repair of this kind was made."""
-        return any(made["kind"] == kind for made in self.repairs)
+    def has_repair(self, *kinds: str) -> bool:
+        """Tell whether a repair of one of these kinds was made."""
+        return any(made["kind"] in kinds for made in self.repairs)
 
 
 def read_document(text: str, start: int, *, complete: bool | None) -> Document:
@@ -116,13 +119,17 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
     # `"{a": 1}`: the brace is not missing, it has changed places with the quote.
     if edit.token in CLOSE and text[high : high + 2] in _QUOTE_AND_BRACKET:
         return None
+    # A comma alone on its line: what is missing is the brace or bracket before it.
+    lone_comma = None if edit.token in {'"', "'"} else _LONE_COMMA.search(text, start)
+    if lone_comma and (edit.length or text[low : lone_comma.end()].strip() != ","):
+        return None
     edited_text = text[:low] + edit.token + text[high:]
     reader = Reader(edited_text, trial=True)
     try:
         value, end = reader.read(start)
     except Unreadable:
         return None
-    if STRAY.match(edited_text, end) or edited_text[end : end + 9].lstrip().startswith(","):
+    if STRAY.match(edited_text, end) or edited_text[end : end + 9].lstrip().startswith((",", ")")):
         return None
     detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
     reader.notes.add("supplied", low, detail, "assumed")
@@ -150,6 +157,7 @@ def _without_extra_braces(text: str, document: Document) -> Document:
         may_be_earlier
         or judgements
         or _OPEN_STRING.search(text, max(start, end - 200), end)
+        or _OPEN_BRACE_IN_STRING.search(text, max(start, end - 200), end)
         or _NUMBER_AT_END.search(text, end - 3, end)
     )
     refuse_if(is_doubtful, "ambiguous", end, "One of several closing braces is too many.")

@@ -6,6 +6,7 @@ from graph_retry._output.repair.comments import refuse_only_comments, skip
 from graph_retry._output.repair.frame import CLOSE, Frame, spare_brace
 from graph_retry._output.repair.gaps import (
     ONE_NUMBER,
+    brace_may_be_text,
     check_element_ahead,
     comma_is_doubtful,
     comma_may_have_moved,
@@ -30,7 +31,7 @@ from graph_retry._output.repair.scan import (
     same,
     strict_part,
 )
-from graph_retry._output.repair.strings import CLOSERS, PYTHON_PREFIX, StringReader
+from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 _LITERALS = {"true": True, "false": False, "null": None}
 _COMMA_OR_OTHER = "A comma is missing here, or something else is wrong."
@@ -124,10 +125,9 @@ class Reader:
         if self._double_braces is None:
             self._double_braces = is_doubled
         if is_doubled and not self._double_braces:
-            # `{"a": {{"b": 1}}`: a brace is too much, or stands for a bracket. Before a letter, it
-            # may stand in the place of a quote, too.
-            before_letter = text[start + 2 : start + 3].isalnum()
-            edits = () if before_letter else (Edit(start, 1, ""), Edit(start, 1, "["))
+            # `{"a": {{"b": 1}}`: a brace is too much, or stands for a bracket.
+            is_text = brace_may_be_text(text, start + 1)
+            edits = () if is_text else (Edit(start, 1, ""), Edit(start, 1, "["))
             raise Unreadable("syntax", start, "A key should stand here.", *edits)
         return is_doubled
 
@@ -137,8 +137,8 @@ class Reader:
         if text.startswith("}", position + 1):
             self.notes.add("doubled_braces", frame.start, "braces written twice")
             return position + 2
-        before_letter = text[frame.starts[0]].isalnum() if frame.starts else True
-        refuse_if(self.trial or before_letter, "syntax", position, "Brackets do not pair up.")
+        is_doubtful = self.trial or not frame.starts or brace_may_be_text(text, frame.start + 1)
+        refuse_if(is_doubtful, "syntax", position, "Brackets do not pair up.")
         self.notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
         return position + 1
 
@@ -250,8 +250,7 @@ class Reader:
             return self._string(start, frame.role)
         if emphasized := MARKDOWN.match(text, start):
             return read_emphasized(emphasized, self.notes)
-        if PYTHON_PREFIX.match(text, start):
-            self.notes.add("python_prefix", start, "`u` before a string left out")
+        if self._strings.has_python_prefix(start):
             return self._string(start + 1, frame.role)
         refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
         refuse_absence(text, start, "value")
@@ -287,7 +286,7 @@ class Reader:
         return value, end
 
     def _check_end(self, frame: Frame, position: int) -> None:
-        """Note a comma before the closing bracket at `position`; refuse what only comments fill."""
+        """Note a comma before the closing bracket; refuse what only comments fill."""
         if not frame.starts:
             refuse_only_comments(self.text, frame.start, position)
         elif frame.comma >= frame.end:

@@ -44,6 +44,7 @@ _WORDS_AT_COMMA = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
 _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
 _DIGIT_AND_COMMA = re.compile(r"\d,")
 _COMMA_AFTER = re.compile(r",\s*[\d\]}]")
+_STRING_BEFORE = re.compile(r"[\"'”][ \t]*,[ \t]*\Z")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 
@@ -148,7 +149,10 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
     # `{"a": x", "b": 1}`: the opening quote is missing.
     is_half_quoted = after in {'"', "”"} and token[0].isalnum() and not resembles_value(token)
     if is_half_quoted and FOLLOW[role].match(text, end + 1):
-        raise Unreadable("syntax", start, "A string has no opening quote.", Edit(start, 0, '"'))
+        # `["said \\"no", then left"]`: the string before may go on here.
+        may_go_on = role == "element" and _STRING_BEFORE.search(text, max(start - 20, 0), start)
+        edits = () if may_go_on else (Edit(start, 0, '"'),)
+        raise Unreadable("syntax", start, "A string has no opening quote.", *edits)
     is_elided = ELIDED.search(token.replace("_", " "))
     refuse_if(is_elided, "elided", start, f"`{token[:40]}` stands for what was left out.")
     is_code = _UNSAYING.match(token) or _CODE.match(token) or after in {"(", "<", "\\", "="}

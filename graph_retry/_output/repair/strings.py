@@ -21,7 +21,9 @@ CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
     "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
 }  # fmt: skip
-PYTHON_PREFIX = re.compile(r"[uU][\"']")  # of a string in Python 2
+# A string of Python 2, `u'red'`, and one where it stands in a document.
+_PYTHON_PREFIX = re.compile(r"[uU][\"']")
+_PYTHON_PREFIXES = re.compile(r"(?<![^\s\[{(,:])[uU][\"']")
 # What stands before the next quote of a kind that is not escaped.
 _UNTIL_QUOTE = {q: re.compile(rf"(?s)[^{q}\\]*+(?:\\.[^{q}\\]*+)*+") for q in "\"'`“”‘’＂＇"}
 _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
@@ -36,6 +38,7 @@ _ELEMENT_END = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
 _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
 # A JSON value, where it stands between backticks as code does.
 _SCALAR = re.compile(r"\s*(?:\".*\"|'.*'|[-+.]?\d[\d.eE+-]*|true|false|null|True|False|None)\s*")
+_SWAPPED_ESCAPE = re.compile(r"(?<!\\)\\[A-Za-z]'")
 _TEMPLATE = re.compile(r"`([^`]*+)`")
 # Quotes inside a string as writers use them: in pairs around words or the attributes of HTML, or
 # an apostrophe in a word.
@@ -67,6 +70,22 @@ class StringReader:
         self.text, self.notes, self.trial = text, notes, trial
         self._absent: set[str] = set()  # quotes that are known not to come any more
         self._has_template_strings: bool | None = None
+        self._has_prefixes: bool | None = None
+
+    def has_python_prefix(self, start: int) -> bool:
+        """Tell whether a string of Python 2 begins at `start`, and note that its `u` is left out.
+
+        Raises:
+            Unreadable: no other string has one, so that `u"sd"` may have been `"usd"`.
+        """
+        if not _PYTHON_PREFIX.match(self.text, start):
+            return False
+        if self._has_prefixes is None:
+            self._has_prefixes = len(_PYTHON_PREFIXES.findall(self.text)) > 1
+        message = "A prefix of Python, or a letter and a quote that changed places."
+        refuse_if(not self._has_prefixes, "ambiguous", start, message)
+        self.notes.add("python_prefix", start, "`u` before a string left out")
+        return True
 
     def read(self, start: int, role: Role) -> tuple[str, int]:
         """Read the string whose opening quote is at `start`; return it and where it ends."""
@@ -133,8 +152,9 @@ class StringReader:
     def _closed_by(self, close: str, start: int, end: int) -> str:
         """Return the string from `start` to the quote at `end`, which may be of another kind."""
         opener = self.text[start]
-        # `"she said “yes”`: the last quote may belong to the pair inside.
-        inner_pair = close == "”" and opener not in {"”", "“"} and "“" in self.text[start:end]
+        # `"she said “yes”` and `'‘yes’`: the last quote may belong to the pair inside.
+        inner = {"”": "“", "’": "‘"}.get(close)
+        inner_pair = inner and opener not in {inner, close} and inner in self.text[start + 1 : end]
         refuse_if(inner_pair, "ambiguous", start, "A string may end in several places.")
         if close != CLOSERS[opener][0]:
             self.notes.add("odd_quotes", end, f"string closed by `{close}`")
@@ -149,6 +169,9 @@ class StringReader:
             # `5` between backticks: a number that Markdown marks as code, or a string.
             two_readings = _SCALAR.fullmatch(raw) and not self._has_templates()
             refuse_if(two_readings, "ambiguous", start, "A value marked as code, or a string.")
+        # `'O\B'rien'`: the backslash has changed places with the letter before the apostrophe.
+        swapped = self.text[start] == "'" and _SWAPPED_ESCAPE.search(raw)
+        refuse_if(swapped, "ambiguous", start, "An escape that may belong to a quote.")
         return decode(raw, start + 1, self.notes)
 
     def _has_templates(self) -> bool:
@@ -223,10 +246,14 @@ class StringReader:
             or BARE_KEY.search(content)
         ):
             return ()
+        rest = text[end:high]
         if newline:
-            return (Edit(end, 0, quote),)
-        # `["x, y]`: the quote may be missing before the comma, too.
-        if "," in line and "]" in text[end:high]:
+            # `"x,` on the last line before a bracket: the comma may be text.
+            is_last = rest[1:].lstrip()[:1] in {"}", "]"} and line.rstrip().endswith(",")
+            return () if is_last else (Edit(end, 0, quote),)
+        # `["x, y]`: the quote may be missing before the comma, too. In `"x\t}` the tab may stand in
+        # its place.
+        if ("," in line and "]" in rest) or re.search(r"\s", rest):
             return ()
         brackets = [position for position in range(end, high) if text[position] in "}]"][:6]
         return tuple(Edit(position, 0, quote) for position in [*brackets, high])

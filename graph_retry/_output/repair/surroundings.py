@@ -18,6 +18,10 @@ ANSWER_LABEL = re.compile(
     r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
     r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
 )
+# Such an announcement with no other field on its line.
+_LABEL_ALONE = re.compile(
+    rf"[^,\"'{{]*(?:{ANSWER_LABEL.pattern.removeprefix('(?i)')})", re.IGNORECASE
+)
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 
@@ -39,10 +43,12 @@ _BEFORE_A_PIECE = re.compile(
     # `User({` and `f(x={`: an argument of a call.
     r"|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
 )
-# A member of an object, `"a": 1`, or `}: 1` with a colon in the place of a comma.
+# A member of an object, `"a": 1`, or a bracket beside a colon that stands there for another mark.
 _MEMBER = re.compile(
     r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)"
     r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
+    # `tags{: "L"`: a brace moved away from where the object began.
+    r"|\w\{[ \t]*[:：]"
 )
 _QUOTE = re.compile(r'(?<!\\)"')
 _JSON_MARK = re.compile(r"[\[\]{}\"“]")
@@ -62,9 +68,9 @@ _LEFT_OUT = re.compile(
 )
 _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
-# A string, number or literal on a line of its own, and at most a comment between it and the answer.
+# A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
-    rf"(?:\A|\n)\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)?\Z"
+    rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)*\Z"
 )
 _SCALAR_AFTER = re.compile(
     rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
@@ -113,7 +119,8 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     attached = has_scalar or _is_attached(before, line_before, after)
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
-    in_field = line_before.rstrip().endswith(":") and not ANSWER_LABEL.search(line_before)
+    is_label = type(answer.value) is dict and _LABEL_ALONE.fullmatch(line_before)
+    in_field = line_before.rstrip().endswith(":") and not is_label
     lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
     # `user: {{"a": 1}}`: one of the two may have stood before the word.
     lost_brace = lost_brace or (answer.has_repair("doubled_braces") and in_field)

@@ -10,6 +10,9 @@ F = "```"
 
 REFUSED = {
     "truncated": [
+        '{"a": "x\t}',
+        '{\n  "a": "so,\n}',
+        '{ "x": {"d": "note 3}"\n}',
         '[["two words"] [ "a" , true]',  # the second bracket stands for a comma
         '{"a": 1, "b": 2',
         '{"a": "x',
@@ -59,6 +62,14 @@ REFUSED = {
         "{a: `x ${y}`}",
     ],
     "ambiguous": [
+        '[\\"A\\A\\", 1]',
+        '{\\"a\\": 1, \\first\\": 2}',
+        '[\\"\\u٠٠٠٠\\"]',
+        '[\n&quot;", 1]',
+        '{"a": ""\u200b}',
+        '{"a":="="}',
+        '{"a": "so",, "b": 1}',
+        '{\n  "q": {\n    "b": true,\n  ,\n  "c": 0.1},\n}',
         "[ ]/* value */\n  []\n",  # a bracket may have moved
         '[ /* value */\n  "null" , it\'s the name\n]',  # the comma stands for a comment
         '[{a: "L", b: "New York@}, {c: -1, "two words": ":"}]',
@@ -105,6 +116,17 @@ REFUSED = {
         '{"a": [1}',
         '{"a": {"b": 1}, "c": 2}}',
         "{\"path\": 'C:\\new'}",
+        '{u"serId": 1, "b": 2}',  # a prefix of Python, or two characters that changed places
+        '[U"SD"]',
+        '{"a": "{x"}}',  # so here
+        '{"a": ""}}',
+        "{y: 'O\\B'rien'}",
+        "[1, '‘single’]",  # the last quote belongs to the pair, and one is missing
+        '[10.0], "https://a.b/[2]"',
+        '{"age" : 100, , "name" : 1}',  # the first comma stands for a digit
+        '[\n [\n  \\"\\",\n  1\n ]\n]',
+        'b: {c: "x"}, tags{: "L"}',
+        'id: {city: false}{, "x-y": "the rest"}',
     ],
     "no_json": [
         "",
@@ -128,6 +150,23 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
+        '[true), "x"]',
+        "\"data: ['Mon', 1]}",
+        "n: true, data: [404]}",
+        '[1.5, false], \\"red\\"',
+        ' "Paris"\n, 12\n[]',
+        '{ "a": 1\n, "b": [2, "!]"\n, "c": 3\n}',
+        "[\n  1,\n  #0\n]",
+        '{"two words": {// no"\n}}',  # the second brace stands for a quote
+        '["x", // no"\n]',
+        "<a>[]-5</a>",
+        '{"a": 1, {"k}": 2}}',  # a brace and a quote have changed places
+        '[{{"k}": 2}]',
+        '{"a": {{"k}": 2}}',
+        '{{"k}": 2}',
+        '["he said \\"no\\\\", then left.", 1]',
+        '\n  1000 /* value */ // see "a"\n[]',
+        '{\n  "a": [\n    "x"\n  ,\n  "b": [\n  }\n}',
         '{"": "x", colo": {}, "@type": " "}',
         '{i\': false, "k:v": 123456}',  # the quote stands for a letter
         "[ ]/* value */\n  42\n",
@@ -209,6 +248,14 @@ def test_an_empty_object_may_be_what_is_left_of_a_value():
     for comment in ("", " # a name", " // a name", " /* a name */"):
         text = f'{{\n  "a": {{\n    "b": {{\n  }}{comment}\n}}'
         assert not parse_output(text, complete=True).ok, comment
+
+
+def test_a_comma_alone_on_its_line_shows_where_a_bracket_is_missing():
+    """The bracket stood before it; nothing else is supplied, or left out, for the one missing."""
+    text = '{\n  "a": [\n    "x"\n  ,\n  "b": {\n    "c": 1\n  },\n  "d": %s\n}'
+    assert parse_output(text % 1).value == {"a": ["x"], "b": {"c": 1}, "d": 1}
+    text = '{\n  "a": {\n    "x": 1\n  ,\n  "b": {},\n}'
+    assert not parse_output(text).ok
 
 
 def test_a_list_of_numbers_in_a_sentence_is_an_answer_where_it_is_called_one():
