@@ -18,24 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bench.damage_documents import intact
 from bench.markdown import table
-from bench.repair_documents import write
 from graph_retry.output import parse_output
 
-WORDS = [
-    "a", "x", "red", "Ann", "Rome", "New York", "true", "null", "None", "5", "3.5", "", " ",
-    "two words", "end.", "a, b", "a: b", "it's", 'say "hi"', '"', "5\" wide", "{", "]", ",", ":",
-    ", ", '": "', '{"a": 1}', '["x", "y"]', "[1]", "// no", "# 1", "/* x */", "a\nb", "tab\t",
-    "C:\\dir", "\\", "naïve", "李雷", "🎉", "“smart”", "https://a.b/c?d=1", "a=b", "(c)", "...",
-    "the rest", "no", "S", "M", "L", "2024-01-31", "a@b.io", "`x`", "```", "<b>", "&amp;",
-]  # fmt: skip
-PLAIN = ["a", "x", "red", "Ann", "Rome", "New York", "5", "two words", "S", "M", "L", "pending"]
-KEYS = [
-    "a", "b", "id", "name", "age", "city", "tags", "two words", "x-y", "is_ok", "n.m", "größe",
-    "1", "", "k:v", 'q"q', "true", "items", "note", "color", "@type", "a,b",
-]  # fmt: skip
-NUMBERS = [0, 1, -1, 5, 10, 42, 100, 1000, -273, 123456, 2**60, 0.5, 1.0, -2.25, 1e-7, 6.02e23]
-COMMENTS = ["// note", "# it's the name", "/* value */", '// see "a"', "# 1, 2", "// a: 1"]
 ALPHABET = '"""\'\'{}[]()::,,,\\\\/#`.-+*=<>&$@ \n\tab1Z09eé“”'
 MARKS = '{}[],:"'
 TOKEN = re.compile(
@@ -58,83 +44,6 @@ class Damaged:
     text: str
     value: Any
     complete: bool | None
-
-
-@dataclass(frozen=True)
-class Intact:
-    """A document before the damage: its text stands between `before` and `after`."""
-
-    shape: str
-    text: str
-    value: Any
-    before: str = ""
-    after: str = ""
-
-
-def leaf(rng: random.Random, words: list[str]) -> Any:
-    """Make one scalar."""
-    kind = rng.random()
-    if kind < 0.6:
-        return rng.choice(words)
-    return rng.choice(NUMBERS) if kind < 0.8 else rng.choice([True, False, None])
-
-
-def tree(rng: random.Random, depth: int, words: list[str], keys: list[str]) -> Any:
-    """Make an object or a list; either may be empty."""
-    size = rng.choice([0, 1, 1, 2, 2, 3, 3, 4])
-
-    def child() -> Any:
-        nested = depth and rng.random() < 0.35
-        return tree(rng, depth - 1, words, keys) if nested else leaf(rng, words)
-
-    if rng.random() < 0.6:
-        return {key: child() for key in rng.sample(keys, size)}
-    return [child() for _ in range(size)]
-
-
-def commented(rng: random.Random, value: Any) -> str:
-    """Write a document over several lines, with comments that only annotate."""
-    lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")
-    for _ in range(rng.randint(1, 2)):
-        lines[rng.randrange(len(lines))] += " " + rng.choice(COMMENTS)
-    return "\n".join(lines)
-
-
-def intact(rng: random.Random) -> Intact:
-    """Make one document in one of many shapes."""
-    words, keys = rng.choice([(WORDS, KEYS), (PLAIN, KEYS[:8]), (WORDS + PLAIN, KEYS[:10])])
-    value = None
-    while not value:
-        value = tree(rng, rng.choice([0, 1, 1, 2, 3]), words, keys)
-    dump = json.dumps(value, ensure_ascii=rng.random() < 0.3)
-    pretty = json.dumps(value, indent=rng.choice([1, 2, 4, "\t"]), ensure_ascii=False)
-    names = rng.sample(keys[:8], rng.randint(1, 3))
-    records = [{name: leaf(rng, words) for name in names} for _ in range(rng.randint(2, 3))]
-    flat = [rng.choice(words) for _ in range(rng.randint(2, 4))]
-    inside = {"id": 1, "text": rng.choice([dump, pretty]), "end": rng.choice(words)}
-    fence = rng.choice(["", "Here it is:\n\n", "It's done.\n"]) + "```json\n"
-    shapes = [
-        Intact("spaced", dump, value),
-        Intact("compact", json.dumps(value, separators=(",", ":")), value),
-        Intact("pretty", pretty, value),
-        Intact("wide", write(value, json.dumps, colon=" : ", comma=" ,"), value),
-        Intact("records", json.dumps(records, indent=rng.choice([None, 2])), records),
-        Intact("flat", rng.choice([", ", ","]).join(map(json.dumps, flat)), flat, "[", "]"),
-        Intact(
-            "fenced", rng.choice([dump, pretty]), value, fence, rng.choice(["\n```", "\n```\nBye!"])
-        ),
-        Intact("in prose", dump, value, "Here you go: ", rng.choice(["", "\n\nI hope it helps."])),
-        Intact("commented", commented(rng, value), value),
-        Intact("bare keys", write(value, json.dumps, bare), value),
-        Intact("python", repr(value), value),
-        Intact("in a string", json.dumps(inside), inside),
-    ]
-    return rng.choices(shapes, [2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1])[0]
-
-
-def bare(key: str) -> str:
-    """Write a key without quotes where it is a plain word."""
-    return key if re.fullmatch(r"[A-Za-z]\w*", key) else json.dumps(key)
 
 
 def characters(rng: random.Random, text: str) -> tuple[str, str]:
@@ -174,21 +83,43 @@ def plain_reading(old: str, new: str) -> str:
     """Tell why `new` is another document rather than a broken one; empty if it is broken."""
     if new == old:
         return "nothing changed"
-    parts = [" " if COMMENT.match(part) else part for part in TOKEN.findall(new)]
-    bare = BARE_KEY.sub(r'\1"\2"', "".join(parts))
-    for text, reason in (
-        (new, "strict JSON"),
-        (bare, "strict JSON and comments"),
-        (re.sub(r",(\s*[}\]])", r"\1", bare), "strict JSON but for a last comma"),
-    ):
-        with contextlib.suppress(ValueError):
-            json.loads(text)
-            return reason
+    for text, reason in ((new, "strict JSON"), (_in_double_quotes(new), "JSON in single quotes")):
+        parts = [" " if COMMENT.match(part) else _blanked(part) for part in TOKEN.findall(text)]
+        strict = BARE_KEY.sub(r'\1"\2"', "".join(parts))
+        for reading, addition in ((text, ""), (strict, " and comments")):
+            with contextlib.suppress(ValueError):
+                json.loads(reading)
+                return reason + addition
+            with contextlib.suppress(ValueError):
+                json.loads(re.sub(r",(\s*[}\]])", r"\1", reading))
+                return f"{reason} but for a last comma"
     if "'" in new or any(word in new for word in ("True", "False", "None")):
         with contextlib.suppress(ValueError, TypeError, SyntaxError):
             ast.literal_eval(new.strip())
             return "a Python literal"
     return _other_token(old, new) or _unmarked(old, new)
+
+
+def _blanked(part: str) -> str:
+    """Write an empty string for one that JSON has, so that nothing in it looks like a key."""
+    with contextlib.suppress(ValueError):
+        return '""' if part[0] == '"' and json.loads(part) else part
+    return part
+
+
+def _unescaped(text: str) -> str:
+    """Undo one level of escapes, as far as it goes."""
+    return re.sub(r'\\([\\"])', r"\1", text)
+
+
+def _in_double_quotes(text: str) -> str:
+    """Write strings in single quotes as JSON has them."""
+    parts = TOKEN.findall(text)
+    for index, part in enumerate(parts):
+        if part[0] == "'" and len(part) > 1:
+            with contextlib.suppress(ValueError, SyntaxError):
+                parts[index] = json.dumps(ast.literal_eval(part))
+    return "".join(parts)
 
 
 def _other_token(old: str, new: str) -> str:
@@ -213,9 +144,15 @@ def _unmarked(old: str, new: str) -> str:
     if word.match(new, at - 1) and new[at + 1 :] in {old[at:], old[at + 1 :]}:
         return "an apostrophe in a word"
     is_repeated = pair[:1].isdigit() and new[at : at + 1] == pair[1:] and pair[1:] in {",", "}"}
+    if (
+        new[at : at + 2] == pair[::-1]
+        and pair in {'}"', "}'"}
+        and old[at + 2 :].lstrip()[:1] == "}"
+    ):
+        return "a brace swapped out of a string"
     if is_repeated and old[at + 1 :] == new[at + 1 :]:
         return "a digit overwritten by a second comma or brace"
-    if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]#/"} | {*string.whitespace}:
+    if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]#/\\"} | {*string.whitespace}:
         return ""
     if new[at : at + 2] == pair[::-1] and pair[:1].isspace() != pair[1:].isspace():
         return "white space swapped into a string"
@@ -223,13 +160,25 @@ def _unmarked(old: str, new: str) -> str:
     return "a mark overwritten by a letter" if overwritten and new[at].isalnum() else ""
 
 
+def _compared(shape: str, old: str, new: str) -> tuple[str, str]:
+    """Return what of a document, and of the damaged one, tells whether it is broken."""
+    if shape == "flat":  # the brackets around it are not damaged
+        return f"[{old}]", f"[{new}]"
+    if shape == "escaped" and '\\"' in new:
+        return _unescaped(old), _unescaped(new)
+    if shape == "lines" and old.count("\n") == new.count("\n"):
+        lines = zip(old.split("\n"), new.split("\n"), strict=True)
+        different = [pair for pair in lines if pair[0] != pair[1]]
+        return different[0] if len(different) == 1 else (old, new)
+    return old, new
+
+
 def cases(rng: random.Random, left_out: Counter[str]) -> Iterator[Damaged]:
     """Make damaged documents without end; count in `left_out` what is no damage."""
     while True:
         document = intact(rng)
         kind, text = rng.choice([characters, characters, tokens])(rng, document.text)
-        whole = document.shape == "flat"
-        old, new = ((f"[{t}]" if whole else t) for t in (document.text, text))
+        old, new = _compared(document.shape, document.text, text)
         if reason := plain_reading(old, new):
             left_out[reason] += 1
             continue

@@ -50,7 +50,7 @@ _CONTESTED = re.compile(
 _SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[ \t]{{2,}}[\"\d\[{{-]|\t")
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
-_VALUE = re.compile(r"(?i)\s*(?:-?\d[\d.e+-]*|true|false|null|none)\s*\Z")
+_VALUE = re.compile(r"(?i)\s*(?:-?\d[\d.e+-]*|true|false|null|none|\".*\")\s*\Z")
 _EMPTY = re.compile(r"(?i)\b(?:no|none|nothing|empty|not any)\b")
 
 
@@ -67,9 +67,9 @@ def skip(text: str, position: int, notes: Notes) -> int:
         if char in _JSON_MARKS or char.isalnum():
             return position
         if (space := ANY_SPACE.match(text, position)) and space.end() > position:
-            # If it is the only one, it may have left an empty string: `""\u200b`.
+            # Where it is no habit, it may have left an empty string: `""\u200b`.
             beside = {text[position - 2 : position], text[space.end() : space.end() + 2]}
-            is_doubtful = beside & {'""', "''"} and text.count(char) == 1
+            is_doubtful = beside & {'""', "''"} and text.count(char) < 3
             refuse_if(is_doubtful, "ambiguous", position, "White space, or text of a string.")
             notes.add("white_space", position, "white space JSON does not know")
             position = space.end()

@@ -20,7 +20,6 @@ _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
 _EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
-_LINE_COMMENT = re.compile(r"//|#")
 _COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
 _NUMBER = re.compile(r"[-+.]?\d")
@@ -28,7 +27,7 @@ _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _BRACE_OF_KEY = re.compile(r"\{\s*(?:\w|[\"'][^\"':]*[}\]])")
-_SPACED_COMMAS = re.compile(r",[ \t]+,")
+_SPACED_COMMAS = re.compile(r",\s+,")
 _LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
@@ -44,10 +43,7 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     word = _WORD.match(text, frame.value_at) or (
         frame.kind == "{" and text[start].isalnum() and text[frame.starts[0]] in "\"'"
     )
-    # Behind a line break too many, the rest of a comment looks like a value: `1 // see \n"a"`.
-    before_last = text[max(frame.comma, frame.start) + 1 : frame.starts[-1]]
-    comment = _LINE_COMMENT.search(text, end, start) or _LINE_COMMENT.search(before_last)
-    return bool(word or comment or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
+    return bool(word or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
 
 
 def colon_is_doubtful(text: str, start: int) -> bool:

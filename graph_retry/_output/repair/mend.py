@@ -19,7 +19,7 @@ STRAY = re.compile(
     # `:`, another closing bracket unless it ends a CDATA section, or a number.
     r"|(?!\]\]>)[:：\]}]|-?\d)"
     # A quote or a word that touches the document.
-    r"|[\"'“”‘’\w]"
+    r"|\\*[\"']|[“”‘’\w]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")

@@ -68,9 +68,8 @@ class Reader:
         moved = missing == extra == 1
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         # `{"a": [12],, "b": 1}`: it may have moved out of a list.
-        if self.notes.count("extra_comma"):
-            moved = comma_may_have_moved(self.text[start:end])
-            refuse_if(moved, "ambiguous", start, "A comma is too many, or is from a list.")
+        moved = self.notes.count("extra_comma") and comma_may_have_moved(self.text[start:end])
+        refuse_if(moved, "ambiguous", start, "A comma is too many, or is from a list.")
         return value, end
 
     def _skip(self, position: int) -> int:
@@ -276,8 +275,8 @@ class Reader:
             part_start = self._skip(position + 1)
             is_string = text[part_start : part_start + 1] in CLOSERS
             refuse_if(not is_string, "syntax", part_start, "Only strings can be added here.")
-            # In a list the `+` may stand in the place of a comma, unless lines are broken at it.
-            at_line_break = position > end and "\n" in text[end:part_start]
+            # In a list the `+` may stand in the place of a comma, unless a line breaks behind it.
+            at_line_break = position > end and "\n" in text[position:part_start]
             is_doubtful = role != "member" and not at_line_break
             refuse_if(is_doubtful, "ambiguous", position, _COMMA_OR_OTHER)
             self.notes.add("concatenation", position, "strings joined by `+`")
@@ -293,7 +292,9 @@ class Reader:
             self.notes.add("trailing_comma", frame.comma, "comma before a closing bracket")
 
     def _supply_comma(self, frame: Frame, position: int) -> None:
-        is_doubtful = self.trial or comma_is_doubtful(frame, position)
+        # Behind a line break too many, the rest of a comment looks like a value: `1 // see \n"a"`.
+        has_comment = self.notes.count("comment")
+        is_doubtful = self.trial or has_comment or comma_is_doubtful(frame, position)
         refuse_if(is_doubtful, "ambiguous", position, _COMMA_OR_OTHER)
         self.notes.add("missing_comma", frame.end, "comma supplied")
         frame.separate(frame.end)

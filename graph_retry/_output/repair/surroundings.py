@@ -45,13 +45,13 @@ _BEFORE_A_PIECE = re.compile(
 )
 # A member of an object, `"a": 1`, or a bracket beside a colon that stands there for another mark.
 _MEMBER = re.compile(
-    r"[\"“][^\"“”\n]*[\"”]\s*[:：]\s*(?:[\"“{\[\d-]|true|false|null)"
+    r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|true|false|null)"
     r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
     # `tags{: "L"`: a brace moved away from where the object began.
     r"|\w\{[ \t]*[:：]"
 )
 _QUOTE = re.compile(r'(?<!\\)"')
-_JSON_MARK = re.compile(r"[\[\]{}\"“]")
+_JSON_MARK = re.compile(r"[\[\]{}\"“']")
 # Brackets as prose has them, `[1]` or `{name}`, and those around a CDATA section.
 _PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
 # A bracket without its partner: a closing one anywhere, an opening one that starts a line.
@@ -70,7 +70,7 @@ _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
 # A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
-    rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/)\s*)*\Z"
+    rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/|<!--.*?-->)\s*)*\Z"
 )
 _SCALAR_AFTER = re.compile(
     rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
@@ -80,6 +80,8 @@ _SCALAR_AFTER = re.compile(
 _LONE_CHARACTER = re.compile(
     r"[^\s\u200b-\u200f\u2060-\u2064\ufeff:=(>`;.!)<\"'\[\]{}#/](?=\s*(?:\n|\Z))"
 )
+# A line in braces, or a key and braces, as broken JSON Lines have; `{name}` is a placeholder.
+_BROKEN_LINE = re.compile(r"(?m)^[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\{(?!\w*\}).*\}[ \t]*,?\r?$")
 # `{...}.keys()`: an attribute of a value in code.
 _ATTRIBUTE = re.compile(r"\.[a-z_]")
 # A line of Python, JavaScript, TypeScript, SQL, C or Java.
@@ -125,8 +127,10 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     # `user: {{"a": 1}}`: one of the two may have stood before the word.
     lost_brace = lost_brace or (answer.has_repair("doubled_braces") and in_field)
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
-    # `- code: "print({\\"a\\": 1})"`: the inside of a string that began before.
-    in_string = answer.has_repair("escaped") and len(_QUOTE.findall(line_before)) % 2
+    # `- code: "print({\\"a\\": 1})"` or `"x = {a: 1};"`: the inside of a string that began before.
+    ends_after = len(_QUOTE.findall(after.partition("\n")[0])) % 2
+    is_inside = answer.has_repair("escaped") or ends_after
+    in_string = is_inside and len(_QUOTE.findall(line_before)) % 2
     refuse_if(in_string, "syntax", answer.start, "This looks like a part of something else.")
     # `Send {"name": pending} to it.`: a placeholder, where data would have its quotes.
     placeholder = answer.has_repair("unquoted_value") and _is_in_sentence(
@@ -192,7 +196,9 @@ def _check_all_around(start: int, gaps: list[str]) -> None:
     refuse_if(left_out, "elided", start, "The text tells of data left out.")
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
     json_like = _JSON_MARK.search(around) and (
-        _MEMBER.search(around) or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
+        _MEMBER.search(around)
+        or _BROKEN_LINE.search(around)
+        or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
     )
     refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
     # `name: Bob` and then `tags: ["a"]`: YAML, of which one value happens to be JSON.
