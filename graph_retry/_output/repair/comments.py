@@ -67,9 +67,9 @@ def skip(text: str, position: int, notes: Notes) -> int:
         if char in _JSON_MARKS or char.isalnum():
             return position
         if (space := ANY_SPACE.match(text, position)) and space.end() > position:
-            # Where it is no habit, it may have left an empty string: `""\u200b`.
+            # Such a character may have left an empty string: `""\u200b`.
             beside = {text[position - 2 : position], text[space.end() : space.end() + 2]}
-            is_doubtful = beside & {'""', "''"} and text.count(char) < 3
+            is_doubtful = beside & {'""', "''"}
             refuse_if(is_doubtful, "ambiguous", position, "White space, or text of a string.")
             notes.add("white_space", position, "white space JSON does not know")
             position = space.end()

@@ -25,6 +25,7 @@ _LANDMARK = re.compile(
 _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
 _EMPTY_ESCAPED = re.compile(r"\[[\s\[]*+\\\"\\\"")
+_JUDGEMENTS = "supplied", "colon", "missing_comma", "extra_comma", "extra_opener", "extra_closer"
 _HEX = "[0-9a-fA-F]"
 # One character as such a document has it. An escaped one ends where a quote is not escaped.
 _ESCAPED_CHARACTER = re.compile(
@@ -123,7 +124,7 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     # `\"x\y\"`: such a backslash is too many, or one is missing. `\name\"`: the quote behind it is.
     # `&quot;"`: a quote that is not written like the others is missing before, or it is too many.
     stray = "\\" if is_escaped else '"'
-    has_judgement = document.has_repair("supplied", "colon", "missing_comma")
+    has_judgement = document.has_repair(*_JUDGEMENTS)
     is_doubtful = has_judgement or stray in characters[: document.end]
     refuse_if(is_doubtful, "ambiguous", start, "Escapes, and something else is wrong.")
     end = start + sum(map(len, characters[: document.end]))

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
-_BRACE_OF_KEY = re.compile(r"\{\s*(?:\w|[\"'][^\"':]*[}\]])")
+_BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'][^\"':]*[}\]])")
 _SPACED_COMMAS = re.compile(r",\s+,")
 _LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
@@ -76,7 +76,7 @@ def comma_may_have_moved(document: str) -> bool:
 
 
 def brace_may_be_text(text: str, brace: int) -> bool:
-    """Tell whether an opening brace too many may be a character of the key behind it.
+    """Tell whether a bracket too many may be a character of the key behind it.
 
     In `{a": 1` it stands in the place of a quote, in `{"k}": 1` it has changed places with one.
     """

@@ -148,8 +148,10 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     braces = _EXTRA_BRACES.match(text, end)
     if braces is None or STRAY.match(text, braces.end()):
         return document
-    # On lines of their own, or where the layout shows it, they were added at the end.
-    on_own_lines = "\n" in braces[0] and "\n" not in text[start:end]
+    # On lines of their own, or where the layout shows it, they were added at the end. `{ "a": 1` has
+    # its own brace there, too, if commas begin its lines.
+    one_line = "\n" not in text[start:end] and text[start + 1] != " "
+    on_own_lines = one_line and "\n" in braces[0]
     is_laid_out = column(text, end - 1) == max(column(text, start), 0)
     may_be_earlier = spare_brace(document.value) and not on_own_lines and not is_laid_out
     judgements = any(made["kind"] in _JUDGEMENTS for made in document.repairs)

@@ -43,7 +43,7 @@ _WORD = re.compile(
 _WORDS_AT_COMMA = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
 _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
 _DIGIT_AND_COMMA = re.compile(r"\d,")
-_COMMA_AFTER = re.compile(r",\s*[\d\]}]")
+_COMMA_AFTER = re.compile(r",\s*[\d\]}]|\s*\n\s*[\]}]")
 _STRING_BEFORE = re.compile(r"[\"'”][ \t]*,[ \t]*\Z")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
@@ -98,7 +98,8 @@ def read_scalar(text: str, start: int, role: Role, notes: Notes, trial: bool) ->
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
     end = start + len(token)
-    # `1,.5` and `1.,5`: the point and the comma may have changed places.
+    # `1,.5` and `1.,5`: the point and the comma may have changed places. `5.` on the last line: the
+    # point may stand for a comma.
     comma_before = token.startswith(".") and _DIGIT_AND_COMMA.match(text[start - 2 : start])
     comma_after = token.endswith(".") and _COMMA_AFTER.match(text, end)
     is_swapped = comma_before or comma_after
