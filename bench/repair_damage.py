@@ -179,7 +179,7 @@ def cases(rng: random.Random, left_out: Counter[str]) -> Iterator[Damaged]:
         document = intact(rng)
         kind, text = rng.choice([characters, characters, tokens])(rng, document.text)
         old, new = _compared(document.shape, document.text, text)
-        if reason := plain_reading(old, new):
+        if reason := plain_reading(document.text, text) or plain_reading(old, new):
             left_out[reason] += 1
             continue
         text = document.before + text + document.after

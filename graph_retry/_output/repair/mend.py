@@ -148,8 +148,8 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     braces = _EXTRA_BRACES.match(text, end)
     if braces is None or STRAY.match(text, braces.end()):
         return document
-    # On lines of their own, or where the layout shows it, they were added at the end. `{ "a": 1` has
-    # its own brace there, too, if commas begin its lines.
+    # On lines of their own, or where the layout shows it, they were added at the end. Where commas
+    # begin the lines of `{ "a": 1`, its own brace stands there, too.
     one_line = "\n" not in text[start:end] and text[start + 1] != " "
     on_own_lines = one_line and "\n" in braces[0]
     is_laid_out = column(text, end - 1) == max(column(text, start), 0)

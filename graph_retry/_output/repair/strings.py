@@ -170,7 +170,7 @@ class StringReader:
             two_readings = _SCALAR.fullmatch(raw) and not self._has_templates()
             refuse_if(two_readings, "ambiguous", start, "A value marked as code, or a string.")
         # `'O\B'rien'`: the backslash has changed places with the letter before the apostrophe.
-        swapped = self.text[start] == "'" and _SWAPPED_ESCAPE.search(raw)
+        swapped = "\\" in raw and self.text[start] == "'" and _SWAPPED_ESCAPE.search(raw)
         refuse_if(swapped, "ambiguous", start, "An escape that may belong to a quote.")
         return decode(raw, start + 1, self.notes)
 

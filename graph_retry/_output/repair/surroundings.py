@@ -174,6 +174,7 @@ def _is_attached(before: str, line_before: str, after: str) -> bool:
     return bool(
         is_word
         or before[-1:] in {"-", "+"}
+        or line_before.strip() in {":", "="}
         or _ATTRIBUTE.match(after)
         or _LONE_CHARACTER.fullmatch(line_before)
         or _LONE_CHARACTER.match(after)
