@@ -174,13 +174,15 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
 
 def _sequence(text: str, run: list[Document], line_before: str, *, has_commas: bool) -> Document:
     """Make one list of a run: JSON lines, or a list whose opening bracket is missing."""
-    start, end = run[0].start, run[-1].end
+    first = run[0]
+    start, end = first.start, run[-1].end
     repairs = [record for document in run for record in document.repairs]
     repairs.append(repair("sequence", start, f"{len(run)} values in a row made a list"))
     has_lists = any(isinstance(document.value, list) for document in run)
     if (list_end := _LIST_END.match(text, end)) and has_commas and not has_lists:
         # `1, {"a": 1}, {"a": 2}]`: the bracket is missing before the 1, not here.
-        earlier = line_before.rstrip()[-1:] == ","
+        # In escaped text, the bracket may be anywhere.
+        earlier = line_before.rstrip()[-1:] == "," or first.has_repair("escaped")
         refuse_if(earlier, "syntax", start, "A list begins before this.")
         end += list_end[0].index("]") + 1
         repairs.append(repair("supplied", start, "`[` supplied", "assumed"))

@@ -43,12 +43,14 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     word = _WORD.match(text, frame.value_at) or (
         frame.kind == "{" and text[start].isalnum() and text[frame.starts[0]] in "\"'"
     )
-    return bool(word or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
+    # `'one '\n'two': 3`: a string in parts, of which the second one became a key.
+    in_parts = frame.kind == "{" and _is_cut_at_space(text, end) and "\n" in text[end:start]
+    return bool(word or in_parts or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
 
 
 def colon_is_doubtful(text: str, start: int) -> bool:
     """Tell whether something else than a colon may be missing before the value at `start`."""
-    before = text[max(start - 9, 0) : start]
+    before = text[max(start - 200, 0) : start]
     return bool(_COLON_LEFT.search(before) or _COLON_RIGHT.match(text, start))
 
 
@@ -115,13 +117,17 @@ def goes_on(frame: Frame, start: int) -> bool:
     literal = text[start : start + 1] in {'"', "'"}
     if not literal or frame.kind == "(":
         return literal
-    cut_at_space = text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n"
     is_key = frame.kind == "{" and KEY_AHEAD.match(text, start)
-    if is_key or not cut_at_space or "\n" not in text[end:start]:
+    if is_key or not _is_cut_at_space(text, end) or "\n" not in text[end:start]:
         return False
     two_readings = frame.kind == "[" and text[end - 1] == text[start] == '"'
     refuse_if(two_readings, "ambiguous", start, "One string in two parts, or a comma is missing.")
     return True
+
+
+def _is_cut_at_space(text: str, end: int) -> bool:
+    """Tell whether the string that ends at `end` has white space at its own end."""
+    return text[end - 1] in "\"'" and (text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n")
 
 
 def refuse_absence(text: str, start: int, what: str) -> None:

@@ -23,8 +23,9 @@ STRAY = re.compile(
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")
-# A string with an open brace in it, `"{x"}`, or with nothing: a closing brace may have left it.
-_OPEN_BRACE_IN_STRING = re.compile(r"(?:\{[^{}\"']*|[\"'])[\"']\}\Z")
+# A string with an open brace in it, `"{x"}`, or with nothing: a closing brace may have left it. One
+# with a space at its end, `'x '` and a line break: the brace may stand for a second part.
+_OPEN_BRACE_IN_STRING = re.compile(r"(?:(?:\{[^{}\"']*|[\"'])[\"']|\s[\"']\s*\n\s*)\}\Z")
 # A long number that a brace closes, which may stand in the place of its last digit.
 _NUMBER_AT_END = re.compile(r"\d\d\}\Z")
 # Repairs that took a judgement about the text, not about its notation alone.
@@ -129,7 +130,8 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
         value, end = reader.read(start)
     except Unreadable:
         return None
-    if STRAY.match(edited_text, end) or edited_text[end : end + 9].lstrip().startswith((",", ")")):
+    rest = edited_text[end : end + 9].lstrip()
+    if STRAY.match(edited_text, end) or rest.startswith((",", ")", '"', "'", "\\")):
         return None
     detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
     reader.notes.add("supplied", low, detail, "assumed")

@@ -293,8 +293,8 @@ class Reader:
 
     def _supply_comma(self, frame: Frame, position: int) -> None:
         # Behind a line break too many, the rest of a comment looks like a value: `1 // see \n"a"`.
-        has_comment = self.notes.count("comment")
-        is_doubtful = self.trial or has_comment or comma_is_doubtful(frame, position)
+        has_parts = self.notes.count("comment", "concatenation")
+        is_doubtful = self.trial or has_parts or comma_is_doubtful(frame, position)
         refuse_if(is_doubtful, "ambiguous", position, _COMMA_OR_OTHER)
         self.notes.add("missing_comma", frame.end, "comma supplied")
         frame.separate(frame.end)

@@ -98,9 +98,9 @@ def read_scalar(text: str, start: int, role: Role, notes: Notes, trial: bool) ->
     match = _TOKEN.match(text, start)
     token = match[0].rstrip() if match else ""
     end = start + len(token)
-    # `1,.5` and `1.,5`: the point and the comma may have changed places. `5.` on the last line: the
-    # point may stand for a comma.
-    comma_before = token.startswith(".") and _DIGIT_AND_COMMA.match(text[start - 2 : start])
+    # `1,.5` and `1.,5`: the point and the comma may have changed places. `6.02,+23`: the comma may
+    # stand for an `e`. `5.` on the last line: the point may stand for a comma.
+    comma_before = token.startswith((".", "+")) and _DIGIT_AND_COMMA.match(text[start - 2 : start])
     comma_after = token.endswith(".") and _COMMA_AFTER.match(text, end)
     is_swapped = comma_before or comma_after
     refuse_if(is_swapped, "ambiguous", start, "The comma may stand inside a number.")
