@@ -68,8 +68,8 @@ class Reader:
         moved = missing == extra == 1
         refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
         # `{"a": [12],, "b": 1}`: it may have moved out of a list.
-        moved = self.notes.count("extra_comma") and comma_may_have_moved(self.text[start:end])
-        refuse_if(moved, "ambiguous", start, "A comma is too many, or is from a list.")
+        from_list = self.notes.count("extra_comma") and comma_may_have_moved(self.text[start:end])
+        refuse_if(from_list, "ambiguous", start, "A comma is too many, or is from a list.")
         return value, end
 
     def _skip(self, position: int) -> int:
