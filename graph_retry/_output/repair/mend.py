@@ -18,8 +18,8 @@ STRAY = re.compile(
     r"(?:\\*[\"']|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)"
     # `:`, another closing bracket unless it ends a CDATA section, or a number.
     r"|(?!\]\]>)[:：\]}]|-?\d)"
-    # A quote or a word that touches the document.
-    r"|\\*[\"']|[“”‘’\w]"
+    # A quote, a word or a bracket that touches the document.
+    r"|\\*[\"']|[“”‘’\w\[{]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")

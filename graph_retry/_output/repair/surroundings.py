@@ -121,7 +121,10 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     attached = has_scalar or _is_attached(before, line_before, after)
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
-    is_label = type(answer.value) is dict and _LABEL_ALONE.fullmatch(line_before)
+    # Where keys have no quotes, the label may be one, too.
+    may_be_key = answer.has_repair("unquoted_key", "single_quotes")
+    is_object = type(answer.value) is dict
+    is_label = is_object and not may_be_key and _LABEL_ALONE.fullmatch(line_before)
     in_field = line_before.rstrip().endswith(":") and not is_label
     lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
     # `user: {{"a": 1}}`: one of the two may have stood before the word.

@@ -9,7 +9,7 @@ from bench.repair_damage import run
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_damaged_document_is_read_as_another_one(seed: int) -> None:
-    """A smaller draw of `python -m bench.repair_damage`, which finds about one in 50,000."""
+    """A smaller draw of `python -m bench.repair_damage`, which reads 100,000."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # Python reads the damaged texts, too
         table, wrong, _ = run(seed, 1_000)

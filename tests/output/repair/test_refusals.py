@@ -162,6 +162,8 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
+        "data: {'a': 1}}",
+        '[][start", "x"]',
         "result = {'x': ['q'], 'o': '—'] 'lines': '{a'}",
         '[{}} \\"[start\\"]',
         '{\\"a\\": 1}, {\\"[b\\": 2}]',
