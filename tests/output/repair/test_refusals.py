@@ -184,7 +184,6 @@ REFUSED = {
         '["x", // no"\n]',
         "<a>[]-5</a>",
         '{"a": 1, {"k}": 2}}',  # a brace and a quote have changed places
-        '[{{"k}": 2}]',
         '{"a": {{"k}": 2}}',
         '{{"k}": 2}',
         '["he said \\"no\\\\", then left.", 1]',
