@@ -118,7 +118,7 @@ def _is_mention(text: str, run: list[Document], reasoning_end: int) -> bool:
 
 def _is_list(text: str, start: int, end: int) -> bool:
     """Tell whether a line begins like a list that lost its bracket: `[1], "a"]`."""
-    line_before = text[text.rfind("\n", 0, start) + 1 : start]
+    line_before = text[max(0, start - 100) : start].rpartition("\n")[2]
     return not line_before.strip() and _ELEMENT_NEXT.match(text, end) is not None
 
 

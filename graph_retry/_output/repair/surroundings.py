@@ -18,10 +18,8 @@ ANSWER_LABEL = re.compile(
     r"(?i)(?:\A|[=>]|\b(?:answer|results?|output|json|response|list|array|data|here\b.*)"
     r"(?::|\s(?:is|are|would be):?\s))[\s`*_]*\Z"
 )
-# Such an announcement with no other field on its line.
-_LABEL_ALONE = re.compile(
-    rf"[^,\"'{{]*(?:{ANSWER_LABEL.pattern.removeprefix('(?i)')})", re.IGNORECASE
-)
+# Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
+_OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 
@@ -70,7 +68,7 @@ _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
 _SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
 # A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
-    rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*.*?\*/|<!--.*?-->)\s*)*\Z"
+    rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
 )
 _SCALAR_AFTER = re.compile(
     rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
@@ -122,10 +120,10 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
     # Where keys have no quotes, the label may be one, too.
-    may_be_key = answer.has_repair("unquoted_key", "single_quotes")
-    is_object = type(answer.value) is dict
-    is_label = is_object and not may_be_key and _LABEL_ALONE.fullmatch(line_before)
-    in_field = line_before.rstrip().endswith(":") and not is_label
+    may_be_key = answer.has_repair("unquoted_key", "single_quotes") or type(answer.value) is list
+    is_label = not may_be_key and ANSWER_LABEL.search(line_before)
+    is_field = not is_label or _OTHER_FIELD.search(line_before)
+    in_field = bool(line_before.rstrip().endswith(":") and is_field)
     lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
     # `user: {{"a": 1}}`: one of the two may have stood before the word.
     lost_brace = lost_brace or (answer.has_repair("doubled_braces") and in_field)
