@@ -178,9 +178,9 @@ class Reader:
                 break
             if isinstance(element, str) and char in {":", "="}:
                 frame.inner, frame.end = previous_inner, previous_end
-                # A bracket inside the key may have stood before it.
-                has_spare_brace = len(elements) > 1 and spare_brace(elements[-2])
-                is_unclear = element[:1] in {"{", "["} or has_spare_brace
+                # A bracket of the key may have stood before it, or last commas hide one too many.
+                is_hidden = element[:1] in {"{", "["} or self.notes.count("trailing_comma")
+                is_unclear = is_hidden or (len(elements) > 1 and spare_brace(elements[-2]))
                 edits = () if is_unclear else frame.key_in_list()
                 raise Unreadable("syntax", position, "A key in a list.", *edits)
             check_element_ahead(frame, position)
