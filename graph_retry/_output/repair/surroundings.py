@@ -46,7 +46,7 @@ _MEMBER = re.compile(
     r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|true|false|null)"
     r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
     # `tags{: "L"`: a brace moved away from where the object began.
-    r"|\w\{[ \t]*[:：]"
+    r"|[\w\"']\{[ \t]*[:：]"
 )
 _QUOTE = re.compile(r'(?<!\\)"')
 _JSON_MARK = re.compile(r"[\[\]{}\"“']")
