@@ -67,9 +67,9 @@ def skip(text: str, position: int, notes: Notes) -> int:
         if char in _JSON_MARKS or char.isalnum():
             return position
         if (space := ANY_SPACE.match(text, position)) and space.end() > position:
-            # Such a character may have left an empty string: `""\u200b`.
+            # Where it is no habit, such a character may have left an empty string: `""\u200b`.
             beside = {text[position - 2 : position], text[space.end() : space.end() + 2]}
-            is_doubtful = beside & {'""', "''"}
+            is_doubtful = beside & {'""', "''"} and text.count(char) < 4
             refuse_if(is_doubtful, "ambiguous", position, "White space, or text of a string.")
             notes.add("white_space", position, "white space JSON does not know")
             position = space.end()
