@@ -157,7 +157,8 @@ def _unmarked(old: str, new: str) -> str:
     if new[at : at + 2] == pair[::-1] and pair[:1].isspace() != pair[1:].isspace():
         return "white space swapped into a string"
     overwritten = old[at + 1 :] == new[at + 1 :] and not pair[:1].isspace()
-    return "a mark overwritten by a letter" if overwritten and new[at].isalnum() else ""
+    is_letter = new[at : at + 1].isalnum() or new[at : at + 1] == "_"
+    return "a mark overwritten by a letter" if overwritten and is_letter else ""
 
 
 def _compared(shape: str, old: str, new: str) -> tuple[str, str]:

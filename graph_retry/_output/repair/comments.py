@@ -46,8 +46,8 @@ _CONTESTED = re.compile(
     r"(?i)\A\W*(?:wrong|incorrect|fixme|fix)\b|\A\W*or (?:[\"'\d-]|true|false|null)"
     r"|\bshould (?:be|read|say) (?:[\"'\d-]|true\b|false\b|null\b)"
 )
-# Data that a comment took in because a line break or a comma went missing.
-_SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[ \t]{{2,}}[\"\d\[{{-]|\t")
+# Data that a comment took in because a line break or a comma went missing, or a quote: `{#tag": 1`.
+_SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[^\"]\"[ \t]*:|[ \t]{{2,}}[\"\d\[{{-]|\t")
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
 _VALUE = re.compile(r"(?i)\s*(?:-?\d[\d.e+-]*|true|false|null|none|\".*\")\s*\Z")

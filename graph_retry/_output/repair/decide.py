@@ -168,7 +168,10 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     # `[["a"] [ "b"]`: the bracket that is too much may be a comma of the list. In `{}{, "a": 1}`
     # the brackets, which stood around something else, may have moved.
     edited = any(document.has_repair("supplied", "extra_comma") for document in run)
-    doubts = (in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
+    # `user: {"a": 1}, {"b": 2}`: a brace may have moved from before the word to the second one.
+    keys = {tuple(document.value) for document in run if isinstance(document.value, dict)}
+    in_field = has_commas and line_before.rstrip()[-1:] in {":", "="} and len(keys) > 1
+    doubts = (in_field, in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
     return any(doubts)
 
 

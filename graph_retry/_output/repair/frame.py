@@ -84,7 +84,8 @@ class Frame:
         # `{"a": [1, 25, "b": 3}`: the last digit may stand in the place of the bracket. At the end
         # of the text it does not: there the bracket was cut off.
         overwritten = text[end - 2 : end].isdigit() and text[end:].strip()
-        return not (swapped or overwritten or text[end - 1] == ".")
+        # `{"a": {"b": 12.}`: so may the point.
+        return not (swapped or overwritten or before.rstrip("}]")[-1:] == ".")
 
     def unopened(self) -> tuple[Edit, ...]:
         """Suggest that the last value began a list: `{"a": 1, 2], "b": 3}` lacks a bracket."""

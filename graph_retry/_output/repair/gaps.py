@@ -6,6 +6,7 @@ moved; beside a single character, that character may be too much.
 """
 
 import re
+from typing import Any
 
 from graph_retry._output.repair.frame import Frame
 from graph_retry._output.repair.report import refuse_if
@@ -21,7 +22,7 @@ _EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
 _COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
-_COLON_RIGHT = re.compile(rf"[\"'“][:：]|(?<=[\"'”])(?:\[\s*\]|\{{\s*\}}|[-+.])|{_SPREAD}")
+_COLON_RIGHT = re.compile(r"[\"'“][:：]|(?<=[\"'”])[-+.]|\[\s*\]|\{\s*\}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
@@ -109,6 +110,18 @@ def check_element_ahead(frame: Frame, start: int) -> None:
     is_apart = start > end or (text[end - 1] in "]}" and char in {"[", "{"})
     if not char or not is_apart or not VALUE_AHEAD.match(text, start):
         raise frame.broken(start, char)
+
+
+def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
+    """Refuse words without quotes in a list that holds anything else `before` them.
+
+    In `["null", it's the name]` the comma may stand in the place of a comment's mark.
+    """
+    text, start = frame.text, frame.value_at
+    if isinstance(element, str) and " " in element and text[start].isalpha():
+        pairs = zip(before, frame.starts, strict=False)
+        only_words = all(isinstance(e, str) and text[at].isalpha() for e, at in pairs)
+        refuse_if(not only_words, "ambiguous", start, "Words without quotes, or a comment.")
 
 
 def goes_on(frame: Frame, start: int) -> bool:

@@ -28,6 +28,9 @@ _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'
 _OPEN_BRACE_IN_STRING = re.compile(r"(?:(?:\{[^{}\"']*|[\"'])[\"']|\s[\"']\s*\n\s*)\}\Z")
 # A long number that a brace closes, which may stand in the place of its last digit.
 _NUMBER_AT_END = re.compile(r"\d\d\}\Z")
+# A number that a brace closes on its line, and another one on the next: in the layout of
+# `{ "a": 1 }`, too, the first one may stand in the place of a digit.
+_NUMBER_AND_BRACES = re.compile(r"\d\}\s+\}")
 # Repairs that took a judgement about the text, not about its notation alone.
 _JUDGEMENTS = {
     "missing_comma",
@@ -163,6 +166,7 @@ def _without_extra_braces(text: str, document: Document) -> Document:
         or _OPEN_STRING.search(text, max(start, end - 200), end)
         or _OPEN_BRACE_IN_STRING.search(text, max(start, end - 200), end)
         or _NUMBER_AT_END.search(text, end - 3, end)
+        or (text[start + 1].isspace() and _NUMBER_AND_BRACES.search(text, start, braces.end()))
     )
     refuse_if(is_doubtful, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")

@@ -13,6 +13,7 @@ from graph_retry._output.repair.gaps import (
     goes_on,
     may_be_one,
     refuse_absence,
+    refuse_prose,
     second_comma_is_doubtful,
 )
 from graph_retry._output.repair.keys import HALF_QUOTED_KEY, KeyReader
@@ -166,10 +167,7 @@ class Reader:
             # `[1 1, 2]`: the second one may be a slip.
             is_twice = after_supplied_comma and is_scalar and same(element, elements[-1])
             refuse_if(is_twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
-            # `["null", it's the name]`: the comma may stand in the place of a comment's mark.
-            is_prose = is_scalar and text[frame.value_at].isalpha() and " " in str(element)
-            may_be_comment = is_prose and any(text[place] in "\"'" for place in frame.starts[:-1])
-            refuse_if(may_be_comment, "ambiguous", frame.value_at, "Words without quotes.")
+            refuse_prose(frame, element, elements)
             elements.append(element)
             after_supplied_comma = False
             if frame.comma >= frame.end:  # the element ended with a comma

@@ -38,7 +38,7 @@ _ELEMENT_END = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
 _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
 # A JSON value, where it stands between backticks as code does.
 _SCALAR = re.compile(r"\s*(?:\".*\"|'.*'|[-+.]?\d[\d.eE+-]*|true|false|null|True|False|None)\s*")
-_SWAPPED_ESCAPE = re.compile(r"(?<!\\)\\[A-Za-z]'")
+_SWAPPED_ESCAPE = re.compile(r"(?<!\\)\\[^\\']'")
 _TEMPLATE = re.compile(r"`([^`]*+)`")
 # Quotes inside a string as writers use them: in pairs around words or the attributes of HTML, or
 # an apostrophe in a word.
@@ -169,7 +169,7 @@ class StringReader:
             # `5` between backticks: a number that Markdown marks as code, or a string.
             two_readings = _SCALAR.fullmatch(raw) and not self._has_templates()
             refuse_if(two_readings, "ambiguous", start, "A value marked as code, or a string.")
-        # `'O\B'rien'`: the backslash has changed places with the letter before the apostrophe.
+        # `'O\B'rien'`: a character has come between the backslash and the apostrophe.
         swapped = "\\" in raw and self.text[start] == "'" and _SWAPPED_ESCAPE.search(raw)
         refuse_if(swapped, "ambiguous", start, "An escape that may belong to a quote.")
         return decode(raw, start + 1, self.notes)
