@@ -47,7 +47,9 @@ _CONTESTED = re.compile(
     r"|\bshould (?:be|read|say) (?:[\"'\d-]|true\b|false\b|null\b)"
 )
 # Data that a comment took in because a line break or a comma went missing, or a quote: `{#tag": 1`.
-_SWALLOWED = re.compile(rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[^\"]\"[ \t]*:|[ \t]{{2,}}[\"\d\[{{-]|\t")
+_SWALLOWED = re.compile(
+    rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[^\"]\"[ \t]*:|[ \t]{{2,}}[\"\d\[{{-]|\t"
+)
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
 _VALUE = re.compile(r"(?i)\s*(?:-?\d[\d.e+-]*|true|false|null|none|\".*\")\s*\Z")
@@ -111,7 +113,7 @@ def comment_end(text: str, start: int) -> int:
     may_swallow = is_line or has_lines
     swallowed = may_swallow and _SWALLOWED.search(_ADDRESS.sub("", body.rstrip()))
     # `"a"# b"`: the mark may be text of a string that ends later.
-    in_string = before[-1:] in {'"', "'"} and '"' in body
+    in_string = before[-1:] in {'"', "'"} and ('"' in body or before[-1:] in body)
     # `7 // 2`: a calculation.
     in_number = line_before and before.rstrip()[-1:].isdigit() and _NUMBER.match(body)
     # `{// no"`: the mark may be text of a string that lost its opening quote.

@@ -31,6 +31,7 @@ _ELEMENT_NEXT = re.compile(r"[ \t]*,[ \t]*[\"'\d{]")
 _FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
 # A fence with its tag, or an empty one.
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
+_EDITING = "supplied", "extra_comma", "extra_opener", "extra_closer"
 _JSON_TAGS = {"json", "json5", "jsonc"}
 # JavaScript may hold the answer, too: `const data = {"a": 1}`.
 _DATA_TAGS = _JSON_TAGS | {"javascript", "js"}
@@ -167,10 +168,10 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     some_escaped = any(escaped) and not all(escaped)
     # `[["a"] [ "b"]`: the bracket that is too much may be a comma of the list. In `{}{, "a": 1}`
     # the brackets, which stood around something else, may have moved.
-    edited = any(document.has_repair("supplied", "extra_comma") for document in run)
+    edited = any(document.has_repair(*_EDITING) for document in run)
     # `user: {"a": 1}, {"b": 2}`: a brace may have moved from before the word to the second one.
     keys = {tuple(document.value) for document in run if isinstance(document.value, dict)}
-    in_field = has_commas and line_before.rstrip()[-1:] in {":", "="} and len(keys) > 1
+    in_field = has_commas and line_before.rstrip()[-1:] in {":", "=", ">"} and len(keys) > 1
     doubts = (in_field, in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
     return any(doubts)
 

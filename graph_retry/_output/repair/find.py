@@ -24,6 +24,7 @@ _LANDMARK = re.compile(
 # A document whose quotes are escaped, `{\"a\": 1}`, and one written with entities, `{&quot;a`.
 _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
+_BROKEN_ENTITY = re.compile(r"(?<![&\w])(?:quot|apos|#x?\d{2});")
 _EMPTY_ESCAPED = re.compile(r"\[[\s\[]*+\\\"\\\"")
 _JUDGEMENTS = "supplied", "colon", "missing_comma", "extra_comma", "extra_opener", "extra_closer"
 _HEX = "[0-9a-fA-F]"
@@ -125,7 +126,8 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     # `&quot;"`: a quote that is not written like the others is missing before, or it is too many.
     stray = "\\" if is_escaped else '"'
     has_judgement = document.has_repair(*_JUDGEMENTS)
-    is_doubtful = has_judgement or stray in characters[: document.end]
+    broken_entity = not is_escaped and _BROKEN_ENTITY.search(decoded, 0, document.end)
+    is_doubtful = has_judgement or broken_entity or stray in characters[: document.end]
     refuse_if(is_doubtful, "ambiguous", start, "Escapes, and something else is wrong.")
     end = start + sum(map(len, characters[: document.end]))
     if text[start - 1 : start] == text[end : end + 1] == '"':

@@ -118,6 +118,14 @@ class Frame:
         if char in {"}", "]", ")"}:
             # `[1, 2}`: a bracket is missing before this one, or this one is of the wrong kind.
             edits = (*self.unclosed(), Edit(position, 1, close))
+            # `[{"a": 1}}`: where braces are written twice, the first bracket is the wrong one.
+            is_lone = len(self.starts) == 1
+            if (
+                is_lone
+                and self.text.startswith("[{", self.start)
+                and self.text[position - 1 : position + 1] == "}}"
+            ):
+                edits = ()
         elif char == ":" and self.kind == "{":
             # `{"a": "b": 1}`: the value is the first key of an object.
             edits = (Edit(self.value_at, 0, "{"),)

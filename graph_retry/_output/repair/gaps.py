@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from graph_retry._output.repair.frame import Frame
-from graph_retry._output.repair.report import refuse_if
+from graph_retry._output.repair.report import Notes, refuse_if
 from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
 
 COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
@@ -21,10 +21,11 @@ _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
 _EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
-_COLON_LEFT = re.compile(r"[:：][\"'”]\s*\Z|\n\s*\Z")
-_COLON_RIGHT = re.compile(r"[\"'“][:：]|(?<=[\"'”])[-+.]|\[\s*\]|\{\s*\}")
+_COLON_LEFT = re.compile(r"[:：=][\"'”]\s*\Z|\n\s*\Z")
+_COLON_RIGHT = re.compile(r"[\"'][:：=]|[“„‘`]|(?<=[\"'”])[-+.]|\[\s*\]|\{\s*\}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
+_COMMENT_MARK = re.compile(r"//|#|/\*")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'][^\"':]*[}\]])")
@@ -63,19 +64,30 @@ def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
     """
     # `100, ,` where a space stands before each comma: the first one may stand for a digit.
     in_number = text[end - 1].isdigit() and _SPACED_COMMAS.match(text, end)
-    behind_string = end > 0 and text[end - 1] in "\"'"
+    # `'x',, ` where it ended the string, and `(5),, ` where it made a tuple of the number.
+    behind_string = end > 0 and text[end - 1] in "\"')"
     # Alone on its line, the second one stood behind a bracket.
     on_own_line = _LONE_COMMA.match(text, end)
-    key_ahead = text[start : start + 1].isalnum()
+    key_ahead = _may_be_name(text[start : start + 1])
     return bool(in_number or behind_string or on_own_line or key_ahead)
 
 
-def comma_may_have_moved(document: str) -> bool:
-    """Tell whether a comma may have left a list of numbers: `[12]` may have been `[1,2]`.
-
-    Where a space follows each comma, it would still stand between the two.
-    """
-    return bool(_LONG_ELEMENT.search(document) and _COMPACT_COMMA.search(document))
+def refuse_moved_comma(notes: Notes, text: str, start: int, end: int) -> None:
+    """Refuse a document with a comma too many if it may be one that is missing elsewhere."""
+    missing, last = notes.count("missing_comma"), notes.count("trailing_comma")
+    extra = notes.count("extra_comma")
+    # `{"a": 1 "b": 2,}`: it may have moved from one to the other.
+    moved = missing == last + extra == 1
+    refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
+    # It may have divided a string in parts, made a tuple of `(5)`, or stand for a letter of a word.
+    # Of `1,, "c": 2},`, the brace between the two may have moved.
+    other = notes.count("concatenation", "parentheses", "unquoted_value", "trailing_comma")
+    # `{"a": [12],, "b": 1}`: it may be from the list. Where a space follows each comma, it would
+    # still stand between the two digits.
+    document = text[start:end] if extra else ""
+    in_number = _LONG_ELEMENT.search(document) and _COMPACT_COMMA.search(document)
+    is_doubtful = extra and (other or in_number)
+    refuse_if(is_doubtful, "ambiguous", start, "A comma is too many, or is from another place.")
 
 
 def brace_may_be_text(text: str, brace: int) -> bool:
@@ -89,7 +101,12 @@ def brace_may_be_text(text: str, brace: int) -> bool:
 def second_colon_is_doubtful(text: str, start: int, end: int) -> bool:
     """Tell whether one of two marks, from `start` to `end`, may be a part of what is beside it."""
     beside = text[end : end + 1] in {*"0123456789.\"'"}
-    return beside or text[start - 1].isalnum()
+    return beside or _may_be_name(text[start - 1])
+
+
+def _may_be_name(char: str) -> bool:
+    """Tell whether `char` may belong to a key without quotes."""
+    return char.isalnum() or char in {"_", "$"}
 
 
 def may_be_one(frame: Frame, start: int) -> bool:
@@ -105,6 +122,10 @@ def check_element_ahead(frame: Frame, start: int) -> None:
     # `1 234 567`: digits in groups of three.
     is_grouped = _GROUPED.match(text, frame.value_at) and "\n" not in text[end:start]
     refuse_if(is_grouped, "ambiguous", start, ONE_NUMBER)
+    # `[1` and `[2]]` on the next line: documents that follow one another, of which one broke.
+    one_is_list = text.startswith("[", start) or text.startswith("[", frame.value_at)
+    is_next_line = one_is_list and text[start - 1] == "\n"
+    refuse_if(is_next_line, "ambiguous", start, "One list, or one on each line.")
     char = char_at(text, start)
     # `[1][2]`: between two brackets there need be no space.
     is_apart = start > end or (text[end - 1] in "]}" and char in {"[", "{"})
@@ -115,10 +136,12 @@ def check_element_ahead(frame: Frame, start: int) -> None:
 def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
     """Refuse words without quotes in a list that holds anything else `before` them.
 
-    In `["null", it's the name]` the comma may stand in the place of a comment's mark.
+    In `["null", it's the name]` the comma may stand in the place of a comment's mark, and in
+    `["a", //` with `note]` on the next line a line break may have come into the comment.
     """
     text, start = frame.text, frame.value_at
-    if isinstance(element, str) and " " in element and text[start].isalpha():
+    has_comment = before and _COMMENT_MARK.search(text, frame.starts[-2], start)
+    if isinstance(element, str) and text[start].isalpha() and (has_comment or " " in element):
         pairs = zip(before, frame.starts, strict=False)
         only_words = all(isinstance(e, str) and text[at].isalpha() for e, at in pairs)
         refuse_if(not only_words, "ambiguous", start, "Words without quotes, or a comment.")

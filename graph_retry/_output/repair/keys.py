@@ -28,6 +28,7 @@ class KeyReader:
     def __init__(self, text: str, notes: Notes, strings: StringReader, *, trial: bool) -> None:
         self.text, self.notes, self.trial = text, notes, trial
         self._strings = strings
+        self._mark = ""  # what stands for a colon
 
     def read(self, frame: Frame, start: int) -> tuple[str, int]:
         """Read the key at `start`, which belongs to the object of `frame`; return where it ends."""
@@ -61,7 +62,8 @@ class KeyReader:
             # `{"a": {"b": 1, {"c": 2}`: the inner object was not closed, or the bracket is too
             # much.
             unclosed = frame.unclosed()
-            is_extra = unclosed and not brace_may_be_text(text, start)
+            # On a line of its own, another document may begin: the bracket before it is missing.
+            is_extra = unclosed and not brace_may_be_text(text, start) and text[start - 1] != "\n"
             return (*unclosed, Edit(start, 1, "")) if is_extra else ()
         return frame.unopened()
 
@@ -87,11 +89,18 @@ class KeyReader:
         text, start, end = self.text, colon.start(), colon.end()
         # `{"a":: 1}` and `{"a":= 1}`: the second mark may stand in the place of a character.
         has_two_marks = colon[0] in {"::", ":="}
-        is_doubtful = has_two_marks and second_colon_is_doubtful(text, start, end)
+        is_doubtful = has_two_marks and (self.trial or second_colon_is_doubtful(text, start, end))
         refuse_if(is_doubtful, "ambiguous", start, "The colon may belong to what is beside it.")
         if colon[0] != ":":
+            # `{"a"=1, "b"=>2}`: the `>` stands for a sign or a quote.
+            is_other = self._mark not in {"", colon[0]}
+            refuse_if(is_other, "ambiguous", start, f"`{self._mark}` and `{colon[0]}` for `:`.")
+            self._mark = colon[0]
             self.notes.add("colon", start, f"`{colon[0]}` for `:`")
         value_start = skip(text, end, self.notes)
+        # `{a1=.5}`: the digit has changed places with the mark.
+        swapped = text[start - 1].isdigit() and text.startswith(".", value_start)
+        refuse_if(swapped, "ambiguous", start, "A digit may belong to the key or to the value.")
         # `{"color": #ff0000`: what looks like a comment may be the value.
         has_comment = "#" in text[end:value_start].partition("\n")[0]
         refuse_if(has_comment, "syntax", start, "A value should stand here, not a comment.")

@@ -15,11 +15,11 @@ STRAY = re.compile(
     rf"{SPACE}(?:"
     # `, "b"`, `, 1`, `, name:`: another element or member, with at most a comment before it.
     rf"[,，]{SPACE}(?:/\*[^*]*\*/{SPACE}|(?://|#)[^\n]*\n{SPACE})?"
-    r"(?:\\*[\"']|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*:)"
+    r"(?:\\*[\"'“`]|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*[:=])"
     # `:`, another closing bracket unless it ends a CDATA section, or a number.
     r"|(?!\]\]>)[:：\]}]|-?\d)"
     # A quote, a word or a bracket that touches the document.
-    r"|\\*[\"']|[“”‘’\w\[{]"
+    r"|\\*[\"']|[“”‘’\w\[{]|\$\w*\s*[:=]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")
@@ -40,6 +40,10 @@ _JUDGEMENTS = {
     "unquoted_value",
     "number_format",
 }
+# Notations in which a mark of structure is more easily taken for another one: only these are read,
+# and nothing is supplied or left out as well.
+_EDITING = ("missing_comma", "extra_comma", "inner_quotes", "number_format")
+_RARE_NOTATIONS = ("odd_quotes", "doubled_braces")
 _LONE_COMMA = re.compile(r"\n[ \t]*,(?=[ \t]*(?:\n|//|#|/\*))")
 _QUOTE_AND_BRACKET = {quote + bracket for quote in "\"'" for bracket in "{["}
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
@@ -88,7 +92,10 @@ def _read_tolerantly(text: str, start: int, complete: bool | None) -> Document:
         except Unreadable as explained:
             return edited(text, start, explained, complete=complete)
         raise
-    return _without_extra_braces(text, Document(value, start, end, reader.notes.records()))
+    document = Document(value, start, end, reader.notes.records())
+    is_doubtful = document.has_repair(*_RARE_NOTATIONS) and document.has_repair(*_EDITING)
+    refuse_if(is_doubtful, "ambiguous", start, "Unusual quotes or braces, and something is wrong.")
+    return _without_extra_braces(text, document)
 
 
 def _may_be_cut_off(text: str, error: Unreadable, complete: bool | None) -> bool:
@@ -133,6 +140,8 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
         value, end = reader.read(start)
     except Unreadable:
         return None
+    if reader.notes.count(*_RARE_NOTATIONS):
+        return None
     rest = edited_text[end : end + 9].lstrip()
     if STRAY.match(edited_text, end) or rest.startswith((",", ")", '"', "'", "\\")):
         return None
@@ -159,7 +168,7 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     on_own_lines = one_line and "\n" in braces[0]
     is_laid_out = column(text, end - 1) == max(column(text, start), 0)
     may_be_earlier = spare_brace(document.value) and not on_own_lines and not is_laid_out
-    judgements = any(made["kind"] in _JUDGEMENTS for made in document.repairs)
+    judgements = document.has_repair(*_JUDGEMENTS, *_RARE_NOTATIONS)
     is_doubtful = (
         may_be_earlier
         or judgements

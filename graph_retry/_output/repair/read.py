@@ -9,10 +9,10 @@ from graph_retry._output.repair.gaps import (
     brace_may_be_text,
     check_element_ahead,
     comma_is_doubtful,
-    comma_may_have_moved,
     goes_on,
     may_be_one,
     refuse_absence,
+    refuse_moved_comma,
     refuse_prose,
     second_comma_is_doubtful,
 )
@@ -63,14 +63,7 @@ class Reader:
         refuse_if(bracket not in {"{", "["}, "syntax", start, "No object or array begins here.")
         frame = Frame(self.text, start, bracket, depth=1)
         value, end = self._object(frame) if bracket == "{" else self._array(frame)
-        # `{"a": 1 "b": 2,}`: the comma may have moved from one to the other.
-        missing = self.notes.count("missing_comma")
-        extra = self.notes.count("trailing_comma", "extra_comma")
-        moved = missing == extra == 1
-        refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
-        # `{"a": [12],, "b": 1}`: it may have moved out of a list.
-        from_list = self.notes.count("extra_comma") and comma_may_have_moved(self.text[start:end])
-        refuse_if(from_list, "ambiguous", start, "A comma is too many, or is from a list.")
+        refuse_moved_comma(self.notes, self.text, start, end)
         return value, end
 
     def _skip(self, position: int) -> int:
@@ -137,7 +130,10 @@ class Reader:
         if text.startswith("}", position + 1):
             self.notes.add("doubled_braces", frame.start, "braces written twice")
             return position + 2
-        is_doubtful = self.trial or not frame.starts or brace_may_be_text(text, frame.start + 1)
+        # `{{"a": {}}`: the second brace may stand for a value.
+        is_text = brace_may_be_text(text, frame.start + 1) or text[position - 2 : position] == "{}"
+        is_other = is_text or self.notes.count("doubled_braces")
+        is_doubtful = self.trial or not frame.starts or is_other
         refuse_if(is_doubtful, "syntax", position, "Brackets do not pair up.")
         self.notes.add("extra_opener", frame.start, "one brace too many left out", "assumed")
         return position + 1

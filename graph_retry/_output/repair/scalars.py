@@ -74,6 +74,7 @@ def _shortened(word: str) -> set[str]:
     return {word, *(word[:index] + word[index + 1 :] for index in range(len(word)))}
 
 
+_QUOTED_VALUE = re.compile(r"[:\[,]\s*[\"']")
 _SHORT_LITERALS = frozenset[str]().union(*map(_shortened, ("true", "false", "null", "none")))
 
 
@@ -152,6 +153,8 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
     if is_half_quoted and FOLLOW[role].match(text, end + 1):
         # `["said \\"no", then left"]`: the string before may go on here.
         may_go_on = role == "element" and _STRING_BEFORE.search(text, max(start - 20, 0), start)
+        # `{a: Ann"}`: so may the text without quotes, where no value has any.
+        may_go_on = may_go_on or not _QUOTED_VALUE.search(text)
         edits = () if may_go_on else (Edit(start, 0, '"'),)
         raise Unreadable("syntax", start, "A string has no opening quote.", *edits)
     is_elided = ELIDED.search(token.replace("_", " "))

@@ -21,6 +21,7 @@ CLOSERS = {
     '"': '"”', "'": "'’", "`": "`", "“": '”"“', "”": '”"', "„": '“”"', "‟": '”"', "‘": "’'",
     "’": "’'", "‚": "‘’", "‛": "’'", "＂": '＂"', "＇": "＇'",
 }  # fmt: skip
+_OPENERS = {"“": "“", "”": "“", "„": "„", "‘": "‘", "’": "‘", "‚": "‚"}
 # A string of Python 2, `u'red'`, and one where it stands in a document.
 _PYTHON_PREFIX = re.compile(r"[uU][\"']")
 _PYTHON_PREFIXES = re.compile(r"(?<![^\s\[{(,:])[uU][\"']")
@@ -58,6 +59,7 @@ _PAIRED = {
 # What may stand without quotes, too: then a quote may be too much as well as missing. Inside a
 # string that is another member or a comment, `x, b: 2`, at its start a number, a literal or `{`.
 _MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
+_OTHER_QUOTE = re.compile(rf"{QUOTE}\s*[,:]")
 _BARE_VALUE = re.compile(
     r"(?i)\s|[\[{\"'`“”‘’]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
 )
@@ -155,7 +157,10 @@ class StringReader:
         # `"she said “yes”` and `'‘yes’`: the last quote may belong to the pair inside.
         inner = {"”": "“", "’": "‘"}.get(close)
         inner_pair = inner and opener not in {inner, close} and inner in self.text[start + 1 : end]
-        refuse_if(inner_pair, "ambiguous", start, "A string may end in several places.")
+        # `“last: 5, “title”`: the first quote that closes is missing.
+        opens_again = opener in "“”„‘’‚" and self.text.find(_OPENERS[opener], start + 1, end) >= 0
+        doubtful = inner_pair or (opens_again and close not in self.text[start + 1 : end])
+        refuse_if(doubtful, "ambiguous", start, "A string may end in several places.")
         if close != CLOSERS[opener][0]:
             self.notes.add("odd_quotes", end, f"string closed by `{close}`")
         return self._decoded(start, end)
@@ -216,6 +221,8 @@ class StringReader:
         if not QUOTED_KEY.search(self.text) or BARE_KEY.search(self.text):
             return ()
         match = _OPEN_KEY.match(self.text, start + 1, next_quote)
+        # `{"key:"\\"Ann"}`: the backslash stands for the colon.
+        match = None if self.text.startswith("\\", next_quote + 1) else match
         return (Edit(match.end(), 0, self.text[start]),) if match else ()
 
     def _missing_after_value(self, start: int, next_quote: int) -> tuple[Edit, ...]:
@@ -243,6 +250,7 @@ class StringReader:
             # So would a quote too much at the start.
             or _BARE_VALUE.match(content)
             or _MEMBER_INSIDE.search(content)
+            or _OTHER_QUOTE.search(content)
             or BARE_KEY.search(content)
         ):
             return ()

@@ -4,6 +4,7 @@ Prose may surround an answer. What looks like a part of the same data may not: t
 that was read is only a piece, and to return it would lose the rest.
 """
 
+import html
 import re
 from itertools import pairwise
 
@@ -20,6 +21,7 @@ ANSWER_LABEL = re.compile(
 )
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
+_OTHER_VALUE = re.compile(r"[\w\"'] ?[:=]\s*(?:[\"'`\d{\[-]|(?:true|false|null)\b)")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 
@@ -27,13 +29,13 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 # What stands before a document that is a piece of something else.
 _BEFORE_A_PIECE = re.compile(
     # `"a", {` or `1, {`: an element of a list before this one.
-    r"(?:[\"'\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
+    r"(?:[\"'”’`\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
     # `"a": {`: a key.
-    r"|[\"'”]\s*[:：]\s*\Z"
+    r"|[\"'”]\s*(?:=>|[:：=])\s*\Z"
     # `}: {`: a colon in the place of a comma.
-    r"|[\]}][ \t]*[:：][ \t]*\Z"
+    r"|(?:[\]}][ \t]*[:：]|\}[ \t]*=)[ \t]*\Z"
     # `"a" {`: a string, with the comma or colon missing.
-    r"|[\"'”][ \t]+\Z"
+    r"|[\"'”][ \t]+\Z|\w`\Z"
     # `[x {`: a bracket that nothing closes.
     r"|[\[{][^\[\]{}\n]*\Z"
     # `| {`: the cell of a table.
@@ -44,14 +46,22 @@ _BEFORE_A_PIECE = re.compile(
 # A member of an object, `"a": 1`, or a bracket beside a colon that stands there for another mark.
 _MEMBER = re.compile(
     r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|true|false|null)"
-    r"|[\]}][ \t]*[:：][ \t]*(?:[\"“'{\[\d-]|true|false|null)"
+    r"|(?:[\]}][ \t]*[:：]|\}[ \t]*=)[ \t]*(?:[\"“'{\[\d-]|true|false|null)"
     # `tags{: "L"`: a brace moved away from where the object began.
-    r"|[\w\"']\{[ \t]*[:：]"
+    r"|[\w\"'][ \t]?\{[ \t]*[:：=]"
 )
+# `a: 1,` on a line of its own.
+_FIELD_AND_COMMA = re.compile(
+    r"(?m)^[ \t]*[\w$]+[ \t]*:[ \t]*(?:[\"'`\d{\[-]|true|false|null).*,[ \t]*(?:$|//|#|/\*)"
+)
+# A comment on the last line of the answer, and a field on the next one.
+_FIELD_BEHIND_COMMENT = re.compile(r"[ \t]*(?:/\*[^*]*\*/|(?://|#)[^\n]*)\s*[\w$]+[ \t]*:")
 _QUOTE = re.compile(r'(?<!\\)"')
 _JSON_MARK = re.compile(r"[\[\]{}\"“']")
-# Brackets as prose has them, `[1]` or `{name}`, and those around a CDATA section.
-_PROSE_BRACKETS = re.compile(r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n]*\]|\{[^\[\]{}\n]*\}")
+# Brackets as prose has them, `[1]`, `x["a"]` or `{name}`, and those around a CDATA section.
+_PROSE_BRACKETS = re.compile(
+    r"<!\[CDATA\[|\]\]>|\[[^\[\]{}\n\"]*\]|(?<=\w)\[\"\w*\"\]|\{[^\[\]{}\n]*\}"
+)
 # A bracket without its partner: a closing one anywhere, an opening one that starts a line.
 _LONE_BRACKET = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
 # Words by which a writer says that the answer is not all there: `(97 more)`, `and so on`, `...`.
@@ -80,8 +90,13 @@ _LONE_CHARACTER = re.compile(
 )
 # A line in braces, or a key and braces, as broken JSON Lines have; `{name}` is a placeholder.
 _BROKEN_LINE = re.compile(r"(?m)^[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\{(?!\w*\}).*\}[ \t]*,?\r?$")
-# `{...}.keys()`: an attribute of a value in code.
-_ATTRIBUTE = re.compile(r"\.[a-z_]")
+# A line of a list, whole or not; `[1]` is a footnote, `[section]` a title.
+_LIST_LINE = re.compile(
+    r"(?m)^(?!\W*\[\d*\]\W*$)(?:[^A-Za-z\n]*\[[^A-Za-z\n]*$"
+    r"|[ \t]*\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n].*\][ \t]*,?\r?$)"
+)
+# `{...}.keys()`: an attribute of a value in code; or what only markup has there: `[1](`, "[1]`x".
+_ATTRIBUTE = re.compile(r"\.[a-z_]|\(|`\w")
 # A line of Python, JavaScript, TypeScript, SQL, C or Java.
 _CODE = re.compile(
     r"(?m)^[^\S\n]*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
@@ -105,7 +120,7 @@ def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> N
         Unreadable: an answer looks like a piece of something, or more of it was announced.
     """
     for answer, (before, after) in zip(answers, pairwise(gaps), strict=True):
-        _check_beside(text, answer, before, after)
+        _check_beside(text, answer, html.unescape(before), html.unescape(after))
     _check_all_around(answers[0].start, gaps)
     refuse_taken_back(answers[0].start, gaps)
 
@@ -116,18 +131,31 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     has_scalar = _SCALAR_BEFORE.search(before[-200:]) or _SCALAR_AFTER.match(after)
     before, after = _outside_quotes(text, answer, before, after)
     line_before = before.rpartition("\n")[2]
-    attached = has_scalar or _is_attached(before, line_before, after)
+    # `({"a": 1}, (2,))`: an element of a tuple.
+    in_tuple = line_before.rstrip()[-1:] == "(" and after.lstrip()[:1] == ","
+    # `[:]` on another line: a list that broke.
+    lines = before + "\n" + after
+    has_list = type(answer.value) is list and "[" in lines and _LIST_LINE.search(lines)
+    attached = has_scalar or has_list or in_tuple or _is_attached(before, line_before, after)
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
     # Where keys have no quotes, the label may be one, too.
     may_be_key = answer.has_repair("unquoted_key", "single_quotes") or type(answer.value) is list
     is_label = not may_be_key and ANSWER_LABEL.search(line_before)
     is_field = not is_label or _OTHER_FIELD.search(line_before)
-    in_field = bool(line_before.rstrip().endswith(":") and is_field)
-    lost_brace = answer.has_repair("extra_closer") and (in_field or "{" in line_before)
+    in_field = bool(line_before.rstrip().endswith((":", "=")) and is_field)
+    opened_before = before.count("{") > before.count("}")
+    lost_brace = answer.has_repair("extra_closer") and (
+        in_field or opened_before or "{" in line_before
+    )
     # `user: {{"a": 1}}`: one of the two may have stood before the word.
     lost_brace = lost_brace or (answer.has_repair("doubled_braces") and in_field)
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
+    # `a: 1, b: []`, or `a: 1` and `{}` on the next line: the brackets of the whole may have moved.
+    is_piece = not answer.value and (
+        _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
+    )
+    refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
     # `- code: "print({\\"a\\": 1})"` or `"x = {a: 1};"`: the inside of a string that began before.
     ends_after = len(_QUOTE.findall(after.partition("\n")[0])) % 2
     is_inside = answer.has_repair("escaped") or ends_after
@@ -139,7 +167,8 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     )
     refuse_if(placeholder, "syntax", answer.start, "In a sentence, data would be quoted.")
     # `{"a": 1}, "b": 2}`: the answer was closed too early.
-    refuse_if(STRAY.match(after), "syntax", answer.end, "More follows than one document.")
+    goes_on = STRAY.match(after) or _FIELD_BEHIND_COMMENT.match(after)
+    refuse_if(goes_on, "syntax", answer.end, "More follows than one document.")
     # `{"a": 1} ...`: the writer says that this is not all.
     refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
 
@@ -191,16 +220,19 @@ def _is_in_sentence(answer: Document, line_before: str, after: str) -> bool:
 
 def _check_all_around(start: int, gaps: list[str]) -> None:
     """Refuse an answer at `start` if the text around says, or shows, that there is more of it."""
-    around = "\n".join(gaps)
+    around = html.unescape("\n".join(gaps))
     # `{"a": 1}` and then `(97 more items omitted)`.
     lowered = around.lower()
     left_out = _LEFT_OUT.search(lowered) or LEFT_OUT_ELSEWHERE.search(lowered)
     refuse_if(left_out, "elided", start, "The text tells of data left out.")
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
-    json_like = _JSON_MARK.search(around) and (
-        _MEMBER.search(around)
-        or _BROKEN_LINE.search(around)
-        or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
+    json_like = _FIELD_AND_COMMA.search(around) or (
+        _JSON_MARK.search(around)
+        and (
+            _MEMBER.search(around)
+            or _BROKEN_LINE.search(around)
+            or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
+        )
     )
     refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
     # `name: Bob` and then `tags: ["a"]`: YAML, of which one value happens to be JSON.
