@@ -92,7 +92,7 @@ _LONE_CHARACTER = re.compile(
 _BROKEN_LINE = re.compile(r"(?m)^[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\{(?!\w*\}).*\}[ \t]*,?\r?$")
 # A line of a list, whole or not; `[1]` is a footnote, `[section]` a title.
 _LIST_LINE = re.compile(
-    r"(?m)^(?!\W*\[\d*\]\W*$)(?:[^A-Za-z\n]*\[[^A-Za-z\n]*$"
+    r"(?m)^(?!\W*\[\d*\]\W*$)(?:[A-Za-z]?[^A-Za-z\n]*\[[^A-Za-z\n]*$"
     r"|[ \t]*\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n].*\][ \t]*,?\r?$)"
 )
 # `{...}.keys()`: an attribute of a value in code; or what only markup has there: `[1](`, "[1]`x".
@@ -135,12 +135,13 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     in_tuple = line_before.rstrip()[-1:] == "(" and after.lstrip()[:1] == ","
     # `[:]` on another line: a list that broke.
     lines = before + "\n" + after
-    has_list = type(answer.value) is list and "[" in lines and _LIST_LINE.search(lines)
+    is_list = isinstance(answer.value, list)
+    has_list = is_list and "[" in lines and _LIST_LINE.search(lines)
     attached = has_scalar or has_list or in_tuple or _is_attached(before, line_before, after)
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
     # Where keys have no quotes, the label may be one, too.
-    may_be_key = answer.has_repair("unquoted_key", "single_quotes") or type(answer.value) is list
+    may_be_key = answer.has_repair("unquoted_key", "single_quotes") or is_list
     is_label = not may_be_key and ANSWER_LABEL.search(line_before)
     is_field = not is_label or _OTHER_FIELD.search(line_before)
     in_field = bool(line_before.rstrip().endswith((":", "=")) and is_field)
