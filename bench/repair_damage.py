@@ -18,20 +18,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bench.damage_documents import intact
+from bench.damage_documents import Intact, intact
+from bench.damage_notations import as_json, noted
 from bench.markdown import table
 from graph_retry.output import parse_output
 
 ALPHABET = '"""\'\'{}[]()::,,,\\\\/#`.-+*=<>&$@ \n\tab1Z09eé“”'
 MARKS = '{}[],:"'
 TOKEN = re.compile(
-    r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|//[^\n]*|#[^\n]*|/\*.*?\*/|[{}\[\],:()]"
-    r"|[^\s{}\[\],:()\"'#/]+|.",
+    r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|“[^”]*”|`[^`\n]*`|=>|=|//[^\n]*|#[^\n]*|/\*.*?\*/|[{}\[\],:()]"
+    r"|[^\s{}\[\],:()\"'#/=“`]+|.",
     re.DOTALL,
 )
 NUMBER = re.compile(r"(?ai)[+-]?(?:0x[\da-f]+|0[ob]\d+|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\Z")
 BARE_KEY = re.compile(r"([{,]\s*)([\w$][\w$.-]*)(?=\s*:)")
 COMMENT = re.compile(r"//|/\*|#")
+_POINT_AT_END = re.compile(r"\d\.(?!\d)")
 STRING = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')\Z", re.DOTALL)
 
 
@@ -150,6 +152,8 @@ def _unmarked(old: str, new: str) -> str:
         and old[at + 2 :].lstrip()[:1] == "}"
     ):
         return "a brace swapped out of a string"
+    if _POINT_AT_END.search(new) and not _POINT_AT_END.search(old):
+        return "a point at the end of a number"
     if is_repeated and old[at + 1 :] == new[at + 1 :]:
         return "a digit overwritten by a second comma or brace"
     if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]#/\\"} | {*string.whitespace}:
@@ -174,13 +178,21 @@ def _compared(shape: str, old: str, new: str) -> tuple[str, str]:
     return old, new
 
 
+def left_out_because(document: Intact, text: str) -> str:
+    """Tell why `text` is no broken form of the document; empty if it is one."""
+    old, new = _compared(document.shape, document.text, text)
+    plain = [as_json(document.shape, each) for each in (document.text, text)]
+    pairs = [(document.text, text), (old, new), (plain[0], plain[1])]
+    reasons = (plain_reading(*pair) for pair in dict.fromkeys(pairs))
+    return next(filter(None, reasons), "")
+
+
 def cases(rng: random.Random, left_out: Counter[str]) -> Iterator[Damaged]:
     """Make damaged documents without end; count in `left_out` what is no damage."""
     while True:
-        document = intact(rng)
+        document = rng.choice([intact, intact, noted])(rng)
         kind, text = rng.choice([characters, characters, tokens])(rng, document.text)
-        old, new = _compared(document.shape, document.text, text)
-        if reason := plain_reading(document.text, text) or plain_reading(old, new):
+        if reason := left_out_because(document, text):
             left_out[reason] += 1
             continue
         text = document.before + text + document.after
@@ -216,6 +228,27 @@ def run(seed: int, count: int) -> tuple[Counter[tuple[str, str]], list[Damaged],
     return table, sorted(wrong, key=lambda case: len(case.text)), left_out
 
 
+def report(
+    options: argparse.Namespace,
+    counted: Counter[tuple[str, str]],
+    wrong: list[Damaged],
+    left_out: Counter[str],
+) -> None:
+    """Print the counter-examples, smallest first, and the tables."""
+    for case in wrong[: options.show]:
+        read = parse_output(case.text, complete=case.complete)
+        print(f"{case.kind}, {case.shape}: {case.text!r}")
+        print(f"    read {read.value!r}, was {case.value!r}, {[r['kind'] for r in read.repairs]}")
+    seed = f"(seed {options.seed})"
+    print(f"{counted.total() // 2:,} damaged documents {seed}: {len(wrong)} read wrong.\n")
+    results = ["exact", "refused", "WRONG"]
+    kinds = dict.fromkeys(kind for kind, _ in counted)
+    rows = [[kind, *(counted[kind, result] for result in results)] for kind in kinds]
+    print(table(["damage", *results], rows))
+    reasons = ", ".join(f"{reason} {n}" for reason, n in left_out.most_common())
+    print(f"\nLeft out: {reasons}.")
+
+
 def main() -> None:
     """Print the counter-examples, smallest first, and the tables."""
     arguments = argparse.ArgumentParser(description="Damage documents and read them.")
@@ -223,18 +256,7 @@ def main() -> None:
     arguments.add_argument("--cases", type=int, default=100_000)
     arguments.add_argument("--show", type=int, default=40, help="counter-examples printed")
     options = arguments.parse_args()
-    counted, wrong, left_out = run(options.seed, options.cases)
-    for case in wrong[: options.show]:
-        read = parse_output(case.text, complete=case.complete)
-        print(f"{case.kind}, {case.shape}: {case.text!r}")
-        print(f"    read {read.value!r}, was {case.value!r}, {[r['kind'] for r in read.repairs]}")
-    print(f"{options.cases:,} damaged documents (seed {options.seed}): {len(wrong)} read wrong.\n")
-    results = ["exact", "refused", "WRONG"]
-    kinds = dict.fromkeys(kind for kind, _ in counted)
-    rows = [[kind, *(counted[kind, result] for result in results)] for kind in kinds]
-    print(table(["damage", *results], rows))
-    reasons = ", ".join(f"{reason} {n}" for reason, n in left_out.most_common())
-    print(f"\nLeft out: {reasons}.")
+    report(options, *run(options.seed, options.cases))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ _CONTESTED = re.compile(
 )
 # Data that a comment took in because a line break or a comma went missing, or a quote: `{#tag": 1`.
 _SWALLOWED = re.compile(
-    rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|[^\"'][\"'][ \t]*:|[ \t]{{2,}}[\"\d\[{{-]|\t"
+    rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|(?<![\"'])[\"'][ \t]*:|[ \t]{{2,}}[\"\d\[{{-]|\t"
 )
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")

@@ -52,10 +52,13 @@ class Frame:
         """
         if not self._may_end():
             return ()
-        close = CLOSE[self.kind]
+        text, close = self.text, CLOSE[self.kind]
         edits = [Edit(self.end, 0, close)]
         frame: Frame | None = self
         while frame and len(edits) < 8:
+            # `[1, [.5]}`: the bracket before the point may stand for a digit.
+            if text.startswith(".", frame.start + 1):
+                return ()
             # `{"a": {"b": 1, "c": 2, "d": 3}`: the inner object may end at any of its commas, of
             # which two are enough for a choice. Its layout tells that it does not.
             if frame is not self and len(frame.starts) > 1 and not frame.aligned():
@@ -75,7 +78,8 @@ class Frame:
         before = text[max(end - 100, 0) : end]
         # `[1, []`: what is empty may be the remains of a value.
         empty = _EMPTY_AT_END.search(before)
-        if empty and (one_line or empty[0][1:2].isspace()):
+        on_its_line = empty and "\n" in text[end - len(empty[0]) :] and self.aligned()
+        if empty and (one_line or empty[0][1:2].isspace() or not on_its_line):
             return False
         # `["x]"`: the bracket at the end of the string may have changed places with the quote.
         swapped = _BRACKET_IN_STRING.search(before)

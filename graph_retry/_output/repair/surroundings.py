@@ -21,7 +21,7 @@ ANSWER_LABEL = re.compile(
 )
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
-_OTHER_VALUE = re.compile(r"[\w\"'] ?[:=]\s*(?:[\"'`\d{\[-]|(?:true|false|null)\b)")
+_OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'`\d{\[-]|(?:true|false|null)\b)")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 
@@ -95,8 +95,8 @@ _LIST_LINE = re.compile(
     r"(?m)^(?!\W*\[\d*\]\W*$)(?:[A-Za-z]?[^A-Za-z\n]*\[[^A-Za-z\n]*$"
     r"|[ \t]*\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n].*\][ \t]*,?\r?$)"
 )
-# `{...}.keys()`: an attribute of a value in code; or what only markup has there: `[1](`, "[1]`x".
-_ATTRIBUTE = re.compile(r"\.[a-z_]|\(|`\w")
+# `{...}.keys()` and `{...}(x)`: a value in code.
+_ATTRIBUTE = re.compile(r"\.[a-z_]|\(")
 # A line of Python, JavaScript, TypeScript, SQL, C or Java.
 _CODE = re.compile(
     r"(?m)^[^\S\n]*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w|type \w+ ="
@@ -144,7 +144,8 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     may_be_key = answer.has_repair("unquoted_key", "single_quotes") or is_list
     is_label = not may_be_key and ANSWER_LABEL.search(line_before)
     is_field = not is_label or _OTHER_FIELD.search(line_before)
-    in_field = bool(line_before.rstrip().endswith((":", "=")) and is_field)
+    label = line_before.rstrip()
+    in_field = label.endswith("=") or (label.endswith(":") and is_field)
     opened_before = before.count("{") > before.count("}")
     lost_brace = answer.has_repair("extra_closer") and (
         in_field or opened_before or "{" in line_before
@@ -201,9 +202,13 @@ def _is_attached(before: str, line_before: str, after: str) -> bool:
     They may be the remains of a key or a value, or make code of it: `x{"a": 1}`, `-["x"]`,
     `{"a": 1}|`, `{"a": 1}.keys()`.
     """
+    # "[1]`x`": no code that began before the answer ends there.
+    is_code = after.startswith("`") and not after.startswith("```")
+    in_code = is_code and line_before.count("`") % 2 == 0
     is_word = before[-1:].isalnum() and not before.lower().endswith("json")
     return bool(
         is_word
+        or in_code
         or before[-1:] in {"-", "+"}
         or line_before.strip() in {":", "="}
         or _ATTRIBUTE.match(after)

@@ -1,0 +1,97 @@
+"""Texts that two documents explain equally well are refused: one character or token moved."""
+
+import pytest
+
+from bench import repair_edits
+from graph_retry.output import parse_output
+
+TIES = {
+    # Numbers and the marks beside them.
+    "digit-or-brace": '{\n  "a": 1}\n}',  # 10, or a brace too many
+    "digit-or-brace-spaced": '{ "a": 6.02e+2} }',
+    "point-or-brace": '{"a": {"b": 12.}',
+    "point-and-bracket": '{"id": ["]", 1, [.5]}',
+    "digit-of-key": "{id3=.14}",
+    "sign-or-arrow": '{"a"="x", "b"=>0.5}',
+    # Strings and keys.
+    "escape-apart": "['5\\_'11\"', None]",
+    "key-in-comment": '{ #name": "x"\n, "b": 2}',
+    "key-in-comment-single": "{'a': '[', // one\n  {#': -40\n}",
+    "string-over-comment": "[' # id\n  3.14,\n  '#7'\n]",
+    "comment-in-two": '[\n    "a", //\nok\n]',
+    "words-in-numbers": "[\n  true , in EUR\n]",
+    "colon-in-key": '{"is-new=""1/2", "b": 1}',
+    "backslash-for-colon": '{"k":"{","key:"\\"x","note":"y"}',
+    "other-quote": "{a1: 'C++`, b: 10, 'unit price': 3.14}",
+    "bare-words": '{qty: blu"}',
+    "half-key": "{'ast: {'№': 'z9',}, 'Ünï': {'№': 7}}",
+    # Commas and colons.
+    "colon-or-bracket": '{ "a":  {}, "x1" [] }',
+    "comma-from-tuple": "{'a': (250),, 'b': 1}",
+    "comma-before-tuple": "{,'a': (False), 'b': 1}",
+    "comma-from-parts": "{'a': {},, 'b': ('No' ':',)}",
+    "comma-or-letter": "{\n  ,_2: [\n    'x',\n  ],\n}",
+    "colon-or-letter": "{b_:: [1]}",
+    "comma-of-word": '{"a": blu,, "b": {}}',
+    "brace-between-commas": '{"a": {"b": 1,, "c": 2},}',
+    "brace-before-comma": '{"a": {"b": {}, "c": 2}, "d": 0,,}',
+    # Brackets.
+    "braces-doubled": '[{"a": "0.75"}}',
+    "brace-for-value": '{{"a": {}}',
+    "brace-for-value-nested": '{{"a": {{"b": {}}}}',
+    "brace-for-value-cut": '{\n  "a": {\n    "b": "+1"\n  },\n  "c": {}',
+    "braces-and-digit": '[{{"a": 9}, "b": ["x"]}}]',
+    "braces-of-two": '{{"a": 1, "b": {"c": 2}}, {"d": {}}}',
+    "lists-on-lines": "[1.0\n[2.0]]",
+    "lists-in-lists-on-lines": '[["a"]\n[["b"]]]',
+    "lines-merged": '{"a": 1,\n{"b": 2}',
+    # Smart quotes, templates, entities.
+    "smart-unclosed": "{“a”: “x”, “last\n: 1, “b”: “y”}",
+    "smart-unopened": "[ ”, “b”]",
+    "smart-colon": "{“is-new”“ ::”, “b”: “y”}",
+    "smart-comma": "{“a”: “,:” “b”: “y”}",
+    "smart-brace": "“a”: “{:”, “b”: “y”}",
+    "template-comma": "{a: `[x],` b: {c: 1}}",
+    "entity-broken": "{&quot;a&quot;: “quot;x&quot;}",
+    "entity-unfinished": "{&quot;a1&quot”: {&quot;b&quot;: 0}}",
+    "entity-outside": "{}&quot;a&quot;: &quot;x&quot;",
+    # What stands around.
+    "list-on-line-broken": "[:]\n[2.0]",
+    "list-on-line-swapped": "0[, -1]\n[0, -2]",
+    "list-on-line-quoted": '"[nil", 1]\n["nil", 2]',
+    "list-on-line-letter": "[a.1]\n[0.2]",
+    "list-on-line-touching": '["a", 1](["a", 2]',
+    "label-or-key": 'e1: {"a": 1}, {"b": true}',
+    "label-or-key-arrow": '"b_2" => {"a": 1}, {"b": "x"}',
+    "brace-of-label": 'title=[], x={"a": 1}}',
+    "brace-of-empty": "qty = {}}",
+    "brace-of-name": "{title} {last: 1, id: 0}}",
+    "brace-above": "\n  a1: {\n    {last: false,\n    id: 1\n  }\n}",
+    "arrow-before": '"b_2" => 10, "c" => ["yes"]}',
+    "equals-before": '{id }= {"a" = "x", b = 1}',
+    "equals-after": '{id = "50%"}, first = "-5"',
+    "name-after": "{}$: '[x]'",
+    "template-after": "[null, ]`x`",
+    "template-before": "a: `we`{, 'b': 7}",
+    "fields-before": "\n  a1: 0, // ok\n{}",
+    "fields-before-comment": "\n  a: null,\n  # id\n  {b: 0\n}",
+    "field-after-comment": "{\n  a: null,\n  }# id\n  b: 0\n",
+    "smart-before": "“x*y”, [“a”]",
+    "tuple-around": "({'a1': 'No'}, (-0.5,), 0,)",
+}
+
+
+@pytest.mark.parametrize("text", TIES.values(), ids=TIES.keys())
+def test_a_tie_is_refused(text):
+    """Of two documents that one slip made this text of, none is chosen."""
+    parsed = parse_output(text, complete=True)
+    assert not parsed.ok, (parsed.value, parsed.repairs)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_edit_of_a_short_document_makes_another_one(seed):
+    """A smaller draw of `python -m bench.repair_edits`, which makes 500,000."""
+    table, wrong, _ = repair_edits.run(seed, 10_000, length=40)
+    assert not wrong, (seed, [case.text for case in wrong])
+    assert sum(count for (_, result), count in table.items() if result == "exact") > 300
