@@ -46,10 +46,10 @@ def every_edit(text: str) -> Iterator[tuple[str, str]]:
                 yield "move token", rest[:shift] + token + rest[shift:]
 
 
-def is_read(document: Intact) -> bool:
-    """Tell whether a document is read rightly before any damage."""
-    text = document.before + document.text + document.after
-    return outcome(Damaged("", document.shape, text, document.value, None)) == "exact"
+def _read(document: Intact, text: str, kind: str) -> tuple[str, Damaged]:
+    whole = document.before + text + document.after
+    case = Damaged(kind, document.shape, whole, document.value, None)
+    return outcome(case), case
 
 
 def run(
@@ -62,14 +62,16 @@ def run(
     wrong: list[Damaged] = []
     while table.total() < 2 * count:
         document = rng.choice([intact, noted])(rng)
-        if len(document.text) > length or document.text in seen or not is_read(document):
+        if len(document.text) > length or document.text in seen:
             continue
         seen.add(document.text)
+        result, case = _read(document, document.text, "none")
+        if result != "exact":
+            wrong += [case] if result == "WRONG" else []
+            continue
         texts = {text: kind for kind, text in every_edit(document.text)}
         for text, kind in texts.items():
-            whole = document.before + text + document.after
-            case = Damaged(kind, document.shape, whole, document.value, None)
-            result = outcome(case)
+            result, case = _read(document, text, kind)
             if result != "refused" and (reason := left_out_because(document, text)):
                 left_out[reason] += 1
                 continue

@@ -25,6 +25,7 @@ _COLON_LEFT = re.compile(r"[:：=][\"']\s*\Z|[”’`]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(r"[\"'][:：=]|[“„‘`]|(?<=[\"'”])[-+.]|\[\s*\]|\{\s*\}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
+_ESCAPED_SPACE = {"\\n", "\\t", "\\r", "\\f", "\\v"}
 _COMMENT_MARK = re.compile(r"//|#|/\*")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
@@ -163,7 +164,9 @@ def goes_on(frame: Frame, start: int) -> bool:
 
 def _is_cut_at_space(text: str, end: int) -> bool:
     """Tell whether the string that ends at `end` has white space at its own end."""
-    return text[end - 1] in "\"'" and (text[end - 2].isspace() or text[end - 3 : end - 1] == "\\n")
+    return text[end - 1] in "\"'" and (
+        text[end - 2].isspace() or text[end - 3 : end - 1] in _ESCAPED_SPACE
+    )
 
 
 def refuse_absence(text: str, start: int, what: str) -> None:

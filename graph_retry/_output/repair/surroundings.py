@@ -135,29 +135,11 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     in_tuple = line_before.rstrip()[-1:] == "(" and after.lstrip()[:1] == ","
     # `[:]` on another line: a list that broke.
     lines = before + "\n" + after
-    is_list = isinstance(answer.value, list)
-    has_list = is_list and "[" in lines and _LIST_LINE.search(lines)
+    is_list = isinstance(answer.value, list) and "[" in lines
+    has_list = is_list and _LIST_LINE.search(lines)
     attached = has_scalar or has_list or in_tuple or _is_attached(before, line_before, after)
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
-    # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
-    # Where keys have no quotes, the label may be one, too.
-    may_be_key = answer.has_repair("unquoted_key", "single_quotes") or is_list
-    is_label = not may_be_key and ANSWER_LABEL.search(line_before)
-    is_field = not is_label or _OTHER_FIELD.search(line_before)
-    label = line_before.rstrip()
-    in_field = label.endswith("=") or (label.endswith(":") and is_field)
-    opened_before = before.count("{") > before.count("}")
-    lost_brace = answer.has_repair("extra_closer") and (
-        in_field or opened_before or "{" in line_before
-    )
-    # `user: {{"a": 1}}`: one of the two may have stood before the word.
-    lost_brace = lost_brace or (answer.has_repair("doubled_braces") and in_field)
-    refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
-    # `a: 1, b: []`, or `a: 1` and `{}` on the next line: the brackets of the whole may have moved.
-    is_piece = not answer.value and (
-        _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
-    )
-    refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
+    _refuse_lost_bracket(answer, before, line_before)
     # `- code: "print({\\"a\\": 1})"` or `"x = {a: 1};"`: the inside of a string that began before.
     ends_after = len(_QUOTE.findall(after.partition("\n")[0])) % 2
     is_inside = answer.has_repair("escaped") or ends_after
@@ -173,6 +155,29 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     refuse_if(goes_on, "syntax", answer.end, "More follows than one document.")
     # `{"a": 1} ...`: the writer says that this is not all.
     refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
+
+
+def _refuse_lost_bracket(answer: Document, before: str, line_before: str) -> None:
+    """Refuse an answer if a bracket of it may have opened before the words in front of it."""
+    # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
+    # Where keys have no quotes, the label may be one, too.
+    is_list = isinstance(answer.value, list)
+    may_be_key = answer.has_repair("unquoted_key", "single_quotes") or is_list
+    is_label = not may_be_key and ANSWER_LABEL.search(line_before)
+    is_field = not is_label or _OTHER_FIELD.search(line_before)
+    label = line_before.rstrip()
+    in_field = label.endswith("=") or (label.endswith(":") and is_field)
+    opened_before = "{" in line_before or before.count("{") > before.count("}")
+    # `user: {{"a": 1}}`: one of the two may have stood before the word.
+    lost_brace = (answer.has_repair("extra_closer") and (in_field or opened_before)) or (
+        answer.has_repair("doubled_braces") and in_field
+    )
+    refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
+    # `a: 1, b: []`, or `a: 1` and `{}` on the next line: the brackets of the whole may have moved.
+    is_piece = not answer.value and (
+        _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
+    )
+    refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
 
 
 def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tuple[str, str]:
