@@ -6,13 +6,14 @@ that was read is only a piece, and to return it would lose the rest.
 
 import html
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 from graph_retry._output.repair.comments import LEFT_OUT_ELSEWHERE
 from graph_retry._output.repair.mend import STRAY, Document
-from graph_retry._output.repair.report import refuse_if
+from graph_retry._output.repair.report import RefusalKind, Unreadable, refuse_if
 from graph_retry._output.repair.scan import EDGES
-from graph_retry._output.repair.taken_back import refuse_taken_back
+from graph_retry._output.repair.taken_back import IS_PART, is_taken_back
 
 # The end of a line on which an answer is announced: `Answer: `, `x = `, `Here are the users: `.
 ANSWER_LABEL = re.compile(
@@ -121,8 +122,12 @@ def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> N
     """
     for answer, (before, after) in zip(answers, pairwise(gaps), strict=True):
         _check_beside(text, answer, html.unescape(before), html.unescape(after))
-    _check_all_around(answers[0].start, gaps)
-    refuse_taken_back(answers[0].start, gaps)
+    # Models put the same words around their answers again and again.
+    is_short = sum(map(len, gaps)) < 500
+    doubt = (_remembered_doubt if is_short else _doubt_around)(tuple(gaps))
+    if doubt:
+        kind, message = doubt
+        raise Unreadable(kind, answers[0].start, message)
 
 
 def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
@@ -229,13 +234,13 @@ def _is_in_sentence(answer: Document, line_before: str, after: str) -> bool:
     return not alone and answer.end - answer.start < 50
 
 
-def _check_all_around(start: int, gaps: list[str]) -> None:
-    """Refuse an answer at `start` if the text around says, or shows, that there is more of it."""
+def _doubt_around(gaps: tuple[str, ...]) -> tuple[RefusalKind, str] | None:
+    """Return what the text around says, or shows, against the answer: that there is more of it."""
     around = html.unescape("\n".join(gaps))
     # `{"a": 1}` and then `(97 more items omitted)`.
     lowered = around.lower()
-    left_out = _LEFT_OUT.search(lowered) or LEFT_OUT_ELSEWHERE.search(lowered)
-    refuse_if(left_out, "elided", start, "The text tells of data left out.")
+    if _LEFT_OUT.search(lowered) or LEFT_OUT_ELSEWHERE.search(lowered):
+        return "elided", "The text tells of data left out."
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
     json_like = _FIELD_AND_COMMA.search(around) or (
         _JSON_MARK.search(around)
@@ -245,14 +250,21 @@ def _check_all_around(start: int, gaps: list[str]) -> None:
             or _LONE_BRACKET.search(_PROSE_BRACKETS.sub("", around))
         )
     )
-    refuse_if(json_like, "ambiguous", start, "What surrounds the answer looks like JSON, too.")
+    if json_like:
+        return "ambiguous", "What surrounds the answer looks like JSON, too."
     # `name: Bob` and then `tags: ["a"]`: YAML, of which one value happens to be JSON.
     is_field = _FIELD_BEFORE.search(gaps[0]) and len(_FIELD.findall(around)) > 1
-    other_format = is_field or _is_item(gaps) or _CODE.search(around)
-    refuse_if(other_format, "no_json", start, "The brackets belong to code or to another format.")
+    if is_field or _is_item(gaps) or _CODE.search(around):
+        return "no_json", "The brackets belong to code or to another format."
+    if is_taken_back(gaps):
+        return "ambiguous", "The text takes the answer back, or limits it."
+    return ("elided", "The text tells of more parts.") if IS_PART.search(lowered) else None
 
 
-def _is_item(gaps: list[str]) -> bool:
+_remembered_doubt = lru_cache(500)(_doubt_around)
+
+
+def _is_item(gaps: tuple[str, ...]) -> bool:
     """Tell whether the first answer is one item of a list whose other items are no answers."""
     item = _ITEM_BEFORE.search(gaps[0])
     if item is None or (item[2] and ANSWER_LABEL.search(item[2])):

@@ -6,8 +6,6 @@ beside it. `Let me know if this is wrong` takes nothing back.
 
 import re
 
-from graph_retry._output.repair.report import refuse_if
-
 # What is searched in long texts begins with letters, in lower case: that is many times as fast.
 _SECOND_THOUGHT = re.compile(
     r"(?:wait|correction|my (?:mistake|bad)|i (?:forgot|missed|misread|mixed up))\b(?! for| until)"
@@ -47,19 +45,16 @@ _CONTESTING = frozenset(
 # `~~{"a": 1}~~`, but not a fence of tildes.
 _STRUCK_OUT = re.compile(r"(?:(?<!~)~~|<(?:del|strike)>)\s{0,9}\Z")
 # One of several parts: `Part 1 of 2`, `(partial)`.
-_PART = re.compile(
+IS_PART = re.compile(
     r"(?:part|chunk|batch) \d{1,9} ?(?:of|/) ?(?!1\b)\d|[(\[](?:partial|incomplete)[)\]]"
     r"|(?:partial|incomplete) (?:output|answer|results?|response|list|json|data)\b"
 )
 
 
-def refuse_taken_back(start: int, gaps: list[str]) -> None:
-    """Refuse an answer at `start` that the text in `gaps`, before and after answers, takes back."""
+def is_taken_back(gaps: tuple[str, ...]) -> bool:
+    """Tell whether the text in `gaps`, before and after the answers, takes them back."""
     contested = _contests(gaps[0][-80:]) or _CONTESTED_BEHIND.match(gaps[-1])
-    taken_back = contested or _takes_back("\n".join(["", *gaps[1:]]).lower())
-    refuse_if(taken_back, "ambiguous", start, "The text takes the answer back, or limits it.")
-    is_part = _PART.search("\n".join(gaps).lower())
-    refuse_if(is_part, "elided", start, "The text tells of more parts.")
+    return bool(contested or _takes_back("\n".join(["", *gaps[1:]]).lower()))
 
 
 def _contests(before: str) -> bool:
