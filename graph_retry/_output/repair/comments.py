@@ -113,14 +113,19 @@ def comment_end(text: str, start: int) -> int:
     may_swallow = is_line or has_lines
     swallowed = may_swallow and _SWALLOWED.search(_ADDRESS.sub("", body.rstrip()))
     # `"a"# b"`: the mark may be text of a string that ends later.
-    in_string = before[-1:] in {'"', "'"} and ('"' in body or before[-1:] in body)
+    in_string = before[-1:] in {'"', "'", "`"} and ('"' in body or before[-1:] in body)
     # `7 // 2`: a calculation.
     in_number = line_before and before.rstrip()[-1:].isdigit() and _NUMBER.match(body)
     # `{// no"`: the mark may be text of a string that lost its opening quote.
     has_half_a_string = is_line and body.count('"') % 2
     # `#5` on a line of its own: an element that the mark made a comment of.
     is_value = not line_before and _VALUE.match(body)
+    # `/* a *, 2 /* b */`: the end of the first of two is broken. `// 2}`, `# 'c']`: the mark came
+    # before the rest of the data.
+    in_another = not is_line and comment[0].find("/*", 2) > 0
+    closes = is_line and any(body.count(b) > body.count(a) for a, b in ("{}", "[]"))
     is_unclear = swallowed or in_string or in_number or has_half_a_string or is_value
+    is_unclear = is_unclear or in_another or closes
     refuse_if(is_unclear, "syntax", start, "It is not clear whether a comment is data.")
     return end
 

@@ -22,7 +22,7 @@ _EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
 _EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
 _COLON_LEFT = re.compile(r"[:：=][\"']\s*\Z|[”’`]\s*\Z|\n\s*\Z")
-_COLON_RIGHT = re.compile(r"[\"'][:：=]|[“„‘`]|(?<=[\"'”])[-+.]|\[\s*\]|\{\s*\}")
+_COLON_RIGHT = re.compile(r"[\"'][:：=]|[“„‘`]|[-+]|(?<=[\"'”])\.|\"\"|''|\[\s*\]|\{\s*\}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _ESCAPED_SPACE = {"\\n", "\\t", "\\r", "\\f", "\\v"}
@@ -48,6 +48,8 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     )
     # `'one '\n'two': 3`: a string in parts, of which the second one became a key.
     in_parts = frame.kind == "{" and _is_cut_at_space(text, end) and "\n" in text[end:start]
+    # `['ab' 'cd']`: one string in Python.
+    in_parts = in_parts or (frame.kind == "[" and text[end - 1] == text[start] == "'")
     return bool(word or in_parts or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
 
 
@@ -137,12 +139,16 @@ def check_element_ahead(frame: Frame, start: int) -> None:
 def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
     """Refuse words without quotes in a list that holds anything else `before` them.
 
-    In `["null", it's the name]` the comma may stand in the place of a comment's mark, and in
-    `["a", //` with `note]` on the next line a line break may have come into the comment.
+    In `["null", it's the name]` the comma may stand in the place of a comment's mark, in `["a", //`
+    with `note]` on the next line a line break may have come into the comment, and in `[0x2,ab]` the
+    comma into a number.
     """
     text, start = frame.text, frame.value_at
-    has_comment = before and _COMMENT_MARK.search(text, frame.starts[-2], start)
-    if isinstance(element, str) and text[start].isalpha() and (has_comment or " " in element):
+    behind = text[frame.starts[-2] if before else start : start]
+    is_doubtful = isinstance(element, str) and (
+        " " in element or behind[-1:] == "," or _COMMENT_MARK.search(behind)
+    )
+    if is_doubtful and text[start].isalpha():
         pairs = zip(before, frame.starts, strict=False)
         only_words = all(isinstance(e, str) and text[at].isalpha() for e, at in pairs)
         refuse_if(not only_words, "ambiguous", start, "Words without quotes, or a comment.")

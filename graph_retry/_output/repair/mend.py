@@ -10,11 +10,12 @@ from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repai
 from graph_retry._output.repair.scan import SPACE, same, strict_part
 from graph_retry.records import Repair
 
+_COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*\n)"
 # What cannot follow a complete document: it would be a piece of it, or of another one.
 STRAY = re.compile(
     rf"{SPACE}(?:"
-    # `, "b"`, `, 1`, `, name:`: another element or member, with at most a comment before it.
-    rf"[,，]{SPACE}(?:/\*[^*]*\*/{SPACE}|(?://|#)[^\n]*\n{SPACE})?"
+    # `, "b"`, `, 1`, `, name:`: another element or member, with at most comments before it.
+    rf"(?:{_COMMENT}{SPACE})?[,，]{SPACE}(?:{_COMMENT}{SPACE})?"
     r"(?:\\*[\"'“`]|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*[:=])"
     # `:`, another closing bracket unless it ends a CDATA section, or a number.
     r"|(?!\]\]>)[:：\]}]|-?\d)"
@@ -140,7 +141,7 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
         value, end = reader.read(start)
     except Unreadable:
         return None
-    if reader.notes.count(*_RARE_NOTATIONS):
+    if reader.notes.count(*_RARE_NOTATIONS, "colon"):
         return None
     rest = edited_text[end : end + 9].lstrip()
     if STRAY.match(edited_text, end) or rest.startswith((",", ")", '"', "'", "\\")):

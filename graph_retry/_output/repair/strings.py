@@ -40,6 +40,7 @@ _OPEN_KEY = re.compile(r"(?:[^\W\d]|[^\W\d][\w $.\-]*?[^\W_])(?=\s*[:：])")
 # A JSON value, where it stands between backticks as code does.
 _SCALAR = re.compile(r"\s*(?:\".*\"|'.*'|[-+.]?\d[\d.eE+-]*|true|false|null|True|False|None)\s*")
 _SWAPPED_ESCAPE = re.compile(r"(?<!\\)\\[^\\']'")
+_MEMBER_BEHIND = re.compile(r"[^{]*,\s*\"[^\"\n]*\"\s*:")
 _TEMPLATE = re.compile(r"`([^`]*+)`")
 # Quotes inside a string as writers use them: in pairs around words or the attributes of HTML, or
 # an apostrophe in a word.
@@ -49,7 +50,7 @@ _PAIRED = {
         # stands before a word, and the second one after a word.
         rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
         # `it's`
-        + (rf"|(?<=\w){q}(?=\w)" if q in "'’" else "")
+        + (rf"|(?<=[^\W_]){q}(?=[^\W\d_])" if q in "'’" else "")
         # `<b class="x">`
         + (r"|(?<=\w=)\"[^\"<>\n]*\"(?=\s*/?>|\s+[\w-]+=\")" if q == '"' else "")
         + ")*+"
@@ -121,6 +122,9 @@ class StringReader:
         match = _TRIPLE.match(self.text, start)
         if match is None:
             raise Unreadable("truncated", start, "A string in triple quotes is never closed.")
+        # `"""x"""""`: the last quotes are text, or too many.
+        is_doubtful = match[2][-1:] == match[1] and match[2].count(match[1]) % 2
+        refuse_if(is_doubtful, "ambiguous", start, "Quotes at the end of a string.")
         self.notes.add("triple_quotes", start, "string in triple quotes")
         return decode(match[2], start + 3, self.notes), match.end()
 
@@ -149,7 +153,7 @@ class StringReader:
         """Tell whether the quote at `position` stands inside a word: `it's`."""
         if quote not in "'’" or not self.text[position - 1].isalnum():
             return False
-        return self.text[position + 1 : position + 2].isalnum()
+        return self.text[position + 1 : position + 2].isalpha()
 
     def _closed_by(self, close: str, start: int, end: int) -> str:
         """Return the string from `start` to the quote at `end`, which may be of another kind."""
@@ -171,6 +175,8 @@ class StringReader:
         if self.text[start] == "`":
             # `x ${y}`: the value of `y` is not there.
             refuse_if("${" in raw, "elided", start, "An unfilled template.")
+            # `u, "b": `: the mark that closes the template is missing.
+            refuse_if(_MEMBER_BEHIND.match(raw), "ambiguous", start, "A template with a key in it.")
             # `5` between backticks: a number that Markdown marks as code, or a string.
             two_readings = _SCALAR.fullmatch(raw) and not self._has_templates()
             refuse_if(two_readings, "ambiguous", start, "A value marked as code, or a string.")

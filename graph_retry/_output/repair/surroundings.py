@@ -23,6 +23,7 @@ ANSWER_LABEL = re.compile(
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
 _OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'`\d{\[-]|(?:true|false|null)\b)")
+_STRING_AHEAD = re.compile(r"\s*[\"'“`](?!``)")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 
@@ -144,7 +145,7 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     has_list = is_list and _LIST_LINE.search(lines)
     attached = has_scalar or has_list or in_tuple or _is_attached(before, line_before, after)
     refuse_if(attached, "syntax", answer.start, "More stands beside the answer than prose.")
-    _refuse_lost_bracket(answer, before, line_before)
+    _refuse_lost_bracket(answer, before, line_before, after)
     # `- code: "print({\\"a\\": 1})"` or `"x = {a: 1};"`: the inside of a string that began before.
     ends_after = len(_QUOTE.findall(after.partition("\n")[0])) % 2
     is_inside = answer.has_repair("escaped") or ends_after
@@ -162,8 +163,8 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
 
 
-def _refuse_lost_bracket(answer: Document, before: str, line_before: str) -> None:
-    """Refuse an answer if a bracket of it may have opened before the words in front of it."""
+def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after: str) -> None:
+    """Refuse an answer if a bracket of it may stand elsewhere than where its data begin or end."""
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
     # Where keys have no quotes, the label may be one, too.
     is_list = isinstance(answer.value, list)
@@ -171,7 +172,7 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str) -> Non
     is_label = not may_be_key and ANSWER_LABEL.search(line_before)
     is_field = not is_label or _OTHER_FIELD.search(line_before)
     label = line_before.rstrip()
-    in_field = label.endswith("=") or (label.endswith(":") and is_field)
+    in_field = label.endswith(("=", "=>")) or (label.endswith(":") and is_field)
     opened_before = "{" in line_before or before.count("{") > before.count("}")
     # `user: {{"a": 1}}`: one of the two may have stood before the word.
     lost_brace = (answer.has_repair("extra_closer") and (in_field or opened_before)) or (
@@ -180,7 +181,9 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str) -> Non
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
     # `a: 1, b: []`, or `a: 1` and `{}` on the next line: the brackets of the whole may have moved.
     is_piece = not answer.value and (
-        _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
+        _OTHER_FIELD.search(line_before)
+        or _OTHER_VALUE.search(before)
+        or _STRING_AHEAD.match(after)
     )
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
 
@@ -213,7 +216,7 @@ def _is_attached(before: str, line_before: str, after: str) -> bool:
     `{"a": 1}|`, `{"a": 1}.keys()`.
     """
     # "[1]`x`": no code that began before the answer ends there.
-    is_code = after.startswith("`") and not after.startswith("```")
+    is_code = after.startswith("`") and not after.startswith("``")
     in_code = is_code and line_before.count("`") % 2 == 0
     is_word = before[-1:].isalnum() and not before.lower().endswith("json")
     return bool(
