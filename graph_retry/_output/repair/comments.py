@@ -52,7 +52,7 @@ _SWALLOWED = re.compile(
 )
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
-_VALUE = re.compile(r"(?i)\s*(?:-?\d[\d.e+-]*|true|false|null|none|\".*\")\s*\Z")
+_VALUE = re.compile(r"(?i)\s*(?:-?\.?\d[\d.e+-]*|true|false|null|none|\".*\")\s*\Z")
 _EMPTY = re.compile(r"(?i)\b(?:no|none|nothing|empty|not any)\b")
 
 
@@ -118,8 +118,8 @@ def comment_end(text: str, start: int) -> int:
     in_number = line_before and before.rstrip()[-1:].isdigit() and _NUMBER.match(body)
     # `{// no"`: the mark may be text of a string that lost its opening quote.
     has_half_a_string = is_line and body.count('"') % 2
-    # `#5` on a line of its own: an element that the mark made a comment of.
-    is_value = not line_before and _VALUE.match(body)
+    # `#5` on a line of its own, `1,#5`: an element that the mark made a comment of.
+    is_value = (not line_before or before[-1:] == ",") and _VALUE.match(body)
     # `/* a *, 2 /* b */`: the end of the first of two is broken. `// 2}`, `# 'c']`: the mark came
     # before the rest of the data.
     in_another = not is_line and comment[0].find("/*", 2) > 0

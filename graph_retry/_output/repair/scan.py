@@ -58,7 +58,7 @@ KEY = (
 )
 BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*[:=]")
 # A key that has quotes although it does not need them: then all keys have.
-QUOTED_KEY = re.compile(r"(?<![\\\w])[\"'][A-Za-z_][A-Za-z\d_]*[\"']\s*:")
+QUOTED_KEY = re.compile(r"(?<![\\\w])(?<![\"']\{)[\"'][A-Za-z_][A-Za-z\d_]*[\"']\s*:")
 KEY_AHEAD = re.compile(KEY)
 
 

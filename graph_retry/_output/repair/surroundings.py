@@ -37,7 +37,7 @@ _BEFORE_A_PIECE = re.compile(
     # `}: {`: a colon in the place of a comma.
     r"|(?:[\]}][ \t]*[:：]|\}[ \t]*=)[ \t]*\Z"
     # `"a" {`: a string, with the comma or colon missing.
-    r"|[\"'”][ \t]+\Z|\w`\Z"
+    r"|[\"'”][ \t]+\Z|[^\s`]`\Z"
     # `[x {`: a bracket that nothing closes.
     r"|[\[{][^\[\]{}\n]*\Z"
     # `| {`: the cell of a table.
