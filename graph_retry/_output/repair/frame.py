@@ -83,7 +83,7 @@ class Frame:
             return False
         # `["x]"`: the bracket at the end of the string may have changed places with the quote.
         swapped = _BRACKET_IN_STRING.search(before)
-        if not one_line:
+        if not one_line and "\n" in text[end:]:
             return not (swapped and _is_unpaired(swapped["string"]))
         # `{"a": [1, 25, "b": 3}`: the last digit may stand in the place of the bracket. At the end
         # of the text it does not: there the bracket was cut off.

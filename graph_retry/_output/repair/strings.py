@@ -58,11 +58,12 @@ _PAIRED = {
     for q in "\"'`“”‘’＂＇"
 }
 # What may stand without quotes, too: then a quote may be too much as well as missing. Inside a
-# string that is another member or a comment, `x, b: 2`, at its start a number, a literal or `{`.
+# string that is another member or a comment, `x, b: 2`, at its start a number, a literal or `{`, or
+# the other half of a comment's mark.
 _MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
 _OTHER_QUOTE = re.compile(rf"{QUOTE}\s*[,:]")
 _BARE_VALUE = re.compile(
-    r"(?i)\s|[\[{\"'`“”‘’]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
+    r"(?i)\s|[\[{\"'`“”‘’/*#]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
 )
 
 

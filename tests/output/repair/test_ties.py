@@ -67,6 +67,8 @@ TIES = {
     "triple-quotes-too-many": '{"a": """x"""""" "b": 1}',
     "quote-in-number": "{'b': '4'2'}",
     "sign-for-colon": '[{"a" -1 , "b" :-83.79}]',
+    "half-a-comment-mark": "[\n  true, # it's fine\n  -1, '/ first one\n]",
+    "bracket-in-string": "[{'a': 1},\n {'b': 2},\n '[]'",
     "strings-of-python": "['ab' 'cd', 'e']",
     # What stands around.
     "arrow-label": "x=>[1]}",
