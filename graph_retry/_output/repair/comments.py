@@ -71,7 +71,7 @@ def skip(text: str, position: int, notes: Notes) -> int:
         if (space := ANY_SPACE.match(text, position)) and space.end() > position:
             # Where it is no habit, such a character may have left an empty string: `""\u200b`.
             beside = {text[position - 2 : position], text[space.end() : space.end() + 2]}
-            is_doubtful = beside & {'""', "''"} and text.count(char) < 4
+            is_doubtful = beside & {'""', "''"} and _is_rare(text, char)
             refuse_if(is_doubtful, "ambiguous", position, "White space, or text of a string.")
             notes.add("white_space", position, "white space JSON does not know")
             position = space.end()
@@ -83,6 +83,16 @@ def skip(text: str, position: int, notes: Notes) -> int:
             return position
         notes.add("comment", position, f"comment left out: {text[position:end][:60].strip()}")
         position = end
+
+
+def _is_rare(text: str, char: str) -> bool:
+    """Tell whether `char` occurs less than four times."""
+    position = -1
+    for _ in range(4):
+        position = text.find(char, position + 1)
+        if position < 0:
+            return True
+    return False
 
 
 def comment_end(text: str, start: int) -> int:

@@ -170,8 +170,8 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     # the brackets, which stood around something else, may have moved.
     edited = any(document.has_repair(*_EDITING) for document in run)
     # `user: {"a": 1}, {"b": 2}`: a brace may have moved from before the word to the second one.
-    keys = {canonical(list(document.value)) for document in run}
-    in_field = has_commas and line_before.rstrip()[-1:] in {":", "=", ">"} and len(keys) > 1
+    is_labelled = has_commas and line_before.rstrip()[-1:] in {":", "=", ">"}
+    in_field = is_labelled and len({canonical(list(document.value)) for document in run}) > 1
     doubts = (in_field, in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
     return any(doubts)
 

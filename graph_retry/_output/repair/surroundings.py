@@ -94,7 +94,7 @@ _LONE_CHARACTER = re.compile(
 _BROKEN_LINE = re.compile(r"(?m)^[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\{(?!\w*\}).*\}[ \t]*,?\r?$")
 # A line of a list, whole or not; `[1]` is a footnote, `[section]` a title.
 _LIST_LINE = re.compile(
-    r"(?m)^(?!\W*\[\d*\]\W*$)(?:[A-Za-z]?[^A-Za-z\n]*\[[^A-Za-z\n]*$"
+    r"(?m)^(?![^\w\n]*\[\d*\][^\w\n]*$)(?:[A-Za-z]?(?=[^A-Za-z\n]*+$)[^\[\n]*\["
     r"|[ \t]*\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n].*\][ \t]*,?\r?$)"
 )
 # `{...}.keys()` and `{...}(x)`: a value in code.
