@@ -154,7 +154,7 @@ def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
         refuse_if(not only_words, "ambiguous", start, "Words without quotes, or a comment.")
 
 
-def goes_on(frame: Frame, start: int) -> bool:
+def goes_on(frame: Frame, start: int, notes: Notes) -> bool:
     """Tell whether a string goes on in a next literal at `start`, as `pprint` writes long ones."""
     text, end = frame.text, frame.end
     literal = text[start : start + 1] in {'"', "'"}
@@ -163,7 +163,11 @@ def goes_on(frame: Frame, start: int) -> bool:
     is_key = frame.kind == "{" and KEY_AHEAD.match(text, start)
     if is_key or not _is_cut_at_space(text, end) or "\n" not in text[end:start]:
         return False
-    two_readings = frame.kind == "[" and text[end - 1] == text[start] == '"'
+    # `pprint` writes neither comments nor keys without quotes, and no part of white space alone.
+    is_other = (
+        notes.count("comment", "unquoted_key") or text[frame.value_at + 1 : end - 1].isspace()
+    )
+    two_readings = frame.kind == "[" and (text[end - 1] == text[start] == '"' or is_other)
     refuse_if(two_readings, "ambiguous", start, "One string in two parts, or a comma is missing.")
     return True
 

@@ -15,12 +15,12 @@ _COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*\n)"
 STRAY = re.compile(
     rf"{SPACE}(?:"
     # `, "b"`, `, 1`, `, name:`: another element or member, with at most comments before it.
-    rf"(?:{_COMMENT}{SPACE})?[,，]{SPACE}(?:{_COMMENT}{SPACE})?"
-    r"(?:\\*[\"'“`]|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|[^\W\d]\w*\s*[:=])"
+    rf"(?:{_COMMENT}{SPACE})*+[,，]{SPACE}(?:{_COMMENT}{SPACE})*+"
+    r"(?:\\*[\"'“`]|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|(?:[^\W\d]|\$)[\w$.-]*\s*[:=])"
     # `:`, another closing bracket unless it ends a CDATA section, or a number.
     r"|(?!\]\]>)[:：\]}]|-?\d)"
     # A quote, a word or a bracket that touches the document.
-    r"|\\*[\"']|[“”‘’\w\[{]|\$\w*\s*[:=]"
+    r"|\\*[\"']|[“”‘’\w\[{]|\\u[\da-fA-F]|\$\w*\s*[:=]"
 )
 # A string at the end that a brace closes, if the last quote changed places with it.
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")

@@ -217,7 +217,7 @@ class Reader:
             frame.separate(comma.start("comma"))
             return value, comma.end()
         position = self._skip(frame.end)
-        while isinstance(value, str) and not self.trial and goes_on(frame, position):
+        while isinstance(value, str) and not self.trial and goes_on(frame, position, self.notes):
             self.notes.add("concatenation", position, "adjacent strings joined")
             part, frame.end = self._string(position, frame.role)
             value, position = value + part, self._skip(frame.end)

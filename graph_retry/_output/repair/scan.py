@@ -54,9 +54,9 @@ MARKDOWN = re.compile(
 )
 KEY = (
     rf"(?:[uU]?{QUOTE}(?:[^\n\"'`“”„‟‘’‚‛＂＇]|(?<=\w)['’](?=\w)){{0,200}}{QUOTE}"
-    rf"|[^\W\d][\w$.\-]*+){SPACE}[:：=＝]"
+    rf"|(?:[^\W\d]|\$)[\w$.\-]*+){SPACE}[:：=＝]"
 )
-BARE_KEY = re.compile(r"[{,]\s*[^\W\d]\w*\s*[:=]")
+BARE_KEY = re.compile(r"[{,]\s*(?:[^\W\d]|\$)[\w$]*\s*[:=]")
 # A key that has quotes although it does not need them: then all keys have.
 QUOTED_KEY = re.compile(r"(?<![\\\w])(?<![\"']\{)[\"'][A-Za-z_][A-Za-z\d_]*[\"']\s*:")
 KEY_AHEAD = re.compile(KEY)

@@ -56,8 +56,12 @@ _MEMBER = re.compile(
 _FIELD_AND_COMMA = re.compile(
     r"(?m)^[ \t]*[\w$]+[ \t]*:[ \t]*(?:[\"'`\d{\[-]|true|false|null).*,[ \t]*(?:$|//|#|/\*)"
 )
-# A comment on the last line of the answer, and a field on the next one.
-_FIELD_BEHIND_COMMENT = re.compile(r"[ \t]*(?:/\*[^*]*\*/|(?://|#)[^\n]*)\s*[\w$]+[ \t]*:")
+# A comment on the last line of the answer, and a field on the next one, or a comma before it.
+_COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*+)"
+_BEHIND_COMMENT = re.compile(
+    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\w$.-]+[ \t]*:"
+    r"|[,，][ \t]*(?://|#|/\*)"
+)
 _QUOTE = re.compile(r'(?<!\\)"')
 _JSON_MARK = re.compile(r"[\[\]{}\"“']")
 # Brackets as prose has them, `[1]`, `x["a"]` or `{name}`, and those around a CDATA section.
@@ -77,7 +81,7 @@ _LEFT_OUT = re.compile(
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^[^\w\n.…]*+(?:\.\.\.|…)[^\w\n]*$"
 )
 _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
-_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
 # A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
     rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
@@ -122,7 +126,11 @@ def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> N
         Unreadable: an answer looks like a piece of something, or more of it was announced.
     """
     for answer, (before, after) in zip(answers, pairwise(gaps), strict=True):
-        _check_beside(text, answer, html.unescape(before), html.unescape(after))
+        # `{&quot;a&quot;` is a piece of JSON, but a string may hold entities as they are, too.
+        for beside in dict.fromkeys(
+            [(before, after), (html.unescape(before), html.unescape(after))]
+        ):
+            _check_beside(text, answer, *beside)
     # Models put the same words around their answers again and again.
     is_short = sum(map(len, gaps)) < 500
     doubt = (_remembered_doubt if is_short else _doubt_around)(tuple(gaps))
@@ -157,7 +165,7 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     )
     refuse_if(placeholder, "syntax", answer.start, "In a sentence, data would be quoted.")
     # `{"a": 1}, "b": 2}`: the answer was closed too early.
-    goes_on = STRAY.match(after) or _FIELD_BEHIND_COMMENT.match(after)
+    goes_on = STRAY.match(after) or _BEHIND_COMMENT.match(after)
     refuse_if(goes_on, "syntax", answer.end, "More follows than one document.")
     # `{"a": 1} ...`: the writer says that this is not all.
     refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
