@@ -7,6 +7,7 @@ from typing import Any
 
 from graph_retry._output.repair.find import START, find_documents
 from graph_retry._output.repair.mend import Document
+from graph_retry._output.repair.misplaced import refuse_misplaced
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
 from graph_retry._output.repair.surroundings import ANSWER_LABEL, LINE_END, check_surroundings
@@ -48,6 +49,8 @@ def decide(text: str, *, complete: bool | None) -> Document:
     runs = [run for run in _runs(text, documents) if not _is_mention(text, run, reasoning_end)]
     refuse_if(not runs, "no_json", reasoning_end, "There is no JSON document in the text.")
     answers = [_one_answer(text, run, complete=complete) for run in runs]
+    for each in answers:
+        refuse_misplaced(each)
     gaps = _gaps(text, reasoning_end, answers)
     _check_repetition(answers, gaps)
     answer = answers[0]
@@ -108,7 +111,7 @@ def _is_mention(text: str, run: list[Document], reasoning_end: int) -> bool:
     quote = text[start - 1 : start]
     if quote in {'"', "'"} and text[end : end + 1] == quote:
         start, end = start - 1, end + 1
-    elif not _WORD_END.match(text, end) or quote in {'"', "'"} or _is_list(text, start, end):
+    elif not _WORD_END.match(text, end) or quote in {'"', "'", "”"} or _is_list(text, start, end):
         # `[1]x` or `"[1]`: no sentence has them, so they are a broken answer.
         return False
     # `The answer is [1, 2].`: the sentence calls them the answer, and nothing follows them.

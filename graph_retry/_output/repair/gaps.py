@@ -8,7 +8,7 @@ moved; beside a single character, that character may be too much.
 import re
 from typing import Any
 
-from graph_retry._output.repair.frame import Frame
+from graph_retry._output.repair.frame import Frame, column
 from graph_retry._output.repair.report import Notes, refuse_if
 from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
 
@@ -50,6 +50,9 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     in_parts = frame.kind == "{" and _is_cut_at_space(text, end) and "\n" in text[end:start]
     # `['ab' 'cd']`: one string in Python.
     in_parts = in_parts or (frame.kind == "[" and text[end - 1] == text[start] == "'")
+    # On a line that is indented otherwise: the bracket before it may have closed too early.
+    columns = column(text, frame.starts[0]), column(text, start)
+    in_parts = in_parts or (min(columns) >= 0 and columns[0] != columns[1])
     return bool(word or in_parts or _LEFT_DOUBT.search(left) or _RIGHT_DOUBT.match(text, start))
 
 
@@ -158,8 +161,13 @@ def goes_on(frame: Frame, start: int, notes: Notes) -> bool:
     """Tell whether a string goes on in a next literal at `start`, as `pprint` writes long ones."""
     text, end = frame.text, frame.end
     literal = text[start : start + 1] in {'"', "'"}
-    if not literal or frame.kind == "(":
-        return literal
+    if not literal:
+        return False
+    if frame.kind == "(":
+        # `('a' 'b')` on one line: nothing prints a tuple so, and a comma may be missing.
+        on_line = "\n" not in text[end:start]
+        refuse_if(on_line, "ambiguous", start, "One string in two parts, or a comma is missing.")
+        return True
     is_key = frame.kind == "{" and KEY_AHEAD.match(text, start)
     if is_key or not _is_cut_at_space(text, end) or "\n" not in text[end:start]:
         return False

@@ -18,8 +18,8 @@ from graph_retry._output.repair.scan import BARE_KEY, MARKDOWN, QUOTED_KEY, char
 from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 # A key that lost its opening quote: `age"` of `{age": 5}`.
-HALF_QUOTED_KEY = re.compile(r"[^\W\d][\w$.\- ]*[\"”'](?=\s*[:：])")
-_UNQUOTED_KEY = re.compile(r"[\w$][\w$.\-]*?(?=\s*+[:：＝=])")
+HALF_QUOTED_KEY = re.compile(r"[^\W\d_][\w$.\- ]*[\"”'](?=\s*[:：])")
+_UNQUOTED_KEY = re.compile(r"[\w$](?:[\w$.\-]*?[\w$])??(?=\s*+[:：＝=])")
 
 
 class KeyReader:

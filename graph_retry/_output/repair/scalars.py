@@ -12,7 +12,9 @@ _TOKEN = re.compile(
     r"(?:(?!\s(?://|#|/\*))[^,，、:：{}\[\]｛｝［］()（）\"“”„‟＂\n\r;=<>\\\u200b-\u200f\u2060-\u2064\ufeff\xad])*+"
 )
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
-_LOOSE_NUMBER = re.compile(r"(?ai)[+-]?(?:(?:0|[1-9]\d*(?:_\d+)*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z")
+_LOOSE_NUMBER = re.compile(
+    r"(?ai)[+-]?(?:(?:0|[1-9]\d{0,2}(?:_\d{3})+|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z"
+)
 _RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)
 # With one comma alone, `1,250` is 1250 in some languages and 1.25 in others.
 _THOUSANDS = re.compile(
@@ -45,6 +47,8 @@ _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
 _DIGIT_AND_COMMA = re.compile(r"\d,")
 _COMMA_AFTER = re.compile(r",\s*[\d\]}]|\s*\n\s*[\]}]")
 _STRING_BEFORE = re.compile(r"[\"'”][ \t]*,[ \t]*\Z")
+_ELEMENT_BEFORE = re.compile(r"[^\s\[][ \t]*,[ \t]*\Z")
+_AT_LINE_END = re.compile(r"[ \t]*\n")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 
@@ -166,6 +170,10 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
     joined = "".join(at_comma.groups()) if at_comma else token
     is_misspelt = any(map(resembles_value, (token, words[0], words[-1], joined)))
     # `Bob # the owner`: the text may go on with the mark.
+    # `4, o'clock` at the end of a line: the rest of a comment that has lost its mark.
+    at_line_end = role == "element" and _AT_LINE_END.match(text, end)
+    on_line = at_line_end and _ELEMENT_BEFORE.search(text, max(start - 20, 0), start)
+    refuse_if(on_line, "ambiguous", start, "The rest of a comment, or a value without quotes.")
     is_unclear = is_misspelt or _COMMENT_AFTER.match(text, end)
     if trial or is_code or is_variable or is_unclear or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")

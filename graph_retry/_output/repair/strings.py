@@ -31,7 +31,9 @@ _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
 # A string in triple quotes, as Python has them.
 _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
 # A quote beside a colon or a bracket, `": `, `{"`, `"]`: the inside of a string has none.
-_STRUCTURE = re.compile(rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]")
+_STRUCTURE = re.compile(
+    rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]|[,{{]\s*[\w$]+\s*:\s*{QUOTE}"
+)
 _STRUCTURE_OF_KEY = re.compile(r"[,:{}\[\]]")
 # A quote beside a comma: in a list, an element may end or begin there.
 _ELEMENT_END = re.compile(rf"{QUOTE}\s*,|,\s*{QUOTE}")
@@ -60,7 +62,7 @@ _PAIRED = {
 # What may stand without quotes, too: then a quote may be too much as well as missing. Inside a
 # string that is another member or a comment, `x, b: 2`, at its start a number, a literal or `{`, or
 # the other half of a comment's mark.
-_MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
+_MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|[\[{{]|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
 _OTHER_QUOTE = re.compile(rf"{QUOTE}\s*[,:]")
 _BARE_VALUE = re.compile(
     r"(?i)\s|[\[{\"'`“”‘’/*#]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
@@ -124,7 +126,7 @@ class StringReader:
         if match is None:
             raise Unreadable("truncated", start, "A string in triple quotes is never closed.")
         # `"""x"""""`: the last quotes are text, or too many.
-        is_doubtful = match[2][-1:] == match[1] and match[2].count(match[1]) % 2
+        is_doubtful = match[2].endswith(match[1]) and not match[2].endswith("\\" + match[1])
         refuse_if(is_doubtful, "ambiguous", start, "Quotes at the end of a string.")
         self.notes.add("triple_quotes", start, "string in triple quotes")
         return decode(match[2], start + 3, self.notes), match.end()
@@ -281,6 +283,7 @@ def _may_end_inside(raw: str, close: str, role: Role, inner_quotes: int) -> bool
         not _PAIRED[close].fullmatch(raw)
         # `"b": 1`: a member, of which the string took the quotes.
         or _STRUCTURE.search(raw)
+        or raw.startswith(("//", "#", "/*"))
         or (role == "key" and _STRUCTURE_OF_KEY.search(raw))
         # `"all"`: quotes that are written twice rather than unescaped.
         or (raw.startswith(close) and raw.endswith(close))

@@ -23,6 +23,8 @@ ANSWER_LABEL = re.compile(
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
 _OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'`\d{\[-]|(?:true|false|null)\b)")
+_ONLY_LABEL = re.compile(r"\W*[a-z_$][\w$]*\s*[:=]\s*")
+_FIELD_AHEAD = re.compile(r"\s*+[\w$.-]+ ?[:=]\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)")
 _STRING_AHEAD = re.compile(r"\s*[\"'“`](?!``)")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
@@ -47,7 +49,7 @@ _BEFORE_A_PIECE = re.compile(
 )
 # A member of an object, `"a": 1`, or a bracket beside a colon that stands there for another mark.
 _MEMBER = re.compile(
-    r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|true|false|null)"
+    r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:\\*[\"“'{\[\d-]|(?i:true|false|null|none)\b)"
     r"|(?:[\]}][ \t]*[:：]|\}[ \t]*=)[ \t]*(?:[\"“'{\[\d-]|true|false|null)"
     # `tags{: "L"`: a brace moved away from where the object began.
     r"|[\w\"'][ \t]?\{[ \t]*[:：=]"
@@ -59,7 +61,7 @@ _FIELD_AND_COMMA = re.compile(
 # A comment on the last line of the answer, and a field on the next one, or a comma before it.
 _COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*+)"
 _BEHIND_COMMENT = re.compile(
-    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\w$.-]+[ \t]*:"
+    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\w$.-]+[ \t]*:|[ \t]*/\*[^*]*[\[\]{{}}][^*]*\*/"
     r"|[,，][ \t]*(?://|#|/\*)"
 )
 _QUOTE = re.compile(r'(?<!\\)"')
@@ -81,7 +83,11 @@ _LEFT_OUT = re.compile(
     r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^[^\w\n.…]*+(?:\.\.\.|…)[^\w\n]*$"
 )
 _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
-_SCALAR = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
+_SCALAR = rf"(?:(?:{_STRING})++|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+# Marks around a string, and what escapes them, as JSON has them.
+_AS_PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "`": '"', "\\": None})
+_ESCAPED_SPACE = re.compile(r"\\+[nrt]")
 # A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
     rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
@@ -99,7 +105,7 @@ _BROKEN_LINE = re.compile(r"(?m)^[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\{(?!\w*\}).*\}[ \
 # A line of a list, whole or not; `[1]` is a footnote, `[section]` a title.
 _LIST_LINE = re.compile(
     r"(?m)^(?![^\w\n]*\[\d*\][^\w\n]*$)(?:[A-Za-z]?(?=[^A-Za-z\n]*+$)[^\[\n]*\["
-    r"|[ \t]*\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n].*\][ \t]*,?\r?$)"
+    r"|[ \t]*(?:\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n]|\w\[[^\]\n]*,).*\][ \t]*,?\r?$)"
 )
 # `{...}.keys()` and `{...}(x)`: a value in code.
 _ATTRIBUTE = re.compile(r"\.[a-z_]|\(")
@@ -142,7 +148,12 @@ def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> N
 def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     """Refuse an answer that goes on in what stands directly before or after it."""
     # `5` alone on the line before, or on the next: an element of a list that lost its brackets.
-    has_scalar = _SCALAR_BEFORE.search(before[-200:]) or _SCALAR_AFTER.match(after)
+    has_scalar = _has_scalar(before[-200:], after)
+    if not answer.value or answer.has_repair("odd_quotes", "escaped"):
+        parts = (_ESCAPED_SPACE.sub("\n", part) for part in (before[-200:], after[:5000]))
+        has_scalar = has_scalar or _has_scalar(
+            *(part.translate(_AS_PLAIN_QUOTES) for part in parts)
+        )
     before, after = _outside_quotes(text, answer, before, after)
     line_before = before.rpartition("\n")[2]
     # `({"a": 1}, (2,))`: an element of a tuple.
@@ -171,6 +182,11 @@ def _check_beside(text: str, answer: Document, before: str, after: str) -> None:
     refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
 
 
+def _has_scalar(before: str, after: str) -> bool:
+    """Tell whether a string, number or literal stands alone on the line before, or the next."""
+    return bool(_SCALAR_BEFORE.search(before) or _SCALAR_AFTER.match(after))
+
+
 def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after: str) -> None:
     """Refuse an answer if a bracket of it may stand elsewhere than where its data begin or end."""
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
@@ -182,18 +198,21 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     label = line_before.rstrip()
     in_field = label.endswith(("=", "=>")) or (label.endswith(":") and is_field)
     opened_before = "{" in line_before or before.count("{") > before.count("}")
+    # `data: {"a": 1}}`: the word may be a key without quotes, and the first brace is missing.
+    in_field = in_field or _ONLY_LABEL.fullmatch(line_before) is not None
     # `user: {{"a": 1}}`: one of the two may have stood before the word.
     lost_brace = (answer.has_repair("extra_closer") and (in_field or opened_before)) or (
         answer.has_repair("doubled_braces") and in_field
     )
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
     # `a: 1, b: []`, or `a: 1` and `{}` on the next line: the brackets of the whole may have moved.
-    is_piece = not answer.value and (
-        _OTHER_FIELD.search(line_before)
-        or _OTHER_VALUE.search(before)
-        or _STRING_AHEAD.match(after)
-    )
+    goes_on = _STRING_AHEAD.match(after) or _FIELD_AHEAD.match(after)
+    in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
+    is_piece = not answer.value and (goes_on or in_data)
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
+    # `{"a": 1,} b: 2`: the brace stood at the end, where nothing was left behind the last comma.
+    ends_early = goes_on and answer.has_repair("trailing_comma")
+    refuse_if(ends_early, "syntax", answer.end, "More data follows than the answer has.")
 
 
 def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tuple[str, str]:

@@ -1,0 +1,58 @@
+"""Marks that were supplied while a string holds one out of place: the mark may have moved there.
+
+`{":a" 1}` lacks a colon, and its key has one where a key hardly ever does. That `:a` is the key and
+a colon was forgotten explains the text no better than that the key is `a` and its colon has moved.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from graph_retry._output.repair.mend import Document
+from graph_retry._output.repair.report import refuse_if
+
+_COLONS = {":", "："}
+_COMMAS = {",", "，"}
+# One of these alone in a string has lost its partner, or has come from elsewhere.
+_BRACKETS = ("{", "}"), ("[", "]")
+_QUOTES = {'"', "'"}
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
+# A comma and a comment that the string took in.
+_COMMA_AND_COMMENT = re.compile(r",\s*(?:#|//|/\*)")
+
+
+def refuse_misplaced(document: Document) -> None:
+    """Refuse a document if a mark that was supplied may stand in one of its strings.
+
+    Raises:
+        Unreadable: it may.
+    """
+    colon, comma = document.has_repair("colon"), document.has_repair("missing_comma")
+    bracket = document.has_repair("supplied")
+    if not (colon or comma or bracket):
+        return
+    marks = (_COLONS if colon else set()) | (_COMMAS if comma else set())
+    for string in _strings(document.value):
+        inside = string.strip()
+        edges = {inside[:1], inside[-1:]}
+        is_lone = bracket and (
+            any(string.count(left) != string.count(right) for left, right in _BRACKETS)
+            or any(_APOSTROPHE.sub("", inside).count(quote) % 2 for quote in edges & _QUOTES)
+        )
+        message = "A mark that is missing may be one that a string has."
+        has_comment = comma and _COMMA_AND_COMMENT.search(inside)
+        refuse_if(is_lone or has_comment or edges & marks, "ambiguous", document.start, message)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings of a JSON value, its keys among them."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict):
+            yield from part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
