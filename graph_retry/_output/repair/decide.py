@@ -5,12 +5,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from graph_retry._output.repair.beside import ANSWER_LABEL, LINE_END
 from graph_retry._output.repair.find import START, find_documents
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.misplaced import refuse_misplaced
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
 from graph_retry._output.repair.scan import EDGES, SPACE, canonical, same
-from graph_retry._output.repair.surroundings import ANSWER_LABEL, LINE_END, check_surroundings
+from graph_retry._output.repair.surroundings import check_surroundings
 
 # Between documents that follow one another: white space, and one comma at most.
 _SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
