@@ -16,7 +16,7 @@ ANSWER_LABEL = re.compile(
 )
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
-_OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'`\d{\[-]|(?:true|false|null)\b)")
+_OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'\d{\[-]|`(?!``)|(?:true|false|null)\b)")
 _ONLY_LABEL = re.compile(r"\W*[a-z_$][\w$]*\s*[:=]\s*")
 _FIELD_AHEAD = re.compile(r"\s*+[\w$.-]+ ?[:=]\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)")
 _STRING_AHEAD = re.compile(r"\s*[\"'“`](?!``)")

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from graph_retry._output.repair.beside import ANSWER_LABEL, LINE_END
-from graph_retry._output.repair.find import START, find_documents
+from graph_retry._output.repair.fences import without_other_fences
+from graph_retry._output.repair.find import find_documents
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.misplaced import refuse_misplaced
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
@@ -29,14 +30,9 @@ _ORDINAL = re.compile(r"(?i)\d+|\b(?:one|two|three|four|first|second|third|fourt
 _WORD_END = re.compile(r"[\s.,;:!?)\]`*]|\Z")
 # `, "a"` or `, 1`: an element of a list.
 _ELEMENT_NEXT = re.compile(r"[ \t]*,[ \t]*[\"'\d{]")
-# A line that opens or closes a fence, with its tag.
-_FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
 # A fence with its tag, or an empty one.
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _EDITING = "supplied", "extra_comma", "extra_opener", "extra_closer"
-_JSON_TAGS = {"json", "json5", "jsonc"}
-# JavaScript may hold the answer, too: `const data = {"a": 1}`.
-_DATA_TAGS = _JSON_TAGS | {"javascript", "js"}
 
 
 def decide(text: str, *, complete: bool | None) -> Document:
@@ -45,7 +41,16 @@ def decide(text: str, *, complete: bool | None) -> Document:
     Raises:
         Unreadable: there is none, or more than one, or it is not all there.
     """
-    text = _without_other_fences(text)
+    try:
+        return _decide(text, complete)
+    except Unreadable:
+        fenced = without_other_fences(text, complete=complete)
+        if fenced == text:
+            raise
+    return _decide(fenced, complete)
+
+
+def _decide(text: str, complete: bool | None) -> Document:
     reasoning_end, documents = find_documents(text, complete=complete)
     runs = [run for run in _runs(text, documents) if not _is_mention(text, run, reasoning_end)]
     refuse_if(not runs, "no_json", reasoning_end, "There is no JSON document in the text.")
@@ -63,30 +68,6 @@ def decide(text: str, *, complete: bool | None) -> Document:
         again = repair("repeated", answers[1].start, "the same answer given again")
         answer.repairs.append(again)
     return answer
-
-
-def _without_other_fences(text: str) -> str:
-    """Blank code in other languages where one fence, and only one, is tagged as JSON.
-
-    Such code shows how to use the answer: its brackets are no second one. A fence that is nothing
-    but a document is one, whatever its tag.
-    """
-    if text.count("```") + text.count("~~~") < 4:
-        return text
-    fence_lines = list(_FENCE_LINE.finditer(text))
-    openings, closings = fence_lines[::2], fence_lines[1::2]
-    tags = [line[2].lower() for line in openings]
-    paired = len(openings) == len(closings) > 1 and not any(line[2] for line in closings)
-    if not paired or sum(tag in _JSON_TAGS for tag in tags) != 1:
-        return text
-    parts, end = list[str](), 0
-    for opening, closing, tag in zip(openings, closings, tags, strict=True):
-        inside = text[opening.end() : closing.start()].strip()
-        is_document = START.match(inside) and inside[-1] in "]}"
-        if tag and tag not in _DATA_TAGS and not is_document:
-            parts += [text[end : opening.end()], " " * (closing.start() - opening.end())]
-            end = closing.start()
-    return "".join([*parts, text[end:]])
 
 
 def _runs(text: str, documents: list[Document]) -> list[list[Document]]:
