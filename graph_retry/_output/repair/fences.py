@@ -17,7 +17,7 @@ _JSON_TAGS = {"json", "json5", "jsonc"}
 _DATA_TAGS = _JSON_TAGS | {"javascript", "js", ""}
 # A line of prose that begins like a document, or like a piece of one.
 _DATA_LINE = re.compile(r"(?m)^[ \t]*(?:[{\[\]}]|[\"'][^\"'\n]*[\"'][ \t]*:[ \t]*[\"'\d{\[-])")
-_MARKS = str.maketrans(dict.fromkeys("{}[]\"'`“”", " "))
+_MARK = re.compile(r"[{}\[\]\"`“”]|(?<!\w)'|'(?!\w)")
 _EDITING = "supplied", "extra_comma", "extra_opener", "extra_closer"
 
 
@@ -49,7 +49,7 @@ def without_other_fences(text: str, *, complete: bool | None) -> str:
     if _DATA_LINE.search(before + "\n" + after) or not _is_whole(text[low:high], complete):
         return text
     low, high = len(before), len(text) - len(after)
-    return before.translate(_MARKS) + text[low:high] + after.translate(_MARKS)
+    return _MARK.sub(" ", before) + text[low:high] + _MARK.sub(" ", after)
 
 
 def _is_document(inside: str, tag: str) -> bool:

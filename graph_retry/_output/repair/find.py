@@ -51,7 +51,7 @@ _BARE_START = re.compile(
 # The end of what announces a value: `answer: `, `x = `, `<data>`.
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
 # A key where a document should begin: its opening brace is missing.
-_OPENING_KEY = re.compile(rf"{QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QUOTE}{SPACE}[:：]")
+_OPENING_KEY = re.compile(rf"(?!`){QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QUOTE}{SPACE}[:：]")
 
 
 def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Document]]:

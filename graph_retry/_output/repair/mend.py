@@ -17,8 +17,9 @@ STRAY = re.compile(
     # `, "b"`, `, 1`, `, name:`: another element or member, with at most comments before it.
     rf"(?:{_COMMENT}{SPACE})*+[,，]{SPACE}(?:{_COMMENT}{SPACE})*+"
     r"(?:\\*[\"'“`]|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|(?:[^\W\d]|\$)[\w$.-]*\s*[:=])"
-    # `:`, another closing bracket unless it ends a CDATA section, or a number.
-    r"|(?!\]\]>)[:：\]}]|-?\d)"
+    # `:`, another closing bracket unless it ends a CDATA section, or a number. `2 rows were found.`
+    # or `1. First` on a line of its own is prose.
+    r"|(?!\]\]>)[:：\]}]|(?!(?<=\n)\d+(?:[.)]|(?: [^\W\d]+){2})[ \t])-?\d)"
     # A quote, a word or a bracket that touches the document.
     r"|\\*[\"']|[“”‘’\w\[{]|\\u[\da-fA-F]|\$\w*\s*[:=]"
 )

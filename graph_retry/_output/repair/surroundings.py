@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from graph_retry._output.repair.beside import ANSWER_LABEL, check_beside
-from graph_retry._output.repair.comments import LEFT_OUT_ELSEWHERE
+from graph_retry._output.repair.left_out import tells_of_more
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.report import RefusalKind, Unreadable
 from graph_retry._output.repair.taken_back import IS_PART, is_taken_back
@@ -33,16 +33,6 @@ _PROSE_BRACKETS = re.compile(
 )
 # A bracket without its partner: a closing one anywhere, an opening one that starts a line.
 _LONE_BRACKET = re.compile(r"[\]}]|(?:\A|\n)[ \t]*[\[{]")
-# Words by which a writer says that the answer is not all there: `(97 more)`, `and so on`, `...`.
-_LEFT_OUT = re.compile(
-    r"(?m)\b(?:truncated|omitted|abbreviated|shortened|for brevity|excerpt|snip(?:ped)?|\d+ more"
-    r"|(?:rest|remaining|remainder)\b[^.\n]{0,60}\b(?:follow|below|similar|same|continu|later)\w*"
-    r"|(?:the rest|remaining|remainder)(?: of (?:the|your))? (?:items?|entries|data|list|records?"
-    r"|results?|fields?|rows?|users?|output|json|array|object|values?|elements?|keys?)"
-    r"|to be continued|continued in|(?:me to|shall i) continue"
-    r"|(?:list|output|array|table|data|json) (?:goes|go) on|continues (?:below|in|on)"
-    r"|only (?:showing|the first)|first \d+ of|and so on|etc)\b|^[^\w\n.…]*+(?:\.\.\.|…)[^\w\n]*$"
-)
 # A line in braces, or a key and braces, as broken JSON Lines have; `{name}` is a placeholder.
 _BROKEN_LINE = re.compile(r"(?m)^[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\{(?!\w*\}).*\}[ \t]*,?\r?$")
 # A line of Python, JavaScript, TypeScript, SQL, C or Java.
@@ -56,9 +46,14 @@ _FIELD = re.compile(
 )
 # `- tags: ` before the document: an item of a list in Markdown or YAML.
 _ITEM_BEFORE = re.compile(r"(?:\A|\n)([ \t]*+[-*•+] ++)([^\n]{0,200})\Z")
-_ANSWER_WORDS = "Answer|Action|Final|Result|Output|JSON|Response|A\\b"
+_ANSWER_WORDS = (
+    "Answer|Action|Final|Result|Output|JSON|Response|A\\b|Antwort|Ergebnis|Réponse|Résultat"
+    "|Respuesta|Resultado|Resposta|Risposta|Ответ|回答|答案|結果|结果"
+)
 # `tags: ` before the document: its field, unless the word announces an answer.
-_FIELD_BEFORE = re.compile(rf"(?:\A|\n)[^\S\n]*(?:- +)?(?!{_ANSWER_WORDS})[\w.-]+ *[:=]\s+\Z")
+_FIELD_BEFORE = re.compile(
+    rf"(?:\A|\n)[^\S\n]*(?:- +)?(?!{_ANSWER_WORDS})[\w.-]+ *[:=](?:[ \t]+|\n[ \t]+)\Z"
+)
 
 
 def check_surroundings(text: str, answers: list[Document], gaps: list[str]) -> None:
@@ -86,7 +81,7 @@ def _doubt_around(gaps: tuple[str, ...]) -> tuple[RefusalKind, str] | None:
     around = html.unescape("\n".join(gaps))
     # `{"a": 1}` and then `(97 more items omitted)`.
     lowered = around.lower()
-    if _LEFT_OUT.search(lowered) or LEFT_OUT_ELSEWHERE.search(lowered):
+    if tells_of_more(lowered):
         return "elided", "The text tells of data left out."
     # `{"a": 1}` and then `"b": 2}`: the other half of a document that fell apart.
     json_like = _FIELD_AND_COMMA.search(around) or (

@@ -8,10 +8,23 @@ import re
 
 # What is searched in long texts begins with letters, in lower case: that is many times as fast.
 _SECOND_THOUGHT = re.compile(
-    r"(?:wait|correction|my (?:mistake|bad)|i (?:forgot|missed|misread|mixed up))\b(?! for| until)"
+    r"wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no|actually|it|this)\b)"
+    r"|(?:correction|erratum|errata)\b(?! of)|(?:edit|update):\s"
+    r"|(?:my (?:mistake|bad)|i (?:forgot|missed|misread|misspoke|mixed up))\b"
     r"|i (?:made|see|spotted|noticed) (?:an?|the|one|my) (?:mistake|error)"
-    r"|oops|whoops|scratch that|on second thoughts?|never ?mind"
+    r"|i (?:take that back|should have (?:written|said|put)|got the \w+ wrong|just noticed)\b"
+    r"|let me (?:fix|correct) (?:that|this|it)\b|actually,? the\b"
+    r"|(?:please )?(?:ignore|disregard) (?:the (?:above|json above|answer above)|that)\b"
+    r"|oops|whoops|(?:scratch|strike) that|on second thoughts?|never ?mind"
+    r"|sorry,? (?:the|it|that)\b[^.\n]{0,60}\bshould\b|(?:perdón|désolé|извините),|抱歉|すみません"
+    r"|the (?:correct|right|actual) (?:\w+ ){1,2}(?:for [`\w]+ )?(?:is|are|should)\b"
     r"|(?:korrektur|corrección|correção|correzione|исправление|更正|訂正|정정)\s?[:：]"
+)
+# Another value than the answer has: `It should be 35`, `The age could also be 35.`
+_OTHER_VALUE = re.compile(
+    r"\b(?:should(?: have)?|could|might|may)(?: also)? (?:be|been|read) (?:-?\d|[\"'`])"
+    r"|\b(?:change|replace) [^.\n]{1,40} (?:to|with) (?:-?\d|[\"'`])|\beither [^.\n]{1,20} or [\d\"'`]"
+    r"|\d (?:rather than|instead of|not) \d|(?:richtig ist|ist falsch)\b"
 )
 _SENTENCE_START = re.compile(
     r"[\n.!?…—–][^\w\n]{0,10}"
@@ -19,8 +32,8 @@ _SENTENCE_START = re.compile(
 )
 _IS_WRONG = re.compile(r"(?:wrong|incorrect|not (?:right|correct|valid))\b")
 _OF_THE_ANSWER = re.compile(
-    r"(?<!if )(?<!whether )(?<!case )\b(?:that|this|it|the above|the answer|the json)"
-    r"(?:['’]s| is| was) \Z"
+    r"(?<!if )(?<!whether )(?<!case )\b(?:that|this|it|the above|(?:the|this) (?:answer|json)"
+    r"|the \w+(?: in the (?:json|answer))?(?: above)?)(?:['’]s| is| was) \Z"
 )
 _SAYING_SO = ((_SECOND_THOUGHT, _SENTENCE_START), (_IS_WRONG, _OF_THE_ANSWER))
 _ACTUALLY = re.compile(r"actually\b[^.\n]{0,80}\b(?:not|wrong|instead|mistake)\b")
@@ -70,4 +83,4 @@ def _takes_back(text: str) -> bool:
         for match in words.finditer(text):
             if before.search(text, max(0, match.start() - 40), match.start()):
                 return True
-    return _ACTUALLY.search(text) is not None
+    return bool(_ACTUALLY.search(text) or _OTHER_VALUE.search(text))
