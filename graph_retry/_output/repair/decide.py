@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 from graph_retry._output.repair.beside import ANSWER_LABEL, LINE_END
-from graph_retry._output.repair.fences import without_other_fences
+from graph_retry._output.repair.fences import without_prose_marks
 from graph_retry._output.repair.find import find_documents
+from graph_retry._output.repair.lone_scalar import lone_scalar
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.misplaced import refuse_misplaced
 from graph_retry._output.repair.report import Unreadable, refuse_if, repair
@@ -44,17 +45,17 @@ def decide(text: str, *, complete: bool | None) -> Document:
     try:
         return _decide(text, complete)
     except Unreadable:
-        fenced = without_other_fences(text, complete=complete)
-        if fenced == text:
+        prose = without_prose_marks(text, complete=complete)
+        if prose == text:
             raise
-    return _decide(fenced, complete)
+    return _decide(prose, complete)
 
 
 def _decide(text: str, complete: bool | None) -> Document:
     reasoning_end, documents = find_documents(text, complete=complete)
     runs = [run for run in _runs(text, documents) if not _is_mention(text, run, reasoning_end)]
-    refuse_if(not runs, "no_json", reasoning_end, "There is no JSON document in the text.")
     answers = [_one_answer(text, run, complete=complete) for run in runs]
+    answers = answers or [lone_scalar(text, reasoning_end, complete=complete)]
     for each in answers:
         refuse_misplaced(each)
     gaps = _gaps(text, reasoning_end, answers)

@@ -1,7 +1,8 @@
-"""Fences around code: where one holds the answer, the text outside it is prose.
+"""Where a fence or a paragraph is the answer, the text outside it is prose.
 
-Models explain an answer with examples, code and quoted pieces of it. Beside a fence that is tagged
-as JSON and is nothing but a document, their brackets and quotes mean nothing.
+Models explain an answer with examples, code and quoted pieces of it. Beside one fence that is
+tagged as JSON and is nothing but a document, or one paragraph of strict JSON, their brackets and
+quotes mean nothing. Damage to the answer itself cannot look like that: more of it would touch it.
 """
 
 import re
@@ -9,57 +10,70 @@ import re
 from graph_retry._output.repair.find import START
 from graph_retry._output.repair.mend import read_document
 from graph_retry._output.repair.report import Unreadable
+from graph_retry._output.repair.scan import strict_value
 
 # A line that opens or closes a fence, with its tag.
 _FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
 _JSON_TAGS = {"json", "json5", "jsonc"}
 # JavaScript may hold the answer, too: `const data = {"a": 1}`.
 _DATA_TAGS = _JSON_TAGS | {"javascript", "js", ""}
+# Lines between blank ones.
+_PARAGRAPH = re.compile(r"(?:[ \t]*+[^\s][^\n]*+\n?)++")
 # A line of prose that begins like a document, or like a piece of one.
 _DATA_LINE = re.compile(r"(?m)^[ \t]*(?:[{\[\]}]|[\"'][^\"'\n]*[\"'][ \t]*:[ \t]*[\"'\d{\[-])")
+# `The answer is {"a": 2}`: then the prose holds another answer.
+_ANNOUNCED = re.compile(
+    r"(?i)\b(?:answer|results?|output|json|response|data|here|corrected|instead|be|returns?)\b"
+    r"[^\w\n{\[]*(?:(?:is|are|would be|should be|version|becomes)\b[^\w\n{\[]*)?[{\[]"
+)
 _MARK = re.compile(r"[{}\[\]\"`“”]|(?<!\w)'|'(?!\w)")
 _EDITING = "supplied", "extra_comma", "extra_opener", "extra_closer"
 
 
-def without_other_fences(text: str, *, complete: bool | None) -> str:
-    """Blank what stands outside the one fence that is tagged as JSON and holds a whole document.
+def without_prose_marks(text: str, *, complete: bool | None) -> str:
+    """Blank, outside the one fence or paragraph that is the answer, what could be taken for data.
 
-    Other code is blanked, and in prose the marks that could be taken for data. Where a line outside
-    begins like a document, there may be a second answer: then prose stays as it is. So does all
-    text where no fence is the only one with such a tag.
+    That is code in other fences, and brackets and quotes in prose. The text stays as it is where no
+    fence or paragraph is the only one, or where a line outside begins like a document, or another
+    one is announced: there may be a second answer.
     """
-    if text.count("```") + text.count("~~~") < 2:
+    text, fences = _without_code(text)
+    if fences:
+        answers = [span for span in fences if _is_whole(text[slice(*span)], complete)]
+    else:
+        paragraphs = [match.span() for match in _PARAGRAPH.finditer(text)]
+        answers = [span for span in paragraphs if _is_strict(text[slice(*span)])]
+    if len(answers) != 1 or len(fences) > 1:
         return text
-    fence_lines = list(_FENCE_LINE.finditer(text))
-    openings, closings = fence_lines[::2], fence_lines[1::2]
-    tags = [line[2].lower() for line in openings]
-    paired = len(openings) == len(closings) and not any(line[2] for line in closings)
-    if not paired or sum(tag in _JSON_TAGS for tag in tags) != 1:
+    low, high = answers[0]
+    before, after = text[:low], text[high:]
+    outside = before + "\n" + after
+    if _DATA_LINE.search(outside) or _ANNOUNCED.search(outside):
         return text
-    parts, end = list[str](), 0
-    for opening, closing, tag in zip(openings, closings, tags, strict=True):
-        inside = text[opening.end() : closing.start()].strip()
-        if tag not in _JSON_TAGS and not _is_document(inside, tag):
-            parts += [text[end : opening.end()], " " * (closing.start() - opening.end())]
-            end = closing.start()
-    text = "".join([*parts, text[end:]])
-    answer = tags.index(next(tag for tag in tags if tag in _JSON_TAGS))
-    low, high = openings[answer].end(), closings[answer].start()
-    before, after = text[: openings[answer].start()], text[closings[answer].end() :]
-    if _DATA_LINE.search(before + "\n" + after) or not _is_whole(text[low:high], complete):
-        return text
-    low, high = len(before), len(text) - len(after)
     return _MARK.sub(" ", before) + text[low:high] + _MARK.sub(" ", after)
 
 
-def _is_document(inside: str, tag: str) -> bool:
-    """Tell whether the code in a fence may be data: it may in one without a tag, or JavaScript."""
-    has_bracket = START.match(inside) is not None and inside[-1] in "]}"
-    return has_bracket or (tag in _DATA_TAGS and inside[:1] in {"{", "["})
+def _without_code(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Blank the contents of fences that hold code; return where those tagged as JSON stand."""
+    fence_lines = list(_FENCE_LINE.finditer(text))
+    openings, closings = fence_lines[::2], fence_lines[1::2]
+    if len(openings) != len(closings) or any(line[2] for line in closings):
+        return text, []
+    parts, end = list[str](), 0
+    answers = list[tuple[int, int]]()
+    for opening, closing in zip(openings, closings, strict=True):
+        tag, inside = opening[2].lower(), text[opening.end() : closing.start()].strip()
+        if tag in _JSON_TAGS:
+            answers.append((opening.start(), closing.end()))
+        elif not (START.match(inside) or (tag in _DATA_TAGS and inside[:1] in {"{", "["})):
+            parts += [text[end : opening.start()], " " * (closing.end() - opening.start())]
+            end = closing.end()
+    return "".join([*parts, text[end:]]), answers
 
 
-def _is_whole(inside: str, complete: bool | None) -> bool:
-    """Tell whether `inside` is one document, which nothing was supplied to or left out of."""
+def _is_whole(fence: str, complete: bool | None) -> bool:
+    """Tell whether a fence holds one document, which nothing was supplied to or left out of."""
+    inside = fence.strip().partition("\n")[2].rpartition("\n")[0]
     start = len(inside) - len(inside.lstrip())
     if not START.match(inside, start):
         return False
@@ -68,3 +82,13 @@ def _is_whole(inside: str, complete: bool | None) -> bool:
     except (Unreadable, RecursionError):
         return False
     return not (document.has_repair(*_EDITING) or inside[document.end :].strip())
+
+
+def _is_strict(paragraph: str) -> bool:
+    """Tell whether a paragraph is an object or a list in strict JSON, and not empty."""
+    if paragraph.lstrip()[:1] not in {"{", "["}:
+        return False
+    try:
+        return bool(strict_value(paragraph))
+    except (ValueError, RecursionError):
+        return False

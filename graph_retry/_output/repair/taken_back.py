@@ -22,9 +22,10 @@ _SECOND_THOUGHT = re.compile(
 )
 # Another value than the answer has: `It should be 35`, `The age could also be 35.`
 _OTHER_VALUE = re.compile(
-    r"\b(?:should(?: have)?|could|might|may)(?: also)? (?:be|been|read) (?:-?\d|[\"'`])"
-    r"|\b(?:change|replace) [^.\n]{1,40} (?:to|with) (?:-?\d|[\"'`])|\beither [^.\n]{1,20} or [\d\"'`]"
-    r"|\d (?:rather than|instead of|not) \d|(?:richtig ist|ist falsch)\b"
+    r"\b(?:should(?: have)?|could|might|may)(?: also)? (?:be|been|read)"
+    r" (?:-?\d[\d.,]*(?!\s*\w)|[\"'`])"
+    r"|\b(?:change|replace) [^.\n]{1,40} (?:to|with) -?\d|\beither [^.\n]{1,20} or [\d\"'`]"
+    r"|(?<![$€£])\b\d[\d.]* (?:rather than|instead of|not) \d|(?:richtig ist|ist falsch)\b"
 )
 _SENTENCE_START = re.compile(
     r"[\n.!?…—–][^\w\n]{0,10}"
