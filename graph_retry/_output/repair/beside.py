@@ -19,6 +19,7 @@ _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
 _OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'\d{\[-]|`(?!``)|(?:true|false|null)\b)")
 _ONLY_LABEL = re.compile(r"\W*[a-z_$][\w$]*\s*[:=]\s*")
 _FIELD_AHEAD = re.compile(r"\s*+[\w$.-]+ ?[:=]\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)")
+_LITERAL_AHEAD = re.compile(r"\s*(?i:true|false|null|none)\b")
 _STRING_AHEAD = re.compile(r"\s*[\"'“`](?!``)")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
@@ -68,7 +69,8 @@ _LONE_CHARACTER = re.compile(
 # A line of a list, whole or not; `[1]` is a footnote, `[section]` a title.
 _LIST_LINE = re.compile(
     r"(?m)^(?![^\w\n]*\[\d*\][^\w\n]*$)(?:[A-Za-z]?(?=[^A-Za-z\n]*+$)[^\[\n]*\["
-    r"|[ \t]*(?:\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n]|\w\[[^\]\n]*,).*\][ \t]*,?\r?$)"
+    r"|[ \t]*(?:\[[A-Za-z_. -]*[^A-Za-z_. \-\]\n]|\w\[[^\]\n]*,|(?:true|false|null)\[)"
+    r".*\][ \t]*,?\r?$)"
 )
 # `{...}.keys()` and `{...}(x)`: a value in code.
 _ATTRIBUTE = re.compile(r"\.[a-z_]|\(")
@@ -98,6 +100,9 @@ def check_beside(text: str, answer: Document, before: str, after: str) -> None:
     ends_after = len(_QUOTE.findall(after.partition("\n")[0])) % 2
     is_inside = answer.has_repair("escaped") or ends_after
     in_string = is_inside and len(_QUOTE.findall(line_before)) % 2
+    # `"x" /* e.g. {"a": 1} */` and `“x = {a: 1}”`: so does the inside of a comment or a string.
+    in_comment = before.rfind("/*") > before.rfind("*/")
+    in_string = in_string or in_comment or line_before.count("“") > line_before.count("”")
     refuse_if(in_string, "syntax", answer.start, "This looks like a part of something else.")
     # `Send {"name": pending} to it.`: a placeholder, where data would have its quotes.
     placeholder = answer.has_repair("unquoted_value") and _is_in_sentence(
@@ -135,12 +140,17 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     )
     refuse_if(lost_brace, "syntax", answer.start, "An opening brace may be lost.")
     # `a: 1, b: []`, or `a: 1` and `{}` on the next line: the brackets of the whole may have moved.
-    goes_on = _STRING_AHEAD.match(after) or _FIELD_AHEAD.match(after)
+    field_ahead = _FIELD_AHEAD.match(after)
+    goes_on = _STRING_AHEAD.match(after) or field_ahead or _LITERAL_AHEAD.match(after)
     in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
     is_piece = not answer.value and (goes_on or in_data)
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
     # `{"a": 1,} b: 2`: the brace stood at the end, where nothing was left behind the last comma.
-    ends_early = goes_on and answer.has_repair("trailing_comma")
+    # `{a: 1}` and `b: 2` on the next line: so it did where all keys are without quotes.
+    on_next_line = field_ahead and "\n\n" not in field_ahead[0]
+    ends_early = (goes_on and answer.has_repair("trailing_comma")) or (
+        on_next_line and answer.has_repair("unquoted_key")
+    )
     refuse_if(ends_early, "syntax", answer.end, "More data follows than the answer has.")
 
 

@@ -132,7 +132,7 @@ def comment_end(text: str, start: int) -> int:
     is_value = (not line_before or before[-1:] == ",") and _VALUE.match(body)
     # `/* a *, 2 /* b */`: the end of the first of two is broken. `// 2}`, `# 'c']`: the mark came
     # before the rest of the data.
-    in_another = not is_line and comment[0].find("/*", 2) > 0
+    in_another = not is_line and (comment[0].find("/*", 2) > 0 or not body.strip())
     closes = is_line and any(body.count(b) > body.count(a) for a, b in ("{}", "[]"))
     is_unclear = swallowed or in_string or in_number or has_half_a_string or is_value
     is_unclear = is_unclear or in_another or closes

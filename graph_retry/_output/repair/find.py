@@ -90,7 +90,7 @@ def find_documents(text: str, *, complete: bool | None) -> tuple[int, list[Docum
 def _begins(text: str, start: int, answer_start: int) -> bool:
     """Tell whether the bracket at `start` opens a document; in prose it may mean anything."""
     # `x[0]` and `f(x)[0]` have an index, which is no list; `json[0]` has a tag and a list.
-    before = text[max(answer_start, start - 4) : start].lower()
+    before = text[max(answer_start, start - 4) : start].lower().removesuffix("\\n")
     if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
         return before == "json"
     if START.match(text, start):

@@ -15,14 +15,15 @@ from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
 COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
 ONE_NUMBER = "One number with a space in it, or two numbers."
 VALUE_AHEAD = re.compile(r"[\"'“‘`\[{(\-\d]|(?i:true|false|null|none|nan|infinity)\b")
-_SPREAD = r"\[\s+\]|\{\s+\}"
+_GAP = r"(?:\s|\\[nrt])"
+_SPREAD = rf"\[{_GAP}+\]|\{{{_GAP}+\}}"
 _LEFT_DOUBT = re.compile(rf"(?:[,，][\"'”]|\.|,\s*[\]}}]|{_SPREAD})\Z")
 _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
-_EMPTY_AT_END = re.compile(r"(?:\[\s*\]|\{\s*\})\Z")
-_EMPTY_AHEAD = re.compile(r"\[\s*\]|\{\s*\}")
+_EMPTY_AT_END = re.compile(rf"(?:\[{_GAP}*\]|\{{{_GAP}*\}})\Z")
+_EMPTY_AHEAD = re.compile(rf"\[{_GAP}*\]|\{{{_GAP}*\}}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
 _COLON_LEFT = re.compile(r"[:：=][\"']\s*\Z|[”’`]\s*\Z|\n\s*\Z")
-_COLON_RIGHT = re.compile(r"[\"'][:：=]|[“„‘`]|[-+]|(?<=[\"'”])\.|\"\"|''|\[\s*\]|\{\s*\}")
+_COLON_RIGHT = re.compile(r"\(\s*\)|[\"'][:：=]|[“„‘`]|[-+]|(?<=[\"'”])\.|\"\"|''|\[\s*\]|\{\s*\}")
 _NUMBER = re.compile(r"[-+.]?\d")
 _ONE_CHARACTER = re.compile(r"\w(?!\w)")
 _ESCAPED_SPACE = {"\\n", "\\t", "\\r", "\\f", "\\v"}
@@ -50,6 +51,8 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     in_parts = frame.kind == "{" and _is_cut_at_space(text, end) and "\n" in text[end:start]
     # `['ab' 'cd']`: one string in Python.
     in_parts = in_parts or (frame.kind == "[" and text[end - 1] == text[start] == "'")
+    # `}$lines: []`: the sign may stand for the comma.
+    word = word or text.startswith("$", start)
     # On a line that is indented otherwise: the bracket before it may have closed too early.
     columns = column(text, frame.starts[0]), column(text, start)
     in_parts = in_parts or (min(columns) >= 0 and columns[0] != columns[1])

@@ -19,7 +19,8 @@ from graph_retry._output.repair.strings import CLOSERS, StringReader
 
 # A key that lost its opening quote: `age"` of `{age": 5}`.
 HALF_QUOTED_KEY = re.compile(r"[^\W\d_][\w$.\- ]*[\"”'](?=\s*[:：])")
-_UNQUOTED_KEY = re.compile(r"[\w$](?:[\w$.\-]*?[\w$])??(?=\s*+[:：＝=])")
+# No name begins with a digit: in `1,7qty: 2` the digit may belong to the number.
+_UNQUOTED_KEY = re.compile(r"(?:\d+|(?!\d)[\w$](?:[\w$.\-]*?[\w$])??)(?=\s*+[:：＝=])")
 
 
 class KeyReader:

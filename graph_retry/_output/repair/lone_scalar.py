@@ -6,7 +6,7 @@ from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.report import Unreadable, refuse_if
 from graph_retry._output.repair.scan import strict_value
 
-_VALUE = r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*+|true|false|null)"
+_VALUE = r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null)"
 _LABEL = r"(?i:(?:(?:the|final|my|here is the) )*(?:answer|result|output|json|label|response))"
 # `Answer: "spam"`, `**true**`, `<answer>42</answer>`, `42</s>`.
 _ALONE = re.compile(

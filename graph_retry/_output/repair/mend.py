@@ -16,7 +16,7 @@ STRAY = re.compile(
     rf"{SPACE}(?:"
     # `, "b"`, `, 1`, `, name:`: another element or member, with at most comments before it.
     rf"(?:{_COMMENT}{SPACE})*+[,，]{SPACE}(?:{_COMMENT}{SPACE})*+"
-    r"(?:\\*[\"'“`]|[{\[\d\]}]|-\d|(?i:true|false|null|none)\b|(?:[^\W\d]|\$)[\w$.-]*\s*[:=])"
+    r"(?:\\*[\"'“`]|[{\[\d\]}]|\([\d\"'\[{(]|-\d|(?i:true|false|null|none)\b|(?:[^\W\d]|\$)[\w$.-]*\s*[:=])"
     # `:`, another closing bracket unless it ends a CDATA section, or a number. `2 rows were found.`
     # or `1. First` on a line of its own is prose.
     r"|(?!\]\]>)[:：\]}]|(?!(?<=\n)\d+(?:[.)]|(?: [^\W\d]+){2})[ \t])-?\d)"
@@ -48,6 +48,7 @@ _EDITING = ("missing_comma", "extra_comma", "inner_quotes", "number_format")
 _RARE_NOTATIONS = ("odd_quotes", "doubled_braces")
 _LONE_COMMA = re.compile(r"\n[ \t]*,(?=[ \t]*(?:\n|//|#|/\*))")
 _QUOTE_AND_BRACKET = {quote + bracket for quote in "\"'" for bracket in "{["}
+_COMMENT_WITH_QUOTE = re.compile(r"/\*[^*\"]*\"[^*]*\*/")
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")
 
 
@@ -143,6 +144,9 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
     except Unreadable:
         return None
     if reader.notes.count(*_RARE_NOTATIONS, "colon"):
+        return None
+    # `["x", /* "b"], "c": */2`: the mark of a comment has moved, and hides data.
+    if reader.notes.count("comment") and _COMMENT_WITH_QUOTE.search(text, start):
         return None
     rest = edited_text[end : end + 9].lstrip()
     if STRAY.match(edited_text, end) or rest.startswith((",", ")", '"', "'", "\\")):

@@ -17,8 +17,8 @@ _COMMAS = {",", "，"}
 _BRACKETS = ("{", "}"), ("[", "]")
 _QUOTES = {'"', "'"}
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
-# A comma and a comment that the string took in.
-_COMMA_AND_COMMENT = re.compile(r",\s*(?:#|//|/\*)")
+# A comma and a comment, or the brackets between two objects, that the string took in.
+_TAKEN_IN = re.compile(r",\s*(?:#|//|/\*)|[}\]]\s*,?\s*[{\[]")
 
 
 def refuse_misplaced(document: Document) -> None:
@@ -28,7 +28,8 @@ def refuse_misplaced(document: Document) -> None:
         Unreadable: it may.
     """
     colon, comma = document.has_repair("colon"), document.has_repair("missing_comma")
-    bracket = document.has_repair("supplied")
+    missing = document.has_repair("supplied")
+    bracket = missing or document.has_repair("extra_closer", "extra_opener")
     if not (colon or comma or bracket):
         return
     marks = (_COLONS if colon else set()) | (_COMMAS if comma else set())
@@ -36,12 +37,13 @@ def refuse_misplaced(document: Document) -> None:
         inside = string.strip()
         edges = {inside[:1], inside[-1:]}
         is_lone = bracket and (
-            any(string.count(left) != string.count(right) for left, right in _BRACKETS)
+            any(string.count(left) > string.count(right) for left, right in _BRACKETS)
+            or (missing and any(string.count(a) < string.count(b) for a, b in _BRACKETS))
             or any(_APOSTROPHE.sub("", inside).count(quote) % 2 for quote in edges & _QUOTES)
         )
         message = "A mark that is missing may be one that a string has."
-        has_comment = comma and _COMMA_AND_COMMENT.search(inside)
-        refuse_if(is_lone or has_comment or edges & marks, "ambiguous", document.start, message)
+        takes_in = comma and _TAKEN_IN.search(inside)
+        refuse_if(is_lone or takes_in or edges & marks, "ambiguous", document.start, message)
 
 
 def _strings(value: Any) -> Iterator[str]:

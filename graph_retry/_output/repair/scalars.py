@@ -174,7 +174,9 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
     at_line_end = role == "element" and _AT_LINE_END.match(text, end)
     on_line = at_line_end and _ELEMENT_BEFORE.search(text, max(start - 20, 0), start)
     refuse_if(on_line, "ambiguous", start, "The rest of a comment, or a value without quotes.")
-    is_unclear = is_misspelt or _COMMENT_AFTER.match(text, end)
+    # `true 、 required`: the comma may stand for a comment's mark.
+    behind_mark = text[max(start - 9, 0) : start].rstrip().endswith("、")
+    is_unclear = is_misspelt or behind_mark or _COMMENT_AFTER.match(text, end)
     if trial or is_code or is_variable or is_unclear or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
 

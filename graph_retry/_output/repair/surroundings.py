@@ -47,7 +47,7 @@ _FIELD = re.compile(
 # `- tags: ` before the document: an item of a list in Markdown or YAML.
 _ITEM_BEFORE = re.compile(r"(?:\A|\n)([ \t]*+[-*•+] ++)([^\n]{0,200})\Z")
 _ANSWER_WORDS = (
-    "Answer|Action|Final|Result|Output|JSON|Response|A\\b|Antwort|Ergebnis|Réponse|Résultat"
+    "[Aa]ssistant|AI\\b|Answer|Action|Final|Result|Output|JSON|Response|A\\b|Antwort|Ergebnis|Réponse|Résultat"
     "|Respuesta|Resultado|Resposta|Risposta|Ответ|回答|答案|結果|结果"
 )
 # `tags: ` before the document: its field, unless the word announces an answer.
