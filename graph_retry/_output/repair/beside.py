@@ -80,7 +80,7 @@ def check_beside(text: str, answer: Document, before: str, after: str) -> None:
     """Refuse an answer that goes on in what stands directly before or after it."""
     # `5` alone on the line before, or on the next: an element of a list that lost its brackets.
     has_scalar = _has_scalar(before[-200:], after)
-    if not answer.value or answer.has_repair("odd_quotes", "escaped"):
+    if _is_empty(answer) or answer.has_repair("odd_quotes", "escaped"):
         parts = (_ESCAPED_SPACE.sub("\n", part) for part in (before[-200:], after[:5000]))
         has_scalar = has_scalar or _has_scalar(
             *(part.translate(_AS_PLAIN_QUOTES) for part in parts)
@@ -116,6 +116,10 @@ def check_beside(text: str, answer: Document, before: str, after: str) -> None:
     refuse_if(_ELLIPSIS_AFTER.match(after), "elided", answer.end, "Data was left out.")
 
 
+def _is_empty(answer: Document) -> bool:
+    return answer.value in ([], {})
+
+
 def _has_scalar(before: str, after: str) -> bool:
     """Tell whether a string, number or literal stands alone on the line before, or the next."""
     return bool(_SCALAR_BEFORE.search(before) or _SCALAR_AFTER.match(after))
@@ -143,7 +147,7 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     field_ahead = _FIELD_AHEAD.match(after)
     goes_on = _STRING_AHEAD.match(after) or field_ahead or _LITERAL_AHEAD.match(after)
     in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
-    is_piece = not answer.value and (goes_on or in_data)
+    is_piece = _is_empty(answer) and (goes_on or in_data)
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
     # `{"a": 1,} b: 2`: the brace stood at the end, where nothing was left behind the last comma.
     # `{a: 1}` and `b: 2` on the next line: so it did where all keys are without quotes.
@@ -162,7 +166,7 @@ def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tup
     quote = before[-1:]
     if quote not in _QUOTES or after[:1] != _QUOTES[quote]:
         # One quote without the other is the end of a string: `": {"a": 1}`.
-        piece = quote in {'"', "'"} or _BEFORE_A_PIECE.search(before.removesuffix("<![CDATA["))
+        piece = quote in {'"', "'", "”"} or _BEFORE_A_PIECE.search(before.removesuffix("<![CDATA["))
         refuse_if(piece, "syntax", answer.start, "This looks like a part of something else.")
         return before, after
     before, after = before[:-1], after[1:]

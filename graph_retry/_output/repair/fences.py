@@ -23,8 +23,9 @@ _PARAGRAPH = re.compile(r"(?:[ \t]*+[^\s][^\n]*+\n?)++")
 _DATA_LINE = re.compile(r"(?m)^[ \t]*(?:[{\[\]}]|[\"'][^\"'\n]*[\"'][ \t]*:[ \t]*[\"'\d{\[-])")
 # `The answer is {"a": 2}`: then the prose holds another answer.
 _ANNOUNCED = re.compile(
-    r"(?i)\b(?:answer|results?|output|json|response|data|here|corrected|instead|be|returns?)\b"
-    r"[^\w\n{\[]*(?:(?:is|are|would be|should be|version|becomes)\b[^\w\n{\[]*)?[{\[]"
+    r"(?i)(?:\b(?:answer|results?|output|json|response|data|corrected(?: version)?|instead)\b"
+    r"[^\w\n:]{0,3}(?::|is\b|are\b|becomes\b)|\b(?:should|must) be\b|\bhere\b[^\n:]{0,40}:)"
+    r"[^\w\n{\[]*[{\[]"
 )
 _MARK = re.compile(r"[{}\[\]\"`“”]|(?<!\w)'|'(?!\w)")
 _EDITING = "supplied", "extra_comma", "extra_opener", "extra_closer"

@@ -32,6 +32,8 @@ _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'][^\"':]*[}\]])")
 _SPACED_COMMAS = re.compile(r",\s+,")
+# Between two strings in the notation of `pprint`, which puts its commas at the end of a line.
+_LEADING_COMMA = re.compile(r"'[ \t]*\n[ \t]*,[ \t]*'")
 _LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
@@ -86,7 +88,9 @@ def refuse_moved_comma(notes: Notes, text: str, start: int, end: int) -> None:
     missing, last = notes.count("missing_comma"), notes.count("trailing_comma")
     extra = notes.count("extra_comma")
     # `{"a": 1 "b": 2,}`: it may have moved from one to the other.
-    moved = missing == last + extra == 1
+    # So it may from a place where it divided a string in parts.
+    divides = missing and _LEADING_COMMA.search(text, start, end)
+    moved = divides or missing == last + extra == 1
     refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
     # It may have divided a string in parts, made a tuple of `(5)`, or stand for a letter of a word.
     # Of `1,, "c": 2},`, the brace between the two may have moved.

@@ -7,10 +7,13 @@ from graph_retry._output.repair.report import Unreadable, refuse_if
 from graph_retry._output.repair.scan import strict_value
 
 _VALUE = r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null)"
-_LABEL = r"(?i:(?:(?:the|final|my|here is the) )*(?:answer|result|output|json|label|response))"
+_LABEL = (
+    r"(?:\*\*)?(?i:(?:(?:the|final|my|here is the) )*(?:answer|result|output|json|label|response))"
+    r"(?:\*\*)?(?::|\s)(?:\*\* )?"
+)
 # `Answer: "spam"`, `**true**`, `<answer>42</answer>`, `42</s>`.
 _ALONE = re.compile(
-    rf"\s*+(?:<[\w|-]+>\s*+)*+(?:{_LABEL}(?:\*\*)?(?::|\s)\s*+)?(?P<mark>`|\*\*|){_VALUE}(?P=mark)"
+    rf"\s*+(?:<[\w|-]+>\s*+)*+(?:{_LABEL}\s*+)?(?P<mark>`|\*\*|){_VALUE}(?P=mark)"
     r"\s*+(?:(?:</?[|\w-]+>|\[/?[A-Z]+\])\s*+)*+\Z"
 )
 # The contents of the only fence, with its tag: prose may stand around that.

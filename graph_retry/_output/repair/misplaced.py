@@ -11,8 +11,6 @@ from typing import Any
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.report import refuse_if
 
-_COLONS = {":", "："}
-_COMMAS = {",", "，"}
 # One of these alone in a string has lost its partner, or has come from elsewhere.
 _BRACKETS = ("{", "}"), ("[", "]")
 _QUOTES = {'"', "'"}
@@ -32,7 +30,7 @@ def refuse_misplaced(document: Document) -> None:
     bracket = missing or document.has_repair("extra_closer", "extra_opener")
     if not (colon or comma or bracket):
         return
-    marks = (_COLONS if colon else set()) | (_COMMAS if comma else set())
+    marks = (":：" if colon else "") + (",，" if comma else "")
     for string in _strings(document.value):
         inside = string.strip()
         edges = {inside[:1], inside[-1:]}
@@ -43,18 +41,20 @@ def refuse_misplaced(document: Document) -> None:
         )
         message = "A mark that is missing may be one that a string has."
         takes_in = comma and _TAKEN_IN.search(inside)
-        refuse_if(is_lone or takes_in or edges & marks, "ambiguous", document.start, message)
+        refuse_if(is_lone or takes_in or edges & set(marks), "ambiguous", document.start, message)
 
 
 def _strings(value: Any) -> Iterator[str]:
     """Yield the strings of a JSON value, its keys among them."""
-    waiting = [value]
+    waiting: list[Any] = [value]
     while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, dict):
-            yield from part
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
+        match waiting.pop():
+            case str(string):
+                yield string
+            case {**members}:
+                yield from map(str, members)
+                waiting.extend(members.values())
+            case [*elements]:
+                waiting.extend(elements)
+            case _:
+                pass
