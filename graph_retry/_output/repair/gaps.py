@@ -22,6 +22,8 @@ _RIGHT_DOUBT = re.compile(rf"[\"'“][,，]|{_SPREAD}")
 _EMPTY_AT_END = re.compile(rf"(?:\[{_GAP}*\]|\{{{_GAP}*\}})\Z")
 _EMPTY_AHEAD = re.compile(rf"\[{_GAP}*\]|\{{{_GAP}*\}}")
 _WORD = re.compile(r"(?!(?i:true|false|null|none|nan|infinity)\b)[^\W\d]")
+# In `u'so'` the letter belongs to the quote.
+_BARE_WORD = re.compile(r"(?![uU][\"'])[^\W\d_]")
 _COLON_LEFT = re.compile(r"[:：=][\"']\s*\Z|[”’`]\s*\Z|\n\s*\Z")
 _COLON_RIGHT = re.compile(r"\(\s*\)|[\"'][:：=]|[“„‘`]|[-+]|(?<=[\"'”])\.|\"\"|''|\[\s*\]|\{\s*\}")
 _NUMBER = re.compile(r"[-+.]?\d")
@@ -158,9 +160,9 @@ def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
     is_doubtful = isinstance(element, str) and (
         " " in element or behind[-1:] == "," or _COMMENT_MARK.search(behind)
     )
-    if is_doubtful and text[start].isalpha():
+    if is_doubtful and _BARE_WORD.match(text, start):
         pairs = zip(before, frame.starts, strict=False)
-        only_words = all(isinstance(e, str) and text[at].isalpha() for e, at in pairs)
+        only_words = all(isinstance(e, str) and _BARE_WORD.match(text, at) for e, at in pairs)
         refuse_if(not only_words, "ambiguous", start, "Words without quotes, or a comment.")
 
 

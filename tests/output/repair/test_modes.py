@@ -125,6 +125,7 @@ INSIDE: dict[str, tuple[str, Any]] = {
     "markdown-value": ('{"a": **5**, "b": *"x"*}', {"a": 5, "b": "x"}),
     "markdown-key": ('{**"a"**: 1}', A),
     "python-prefix": ("{u'a': u'x'}", {"a": "x"}),
+    "python-prefix-in-list": ("{u'a': [1, u'x y', None]}", {"a": [1, "x y", None]}),
     "parentheses": ('{"a": (1)}', A),
     "closed-by-another-quote": ('{"a": "b”}', {"a": "b"}),
     "equals-bare-keys": ("{a = 1}", A),
