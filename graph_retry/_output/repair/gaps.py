@@ -148,7 +148,7 @@ def check_element_ahead(frame: Frame, start: int) -> None:
         raise frame.broken(start, char)
 
 
-def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
+def refuse_prose(frame: Frame, element: str, before: list[Any]) -> None:
     """Refuse words without quotes in a list that holds anything else `before` them.
 
     In `["null", it's the name]` the comma may stand in the place of a comment's mark, in `["a", //`
@@ -156,11 +156,11 @@ def refuse_prose(frame: Frame, element: Any, before: list[Any]) -> None:
     comma into a number.
     """
     text, start = frame.text, frame.value_at
+    if not _BARE_WORD.match(text, start):
+        return
     behind = text[frame.starts[-2] if before else start : start]
-    is_doubtful = isinstance(element, str) and (
-        " " in element or behind[-1:] == "," or _COMMENT_MARK.search(behind)
-    )
-    if is_doubtful and _BARE_WORD.match(text, start):
+    is_doubtful = " " in element or behind[-1:] == "," or _COMMENT_MARK.search(behind)
+    if is_doubtful:
         pairs = zip(before, frame.starts, strict=False)
         only_words = all(isinstance(e, str) and _BARE_WORD.match(text, at) for e, at in pairs)
         refuse_if(not only_words, "ambiguous", start, "Words without quotes, or a comment.")

@@ -36,18 +36,18 @@ class KeyReader:
         text, char = self.text, char_at(self.text, start)
         if char in CLOSERS:
             return self._strings.read(start, "key")
+        if unquoted := _UNQUOTED_KEY.match(text, start):
+            # In Python, `{None: 1}` has a key that JSON writes as `"null"`.
+            if unquoted[0] in {"None", "True", "False"}:
+                message = f"JSON spells the key `{unquoted[0]}` differently."
+                raise Unreadable("ambiguous", start, message)
+            self.notes.add("unquoted_key", start, "key without quotes")
+            return unquoted[0], unquoted.end()
         if self._strings.has_python_prefix(start):
             return self._strings.read(start + 1, "key")
         emphasized = MARKDOWN.match(text, start)
         if emphasized and emphasized["value"].startswith('"'):
             return read_emphasized(emphasized, self.notes)
-        if unquoted := _UNQUOTED_KEY.match(text, start):
-            # In Python, `{None: 1}` has a key that JSON writes as `"null"`.
-            is_literal = unquoted[0] in {"None", "True", "False"}
-            message = f"JSON spells the key `{unquoted[0]}` differently."
-            refuse_if(is_literal, "ambiguous", start, message)
-            self.notes.add("unquoted_key", start, "key without quotes")
-            return unquoted[0], unquoted.end()
         refuse_absence(text, start, "key")
         edits = self._explanations(frame, start)
         raise Unreadable("syntax", start, "A key should stand here.", *edits)

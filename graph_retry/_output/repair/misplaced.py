@@ -13,6 +13,7 @@ from graph_retry._output.repair.report import refuse_if
 
 # One of these alone in a string has lost its partner, or has come from elsewhere.
 _BRACKETS = ("{", "}"), ("[", "]")
+_MARK = re.compile(r"[{}\[\]:：,，\"']")
 _QUOTES = {'"', "'"}
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 # A comma and a comment, or the brackets between two objects, that the string took in.
@@ -25,13 +26,13 @@ def refuse_misplaced(document: Document) -> None:
     Raises:
         Unreadable: it may.
     """
-    colon, comma = document.has_repair("colon"), document.has_repair("missing_comma")
-    missing = document.has_repair("supplied")
-    bracket = missing or document.has_repair("extra_closer", "extra_opener")
+    made = {record["kind"] for record in document.repairs}
+    colon, comma, missing = "colon" in made, "missing_comma" in made, "supplied" in made
+    bracket = missing or not made.isdisjoint({"extra_closer", "extra_opener"})
     if not (colon or comma or bracket):
         return
     marks = (":：" if colon else "") + (",，" if comma else "")
-    for string in _strings(document.value):
+    for string in filter(_MARK.search, _strings(document.value)):
         inside = string.strip()
         edges = {inside[:1], inside[-1:]}
         is_lone = bracket and (

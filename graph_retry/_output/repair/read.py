@@ -75,22 +75,25 @@ class Reader:
         members: dict[str, Any] = {}
         is_doubled = self._opens_with_two_braces(frame)
         position = self._skip(frame.start + 1 + is_doubled)
-        while (char := char_at(text, position)) != "}":
-            # Behind the brace of an inner object, the comma may have changed places with it.
-            may_be_extra = not self.trial and (frame.depth == 1 or frame.comma >= 0)
-            if char == "," and may_be_extra:
-                position = self._skip_extra_comma(frame, position)
-                continue
-            frame.starts.append(position)
+        while True:
             if strict_key := STRICT_KEY.match(text, position):
                 key, value_start = strict_key["key"], strict_key.end()
+                frame.starts.append(position)
+            elif (char := char_at(text, position)) == "}":
+                break
+            # Behind the brace of an inner object, the comma may have changed places with it.
+            elif char == "," and not self.trial and (frame.depth == 1 or frame.comma >= 0):
+                position = self._skip_extra_comma(frame, position)
+                continue
             else:
+                frame.starts.append(position)
                 key, key_end = self._keys.read(frame, position)
                 value_start = self._keys.read_colon(frame, key_end)
             value, position = self._member(frame, value_start)
             # `{name: name}` stands for the value of a variable.
-            is_variable = isinstance(value, str) and text[value_start : frame.end] == key
-            refuse_if(is_variable, "syntax", value_start, f"`{key[:40]}` looks like a variable.")
+            if isinstance(value, str) and text[value_start : frame.end] == key:
+                message = f"`{key[:40]}` looks like a variable."
+                raise Unreadable("syntax", value_start, message)
             if key in members:
                 differs = not same(members[key], value)
                 message = f"Two values for the key `{key[:40]}`."
@@ -159,11 +162,12 @@ class Reader:
             frame.starts.append(position)
             previous_inner, previous_end = frame.inner, frame.end
             element, position = self._member(frame, position)
-            is_scalar = not isinstance(element, (dict, list))
             # `[1 1, 2]`: the second one may be a slip.
-            is_twice = after_supplied_comma and is_scalar and same(element, elements[-1])
-            refuse_if(is_twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
-            refuse_prose(frame, element, elements)
+            if after_supplied_comma and not isinstance(element, (dict, list)):
+                is_twice = same(element, elements[-1])
+                refuse_if(is_twice, "ambiguous", frame.value_at, "A value is there twice in a row.")
+            if isinstance(element, str):
+                refuse_prose(frame, element, elements)
             elements.append(element)
             after_supplied_comma = False
             if frame.comma >= frame.end:  # the element ended with a comma
@@ -245,7 +249,8 @@ class Reader:
             return read_emphasized(emphasized, self.notes)
         if self._strings.has_python_prefix(start):
             return self._string(start + 1, frame.role)
-        refuse_if(char in {",", "}", "]", ")"}, "elided", start, f"No value before `{char}`.")
+        if char in {",", "}", "]", ")"}:
+            raise Unreadable("elided", start, f"No value before `{char}`.")
         refuse_absence(text, start, "value")
         return read_scalar(text, start, frame.role, self.notes, self.trial)
 

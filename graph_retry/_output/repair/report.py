@@ -89,7 +89,7 @@ class Notes:
 
     def count(self, *kinds: str) -> int:
         """Return how many repairs of these kinds there were."""
-        return sum(self._counts[kind] for kind in kinds)
+        return sum([self._counts[kind] for kind in kinds])
 
     def records(self) -> list[Repair]:
         """List the repairs, one of a kind."""

@@ -96,7 +96,7 @@ class StringReader:
     def read(self, start: int, role: Role) -> tuple[str, int]:
         """Read the string whose opening quote is at `start`; return it and where it ends."""
         text, follow, opener = self.text, FOLLOW[role], self.text[start]
-        if match := _STRICT_STRING.match(text, start):
+        if opener == '"' and (match := _STRICT_STRING.match(text, start)):
             end = match.end()
             if follow.match(text, end) and text[end : end + 1] != '"':
                 return match[1], end
@@ -166,7 +166,11 @@ class StringReader:
         inner_pair = inner and opener not in {inner, close} and inner in self.text[start + 1 : end]
         # `“last: 5, “title”`: the first quote that closes is missing.
         opens_again = opener in "“”„‘’‚" and self.text.find(_OPENERS[opener], start + 1, end) >= 0
-        doubtful = inner_pair or (opens_again and close not in self.text[start + 1 : end])
+        # `"”`: a pair of these quotes may have lost its first one, and its contents.
+        is_lone = end == start + 1 and close != CLOSERS[opener][0]
+        doubtful = (
+            is_lone or inner_pair or (opens_again and close not in self.text[start + 1 : end])
+        )
         refuse_if(doubtful, "ambiguous", start, "A string may end in several places.")
         if close != CLOSERS[opener][0]:
             self.notes.add("odd_quotes", end, f"string closed by `{close}`")
