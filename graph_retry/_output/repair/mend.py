@@ -27,7 +27,9 @@ STRAY = re.compile(
 _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'\\]*)*')[\s}\]]*\Z")
 # A string with an open brace in it, `"{x"}`, or with nothing: a closing brace may have left it. One
 # with a space at its end, `'x '` and a line break: the brace may stand for a second part.
-_OPEN_BRACE_IN_STRING = re.compile(r"(?:(?:\{[^{}\"']*|[\"'])[\"']|(?:\s|\\[nrtfv])[\"']\s*\n\s*)\}\Z")
+_OPEN_BRACE_IN_STRING = re.compile(
+    r"(?:(?:\{[^{}\"']*|[\"'])[\"']|(?:\s|\\[nrtfv])[\"']\s*\n\s*)\}\Z"
+)
 # A long number that a brace closes, which may stand in the place of its last digit.
 _NUMBER_AT_END = re.compile(r"\d\d\}\Z")
 # A number that a brace closes on its line, and another one on the next: in the layout of
