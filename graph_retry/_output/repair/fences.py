@@ -11,6 +11,7 @@ from graph_retry._output.repair.find import START
 from graph_retry._output.repair.mend import read_document
 from graph_retry._output.repair.report import Unreadable
 from graph_retry._output.repair.scan import strict_value
+from graph_retry._output.repair.taken_back import is_taken_back
 
 # A line that opens or closes a fence, with its tag.
 _FENCE_LINE = re.compile(r"(?m)^ *(`{3,}|~{3,}) *([\w+#.-]*) *$")
@@ -27,6 +28,14 @@ _ANNOUNCED = re.compile(
     r"[^\w\n:]{0,3}(?::|is\b|are\b|becomes\b)|\b(?:should|must) be\b|\bhere\b[^\n:]{0,40}:)"
     r"[^\w\n{\[]*[{\[]"
 )
+# A key: `Or {"a": 2}` and `replace {"a": 2 with …` are about the same data if the answer has it.
+_KEY = re.compile(r"[\"'“]([^\"'“”\n]*)[\"'”]\s*:|[{,]\s*([\w$]+)\s*:")
+_FIRST_KEY = re.compile(r"\{\s*+[\"'“]?([\w$ .-]*)[\"'”]?\s*:")
+# `Continued: "b": 3}`: the end of an object.
+_END_OF_OBJECT = re.compile(r"[\"'”]\s*:[^{}\n]*\}")
+_OBJECT = re.compile(r"\{[^{}\n]*\}")
+# `And [3, 4]`: a list of values, where the answer is a list. `[1]` is a footnote.
+_LIST = re.compile(r"\[\s*(?:[\"'{]|-?[\d.]+\s*,|(?:true|false|null)\b)")
 _MARK = re.compile(r"[{}\[\]\"`“”]|(?<!\w)'|'(?!\w)")
 _EDITING = "supplied", "extra_comma", "extra_opener", "extra_closer"
 
@@ -49,9 +58,21 @@ def without_prose_marks(text: str, *, complete: bool | None) -> str:
     low, high = answers[0]
     before, after = text[:low], text[high:]
     outside = before + "\n" + after
-    if _DATA_LINE.search(outside) or _ANNOUNCED.search(outside):
+    answer = text[low:high]
+    if _holds_data(outside, answer) or is_taken_back((before, after)):
         return text
-    return _MARK.sub(" ", before) + text[low:high] + _MARK.sub(" ", after)
+    return _MARK.sub(" ", before) + answer + _MARK.sub(" ", after)
+
+
+def _holds_data(prose: str, answer: str) -> bool:
+    """Tell whether prose has what may be another answer, or more of this one."""
+    is_list = "[" in answer.partition("{")[0]
+    marked = _DATA_LINE.search(prose) or _ANNOUNCED.search(prose)
+    ends_object = _END_OF_OBJECT.search(_OBJECT.sub("", prose))
+    if marked or ends_object or (is_list and _LIST.search(prose)):
+        return True
+    keys = {name for names in _KEY.findall(answer) for name in names if name}
+    return not keys.isdisjoint(_FIRST_KEY.findall(prose))
 
 
 def _without_code(text: str) -> tuple[str, list[tuple[int, int]]]:

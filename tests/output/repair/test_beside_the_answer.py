@@ -120,12 +120,23 @@ def test_an_answer_is_refused_that_is_not_whole_or_not_meant(template, kind, rem
         'It should be `{"rows": []}`.',
         f'{F}\n{{"rows": []}}\n{F}',
         f"{F}json\n[]\n{F}",
+        'Or, if you prefer: {"rows": [1]}',
+        'The second record is {"id": 3}.',
+        'Replace `{"id": 1` with `{"id": 4`.',
+        'Continued: , "total": 3}',
+        '"id" should be "z" if the client is new.',
     ],
 )
 def test_a_second_answer_stays_one(template, remark):
     """Prose is not looked through where it announces another answer, or has one on its own."""
     failure = read(template, remark).failure
     assert failure is not None
+
+
+@pytest.mark.parametrize("other", ['And ["c"] from page two.', 'Plus: ["x"]'])
+def test_a_list_beside_a_list_is_more_of_it(other):
+    """So it is no piece of prose; beside an object it would be."""
+    assert parse_output(f'["a", "b"]\n\n{other}').failure is not None
 
 
 def test_a_document_on_its_own_line_is_a_second_answer():

@@ -65,6 +65,7 @@ TIES = {
     "string-of-brackets": '[{"c":"f""},{c":9}]',
     "comment-in-string": '{"a": "x, # n"\n "b": 1}',
     "quote-moved-to-edge": "{'a': -1, \"b\": 'f, 'c': 'N', \"it's'\": null}",
+    "quote-over-equals": '{a="b", "k"="-"5, qty="+1"}',
     "brace-for-a-part": "{'a': '1',\n 'b': 'two\\n'\n   }}",
     "lost-pair-of-quotes": '{“$”: "”}',
     "comma-between-parts": "{'//': [5,\n  'tab '\n  ,'x']\n '#': ['/']}",
