@@ -147,12 +147,14 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     field_ahead = _FIELD_AHEAD.match(after)
     goes_on = _STRING_AHEAD.match(after) or field_ahead or _LITERAL_AHEAD.match(after)
     in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
-    is_piece = _is_empty(answer) and (goes_on or in_data)
+    behind_string = before.rstrip()[-1:] in {'"', "'", "”"}
+    is_piece = _is_empty(answer) and (goes_on or in_data or behind_string)
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
     # `{"a": 1,} b: 2`: the brace stood at the end, where nothing was left behind the last comma.
+    # `[null} “[”, 1]`: it stands for a comma.
     # `{a: 1}` and `b: 2` on the next line: so it did where all keys are without quotes.
     on_next_line = field_ahead and "\n\n" not in field_ahead[0]
-    ends_early = (goes_on and answer.has_repair("trailing_comma")) or (
+    ends_early = (goes_on and answer.has_repair("trailing_comma", "supplied")) or (
         on_next_line and answer.has_repair("unquoted_key")
     )
     refuse_if(ends_early, "syntax", answer.end, "More data follows than the answer has.")

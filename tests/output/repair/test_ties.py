@@ -65,6 +65,8 @@ TIES = {
     "string-of-brackets": '[{"c":"f""},{c":9}]',
     "comment-in-string": '{"a": "x, # n"\n "b": 1}',
     "quote-moved-to-edge": "{'a': -1, \"b\": 'f, 'c': 'N', \"it's'\": null}",
+    "brace-for-comma-before-string": "[null} “[”, false, 1]",
+    "brackets-behind-triple-quotes": '"""Dear Ann,\n\nBob"""\n[]',
     "quote-over-equals": '{a="b", "k"="-"5, qty="+1"}',
     "brace-for-a-part": "{'a': '1',\n 'b': 'two\\n'\n   }}",
     "lost-pair-of-quotes": '{“$”: "”}',
