@@ -92,6 +92,8 @@ def _read_tolerantly(text: str, start: int, complete: bool | None) -> Document:
     except Unreadable as error:
         if not error.edits or _may_be_cut_off(text, error, complete):
             raise
+        if not reader.took_short_cut:
+            return edited(text, start, error, complete=complete)
         try:  # Without short cuts, for all the edits that may explain it.
             Reader(text, all_edits=True).read(start)
         except Unreadable as explained:

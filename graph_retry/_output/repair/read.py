@@ -55,6 +55,7 @@ class Reader:
         self._double_braces: bool | None = None  # whether the first object opens with two
         # How many characters the standard library may still read in vain: time stays linear.
         self._allowance = 0 if all_edits else 2 * len(text) + 1000
+        self.took_short_cut = False  # whether it read any part
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
@@ -92,14 +93,11 @@ class Reader:
             value, position = self._member(frame, value_start)
             # `{name: name}` stands for the value of a variable.
             if isinstance(value, str) and text[value_start : frame.end] == key:
-                message = f"`{key[:40]}` looks like a variable."
-                raise Unreadable("syntax", value_start, message)
+                raise Unreadable("syntax", value_start, f"`{key[:40]}` looks like a variable.")
             if key in members:
-                differs = not same(members[key], value)
                 message = f"Two values for the key `{key[:40]}`."
-                refuse_if(differs, "ambiguous", value_start, message)
-                detail = f"the key `{key[:40]}` given twice alike"
-                self.notes.add("duplicate_key", value_start, detail)
+                refuse_if(not same(members[key], value), "ambiguous", value_start, message)
+                self.notes.add("duplicate_key", value_start, f"the key `{key[:40]}` twice alike")
             members[key] = value
             if frame.comma >= frame.end:  # the member ended with a comma
                 continue
@@ -259,11 +257,13 @@ class Reader:
         if self._allowance <= 0 or not STRICT_OPENING.match(self.text, start):
             return None
         try:
-            return strict_part(self.text, start)
+            part = strict_part(self.text, start)
         except (ValueError, RecursionError) as error:
             # Even the smallest failure costs.
             self._allowance -= getattr(error, "pos", len(self.text) - start) + 300
-        return None
+            return None
+        self.took_short_cut = True
+        return part
 
     def _string(self, start: int, role: Role) -> tuple[str, int]:
         """Read a string, with what `+` adds to it."""
