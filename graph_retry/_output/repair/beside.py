@@ -127,6 +127,8 @@ def _has_scalar(before: str, after: str) -> bool:
 
 def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after: str) -> None:
     """Refuse an answer if a bracket of it may stand elsewhere than where its data begin or end."""
+    if not answer.repairs and not _is_empty(answer):  # no bracket of strict JSON is lost
+        return
     # `user: {"a": 1}}`: the last brace may close an object that began before the answer.
     # Where keys have no quotes, the label may be one, too.
     is_list = isinstance(answer.value, list)

@@ -63,9 +63,10 @@ def skip(text: str, position: int, notes: Notes) -> int:
         Unreadable: a comment stands for data.
     """
     while True:
-        if text[position : position + 1] in _JSON_SPACE:
-            position = after_strict_space(text, position)
         char = text[position : position + 1]
+        if char in _JSON_SPACE:
+            position = after_strict_space(text, position)
+            char = text[position : position + 1]
         if char in _JSON_MARKS or char.isalnum():
             return position
         if (space := ANY_SPACE.match(text, position)) and space.end() > position:

@@ -10,7 +10,8 @@ from graph_retry._output.repair.scan import ELLIPSIS, Role
 # An empty container at the end of what was read, and what closes others: `{}`, `[ ]}`, `{} # x\n}`.
 _EMPTY_AT_END = re.compile(r"(?:\{\s*\}|\[\s*\])(?:[}\])\s]|(?://|#)[^\n]*\n|/\*[^*]*\*/)*+\Z")
 # A string with a bracket directly before its last quote: `"x]"`, `"x}"}`.
-_BRACKET_IN_STRING = re.compile(r"(?P<string>(?:[^\"'\\]|\\.)*[}\])])[\"'][\s}\])]*\Z")
+_BRACKET_IN_STRING = re.compile(r"(?<![^\"'\\])(?P<string>(?:[^\"'\\]|\\.)*[}\])])[\"'][\s}\])]*\Z")
+_CLOSING = frozenset("}])")
 CLOSE = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -77,7 +78,7 @@ class Frame:
         one_line = "\n" not in text[self.start : min(self.value_at, end)]
         before = text[max(end - 100, 0) : end]
         # `[1, []`: what is empty may be the remains of a value.
-        empty = _EMPTY_AT_END.search(before)
+        empty = before[-1] in _CLOSING and _EMPTY_AT_END.search(before)
         on_its_line = empty and "\n" in text[end - len(empty[0]) :] and self.aligned()
         if empty and (one_line or empty[0][1:2].isspace() or not on_its_line):
             return False

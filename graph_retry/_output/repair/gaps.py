@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from graph_retry._output.repair.frame import Frame, column
-from graph_retry._output.repair.report import Notes, refuse_if
+from graph_retry._output.repair.report import Notes, Unreadable, refuse_if
 from graph_retry._output.repair.scan import ELLIPSIS, KEY_AHEAD, char_at
 
 COLON = re.compile(r"=>|:=|->|::|[:：=＝]")
@@ -199,6 +199,7 @@ def _is_cut_at_space(text: str, end: int) -> bool:
 def refuse_absence(text: str, start: int, what: str) -> None:
     """Refuse the end of the text, or a placeholder, where a key, colon or value should stand."""
     char = char_at(text, start)
-    refuse_if(char == "", "truncated", start, f"The text ends where a {what} should stand.")
-    placeholder = char == "<" or ELLIPSIS.match(text, start)
-    refuse_if(placeholder, "elided", start, "A placeholder stands in the place of data.")
+    if char == "":
+        raise Unreadable("truncated", start, f"The text ends where a {what} should stand.")
+    if char == "<" or ELLIPSIS.match(text, start):
+        raise Unreadable("elided", start, "A placeholder stands in the place of data.")

@@ -89,20 +89,21 @@ class KeyReader:
         """Return where the value after a colon, or what is written for one, begins."""
         text, start, end = self.text, colon.start(), colon.end()
         # `{"a":: 1}` and `{"a":= 1}`: the second mark may stand in the place of a character.
-        has_two_marks = colon[0] in {"::", ":="}
-        is_doubtful = has_two_marks and (self.trial or second_colon_is_doubtful(text, start, end))
-        refuse_if(is_doubtful, "ambiguous", start, "The colon may belong to what is beside it.")
-        if colon[0] != ":":
+        if (mark := colon[0]) != ":":
+            is_doubtful = mark in {"::", ":="} and (
+                self.trial or second_colon_is_doubtful(text, start, end)
+            )
+            refuse_if(is_doubtful, "ambiguous", start, "The colon may belong to what is beside it.")
             # `{"a"=1, "b"=>2}`: the `>` stands for a sign or a quote.
-            is_other = self._mark not in {"", colon[0]}
-            refuse_if(is_other, "ambiguous", start, f"`{self._mark}` and `{colon[0]}` for `:`.")
-            self._mark = colon[0]
-            self.notes.add("colon", start, f"`{colon[0]}` for `:`")
+            is_other = self._mark not in {"", mark}
+            refuse_if(is_other, "ambiguous", start, f"`{self._mark}` and `{mark}` for `:`.")
+            self._mark = mark
+            self.notes.add("colon", start, f"`{mark}` for `:`")
         value_start = skip(text, end, self.notes)
         # `{a1=.5}`: the digit has changed places with the mark.
-        swapped = text[start - 1].isdigit() and text.startswith(".", value_start)
-        refuse_if(swapped, "ambiguous", start, "A digit may belong to the key or to the value.")
+        if text.startswith(".", value_start) and text[start - 1].isdigit():
+            raise Unreadable("ambiguous", start, "A digit may belong to the key or to the value.")
         # `{"color": #ff0000`: what looks like a comment may be the value.
-        has_comment = "#" in text[end:value_start].partition("\n")[0]
-        refuse_if(has_comment, "syntax", start, "A value should stand here, not a comment.")
+        if "#" in text[end:value_start].partition("\n")[0]:
+            raise Unreadable("syntax", start, "A value should stand here, not a comment.")
         return value_start

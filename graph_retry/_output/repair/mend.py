@@ -7,7 +7,7 @@ from typing import Any
 from graph_retry._output.repair.frame import CLOSE, column, spare_brace
 from graph_retry._output.repair.read import Reader
 from graph_retry._output.repair.report import Edit, Unreadable, refuse_if, repair
-from graph_retry._output.repair.scan import SPACE, same, strict_part
+from graph_retry._output.repair.scan import SPACE, STRICT_START, same, strict_part
 from graph_retry.records import Repair
 
 _COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*\n)"
@@ -75,6 +75,8 @@ def read_document(text: str, start: int, *, complete: bool | None) -> Document:
     Raises:
         Unreadable: it breaks, and no single edit explains why, or more than one does.
     """
+    if not STRICT_START.match(text, start):
+        return _read_tolerantly(text, start, complete)
     try:
         value, end = strict_part(text, start)
     except RecursionError:

@@ -6,7 +6,8 @@ a colon was forgotten explains the text no better than that the key is `a` and i
 
 import re
 from collections.abc import Iterator
-from typing import Any
+
+from pydantic import JsonValue
 
 from graph_retry._output.repair.mend import Document
 from graph_retry._output.repair.report import refuse_if
@@ -45,17 +46,17 @@ def refuse_misplaced(document: Document) -> None:
         refuse_if(is_lone or takes_in or edges & set(marks), "ambiguous", document.start, message)
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: JsonValue) -> Iterator[str]:
     """Yield the strings of a JSON value, its keys among them."""
-    waiting: list[Any] = [value]
+    waiting: list[JsonValue] = [value]
     while waiting:
         match waiting.pop():
             case str(string):
                 yield string
-            case {**members}:
-                yield from map(str, members)
+            case dict(members):
+                yield from members
                 waiting.extend(members.values())
-            case [*elements]:
+            case list(elements):
                 waiting.extend(elements)
             case _:
                 pass

@@ -25,8 +25,8 @@ from graph_retry._output.repair.scan import (
     MAX_DEPTH,
     STRICT_COMMA,
     STRICT_KEY,
-    STRICT_OPENING,
     STRICT_SCALAR,
+    STRICT_START,
     Role,
     char_at,
     same,
@@ -59,7 +59,7 @@ class Reader:
 
     def read(self, start: int) -> tuple[Any, int]:
         """Read the object or array that opens at `start`; return it and where it ends."""
-        start = self._skip(start)
+        start = skip(self.text, start, self.notes)
         bracket = char_at(self.text, start)
         refuse_if(bracket not in {"{", "["}, "syntax", start, "No object or array begins here.")
         frame = Frame(self.text, start, bracket, depth=1)
@@ -67,15 +67,12 @@ class Reader:
         refuse_moved_comma(self.notes, self.text, start, end)
         return value, end
 
-    def _skip(self, position: int) -> int:
-        return skip(self.text, position, self.notes)
-
     def _object(self, frame: Frame) -> tuple[dict[str, Any], int]:
         """Read the object that `frame` opens; return it and where it ends."""
         text = self.text
         members: dict[str, Any] = {}
         is_doubled = self._opens_with_two_braces(frame)
-        position = self._skip(frame.start + 1 + is_doubled)
+        position = skip(text, frame.start + 1 + is_doubled, self.notes)
         while True:
             if strict_key := STRICT_KEY.match(text, position):
                 key, value_start = strict_key["key"], strict_key.end()
@@ -92,7 +89,7 @@ class Reader:
                 value_start = self._keys.read_colon(frame, key_end)
             value, position = self._member(frame, value_start)
             # `{name: name}` stands for the value of a variable.
-            if isinstance(value, str) and text[value_start : frame.end] == key:
+            if value == key and text[value_start : frame.end] == key:
                 raise Unreadable("syntax", value_start, f"`{key[:40]}` looks like a variable.")
             if key in members:
                 message = f"Two values for the key `{key[:40]}`."
@@ -141,7 +138,7 @@ class Reader:
 
     def _skip_extra_comma(self, frame: Frame, comma: int) -> int:
         """Leave out a comma where a key should stand; return where to go on."""
-        text, after = self.text, self._skip(comma + 1)
+        text, after = self.text, skip(self.text, comma + 1, self.notes)
         is_alone = not frame.starts and char_at(text, after) == "}"
         refuse_if(is_alone, "elided", comma, "Nothing stands beside the comma.")
         is_doubtful = second_comma_is_doubtful(text, frame.end, after)
@@ -155,7 +152,7 @@ class Reader:
         elements: list[Any] = []
         supplied_commas = doubtful_commas = 0
         after_supplied_comma = False  # and on the same line
-        position = self._skip(frame.start + 1)
+        position = skip(text, frame.start + 1, self.notes)
         while char_at(text, position) != close:
             frame.starts.append(position)
             previous_inner, previous_end = frame.inner, frame.end
@@ -206,27 +203,30 @@ class Reader:
         text = self.text
         frame.value_at, frame.inner = start, None
         if scalar := STRICT_SCALAR.match(text, start):
+            string, literal, _, comma = scalar.groups()
             frame.end = scalar.start("end")
-            if scalar["comma"]:
+            if comma:
                 frame.separate(scalar.start("comma"))
-            if (string := scalar["string"]) is not None:
+            if string is not None:
                 return string, scalar.end()
-            if literal := scalar["literal"]:
+            if literal:
                 return _LITERALS[literal], scalar.end()
             return number(text[start : frame.end], start, self.notes), scalar.end()
         value, frame.end = self._value(frame, start)
         if comma := STRICT_COMMA.match(text, frame.end):
             frame.separate(comma.start("comma"))
             return value, comma.end()
-        position = self._skip(frame.end)
+        if text[frame.end : frame.end + 1] in {"}", "]"}:
+            return value, frame.end
+        position = skip(text, frame.end, self.notes)
         while isinstance(value, str) and not self.trial and goes_on(frame, position, self.notes):
             self.notes.add("concatenation", position, "adjacent strings joined")
             part, frame.end = self._string(position, frame.role)
-            value, position = value + part, self._skip(frame.end)
+            value, position = value + part, skip(text, frame.end, self.notes)
         if char_at(text, position) != ",":
             return value, position
         frame.separate(position)
-        position = self._skip(position + 1)
+        position = skip(text, position + 1, self.notes)
         refuse_absence(text, position, "value")
         return value, position
 
@@ -234,7 +234,8 @@ class Reader:
         """Read the value at `start`, a member of `frame`; return it and where it ends."""
         text, char = self.text, char_at(self.text, start)
         if char in CLOSE:
-            refuse_if(frame.depth >= MAX_DEPTH, "too_deep", start, "Nested too deeply.")
+            if frame.depth >= MAX_DEPTH:
+                raise Unreadable("too_deep", start, "Nested too deeply.")
             if part := self._strict_part(start):
                 return part
             inner = Frame(text, start, char, frame.depth + 1)
@@ -254,7 +255,7 @@ class Reader:
 
     def _strict_part(self, start: int) -> tuple[Any, int] | None:
         """Read an object or array that is strict JSON in itself; `None` for any other."""
-        if self._allowance <= 0 or not STRICT_OPENING.match(self.text, start):
+        if self._allowance <= 0 or not STRICT_START.match(self.text, start):
             return None
         try:
             part = strict_part(self.text, start)
@@ -269,9 +270,9 @@ class Reader:
         """Read a string, with what `+` adds to it."""
         text = self.text
         value, end = self._strings.read(start, role)
-        position = end if text[end : end + 1] in {",", "}", "]"} else self._skip(end)
+        position = end if text[end : end + 1] in {",", "}", "]"} else skip(text, end, self.notes)
         while text[position : position + 1] == "+":
-            part_start = self._skip(position + 1)
+            part_start = skip(text, position + 1, self.notes)
             is_string = text[part_start : part_start + 1] in CLOSERS
             refuse_if(not is_string, "syntax", part_start, "Only strings can be added here.")
             # In a list the `+` may stand in the place of a comma, unless a line breaks behind it.
@@ -280,7 +281,7 @@ class Reader:
             refuse_if(is_doubtful, "ambiguous", position, _COMMA_OR_OTHER)
             self.notes.add("concatenation", position, "strings joined by `+`")
             part, end = self._strings.read(part_start, role)
-            value, position = value + part, self._skip(end)
+            value, position = value + part, skip(text, end, self.notes)
         return value, end
 
     def _check_end(self, frame: Frame, position: int) -> None:

@@ -1,6 +1,5 @@
 """What reading a text came to: the value and how it was read, or why it was refused."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -79,17 +78,17 @@ class Notes:
 
     def __init__(self) -> None:
         self._made: dict[str, Repair] = {}
-        self._counts: Counter[str] = Counter()
+        self._counts: dict[str, int] = {}
 
     def add(self, kind: str, position: int, detail: str, grade: Grade = "format") -> None:
         """Record one repair."""
-        self._counts[kind] += 1
+        self._counts[kind] = self._counts.get(kind, 0) + 1
         if kind not in self._made:
             self._made[kind] = repair(kind, position, detail, grade)
 
     def count(self, *kinds: str) -> int:
         """Return how many repairs of these kinds there were."""
-        return sum([self._counts[kind] for kind in kinds])
+        return sum([self._counts.get(kind, 0) for kind in kinds])
 
     def records(self) -> list[Repair]:
         """List the repairs, one of a kind."""

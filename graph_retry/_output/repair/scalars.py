@@ -15,6 +15,7 @@ _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.A
 _LOOSE_NUMBER = re.compile(
     r"(?ai)[+-]?(?:(?:0|[1-9]\d{0,2}(?:_\d{3})+|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z"
 )
+_FRACTION = re.compile(r"[.eE]")
 _RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)
 # With one comma alone, `1,250` is 1250 in some languages and 1.25 in others.
 _THOUSANDS = re.compile(
@@ -55,18 +56,19 @@ _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 
 def number(token: str, position: int, notes: Notes) -> int | float | None:
     """Read `token` as a number in any spelling that has one meaning; `None` if it is none."""
-    plain = token
+    plain, base = token, 10
     if not token.isascii() and _NUMERALS.fullmatch(token):
         plain = unicodedata.normalize("NFKC", token).replace("−", "-")
     if plain != token or not _JSON_NUMBER.match(plain):
-        if not _LOOSE_NUMBER.match(plain) and not _RADIX.match(plain):
+        if _RADIX.match(plain):
+            base = 0  # which one the prefix tells
+        elif not _LOOSE_NUMBER.match(plain):
             return None
         notes.add("number_format", position, f"`{token[:40]}` is no JSON number")
-    refuse_if(len(plain) > 4000, "syntax", position, "A number is too long to be read.")
-    if _RADIX.match(plain):
-        return int(plain, 0)
-    if not re.search(r"[.eE]", plain):
-        return int(plain)
+    if len(plain) > 4000:
+        raise Unreadable("syntax", position, "A number is too long to be read.")
+    if base == 0 or not _FRACTION.search(plain):
+        return int(plain, base)
     try:
         return finite(plain)
     except ValueError:

@@ -13,7 +13,6 @@ SPACE = "(?:[\\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\[nrt](?![^\\W\\d]))*
 QUOTE = "[\"'`“”„‟‘’‚‛＂＇]"
 EDGES = " \t\r\n\f\v\xa0\u3000\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 ANY_SPACE = re.compile(SPACE)
-_STRICT_STARTS = frozenset('{["-0123456789tfn')
 _STRICT_SPACE = re.compile(r"[ \t\r\n]*+")
 MAX_DEPTH = 200
 ELLIPSIS = re.compile(r"\.\.|…")
@@ -31,6 +30,7 @@ ELIDED = re.compile(
 )
 
 FULL_WIDTH = dict(zip("｛｝［］：，、（）＝", "{}[]:,,()=", strict=True))
+_SPECIAL = frozenset("`~<" + "".join(FULL_WIDTH))
 
 # Keys and values of strict JSON, with the mark behind them: most are read in one step. `end` is
 # where a value ends, before white space.
@@ -44,8 +44,8 @@ STRICT_SCALAR = re.compile(
     r"[ \t\r\n]*+(?:(?P<comma>,)(?!\d)[ \t\r\n]*+(?=[\"'{\[\-\d])|(?=[}\]]))"
 )
 STRICT_COMMA = re.compile(r"[ \t\r\n]*+(?P<comma>,)[ \t\r\n]*+(?=[\"\w{\[\-'])")
-# How an object or array of strict JSON begins.
-STRICT_OPENING = re.compile(r"\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]")
+# How strict JSON begins. To find out by decoding that it does not takes longer.
+STRICT_START = re.compile(r"(?a)\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]|[\"\-\dtfn]")
 # A value between two equal marks of Markdown.
 MARKDOWN = re.compile(
     r"(?P<mark>\*{1,3}|__?|~~|`(?=\"))"
@@ -65,9 +65,9 @@ KEY_AHEAD = re.compile(KEY)
 def char_at(text: str, position: int) -> str:
     """Return the structural character at `position`, `""` at the end of the document."""
     char = text[position : position + 1]
-    if char in {"`", "~", "<"} and _END.match(text, position):
-        return ""
-    return FULL_WIDTH.get(char, char)
+    if char not in _SPECIAL:
+        return char
+    return "" if _END.match(text, position) else FULL_WIDTH.get(char, char)
 
 
 _VALUE = rf"{QUOTE}|[\[{{(\d-]|(?i:true|false|null|none)\b"
@@ -144,12 +144,12 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
     many_floats = text.count(".", start, start + 400) > 10
     decoder = _DECODER if many_floats else _CHECKING_DECODER
     value, end = decoder.raw_decode(text, start)
-    document = text[start:end]
-    if many_floats and _may_leave_range(document):
+    if many_floats and _may_leave_range(text[start:end]):
         value, end = _CHECKING_DECODER.raw_decode(text, start)
     # From Python 3.13 on, the standard library's decoder knows no depth of its own.
-    if document.count("[") + document.count("{") > MAX_DEPTH:
-        from_json(document)  # refuses what is deeper
+    may_be_deep = end - start > 2 * MAX_DEPTH
+    if may_be_deep and text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
+        from_json(text[start:end])  # refuses what is deeper
     return value, end
 
 
@@ -170,7 +170,7 @@ def strict_value(text: str) -> Any:
         ValueError: it is none.
     """
     start = after_strict_space(text, 0) if text[:1].isspace() else 0
-    if text[start : start + 1] not in _STRICT_STARTS:  # to find that out, decoding takes longer
+    if not STRICT_START.match(text, start):
         raise ValueError("No JSON value begins like this.")
     value, end = _decode(text, start)
     if end < len(text) and (end := after_strict_space(text, end)) < len(text):

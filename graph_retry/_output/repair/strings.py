@@ -188,8 +188,8 @@ class StringReader:
             two_readings = _SCALAR.fullmatch(raw) and not self._has_templates()
             refuse_if(two_readings, "ambiguous", start, "A value marked as code, or a string.")
         # `'O\B'rien'`: a character has come between the backslash and the apostrophe.
-        swapped = "\\" in raw and self.text[start] == "'" and _SWAPPED_ESCAPE.search(raw)
-        refuse_if(swapped, "ambiguous", start, "An escape that may belong to a quote.")
+        if "\\" in raw and self.text[start] == "'" and _SWAPPED_ESCAPE.search(raw):
+            raise Unreadable("ambiguous", start, "An escape that may belong to a quote.")
         return decode(raw, start + 1, self.notes)
 
     def _has_templates(self) -> bool:
