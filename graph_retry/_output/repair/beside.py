@@ -16,9 +16,13 @@ ANSWER_LABEL = re.compile(
 )
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
-_OTHER_VALUE = re.compile(r"[\w$\"'] ?[:=]\s*(?:[\"'\d{\[-]|`(?!``)|(?:true|false|null)\b)")
+_OTHER_VALUE = re.compile(r"[\w$\"'] ?(?:=>|[:=])\s*(?:[\"'\d{\[-]|`(?!``)|(?:true|false|null)\b)")
 _ONLY_LABEL = re.compile(r"\W*[a-z_$][\w$]*\s*[:=]\s*")
-_FIELD_AHEAD = re.compile(r"\s*+[\w$.-]+ ?[:=]\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)")
+_FIELD_AHEAD = re.compile(
+    r"\s*+[\w$.-]+ ?(?:=>|[:=])\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)"
+)
+# `5` and `[ ]` on the next line: they stood around it.
+_SCALAR_END = re.compile(r"(?i)(?:[\"'”]|\b(?:[\d.+-]*\d|0x[\da-f]+|true|false|null|none))\s*\Z")
 _LITERAL_AHEAD = re.compile(r"\s*(?i:true|false|null|none)\b")
 _STRING_AHEAD = re.compile(r"\s*[\"'“`](?!``)")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
@@ -35,7 +39,7 @@ _BEFORE_A_PIECE = re.compile(
     # `"a" {`: a string, with the comma or colon missing.
     r"|[\"'”][ \t]+\Z|[^\s`]`\Z"
     # `[x {`: a bracket that nothing closes.
-    r"|[\[{][^\[\]{}\n]*\Z"
+    r"|[\[{](?:[^\[\]{}\n]*|\s*)\Z"
     # `| {`: the cell of a table.
     r"|\|\s*\Z"
     # `User({` and `f(x={`: an argument of a call.
@@ -44,19 +48,19 @@ _BEFORE_A_PIECE = re.compile(
 # A comment on the last line of the answer, and a field on the next one, or a comma before it.
 _COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*+)"
 _BEHIND_COMMENT = re.compile(
-    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\w$.-]+[ \t]*:|[ \t]*/\*[^*]*[\[\]{{}}][^*]*\*/"
-    r"|[,，][ \t]*(?://|#|/\*)"
+    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\"']?[\w$@.-]+[\"']?[ \t]*[:=]"
+    r"|[ \t]*/\*[^*]*[\[\]{}][^*]*\*/|[,，][ \t]*(?://|#|/\*)"
 )
 _QUOTE = re.compile(r'(?<!\\)"')
 _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
 _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
-_SCALAR = rf"(?:(?:{_STRING})++|-?\d[\d.eE+-]*|(?i:true|false|null|none))"
+_SCALAR = rf"(?:(?:{_STRING})++|[-+]?\.?\d[\d.eE+-]*|(?i:true|false|null|none))"
 # Marks around a string, and what escapes them, as JSON has them.
 _AS_PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "`": '"', "\\": None})
 _ESCAPED_SPACE = re.compile(r"\\+[nrt]")
 # A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
-    rf"(?:\A|\n)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
+    rf"(?:\A\ufeff?|\n|<\w+>)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
 )
 _SCALAR_AFTER = re.compile(
     rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
@@ -149,8 +153,7 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     field_ahead = _FIELD_AHEAD.match(after)
     goes_on = _STRING_AHEAD.match(after) or field_ahead or _LITERAL_AHEAD.match(after)
     in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
-    behind_string = before.rstrip()[-1:] in {'"', "'", "”"}
-    is_piece = _is_empty(answer) and (goes_on or in_data or behind_string)
+    is_piece = _is_empty(answer) and (goes_on or in_data or _SCALAR_END.search(before))
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
     # `{"a": 1,} b: 2`: the brace stood at the end, where nothing was left behind the last comma.
     # `[null} “[”, 1]`: it stands for a comma.

@@ -48,11 +48,15 @@ _CONTESTED = re.compile(
 )
 # Data that a comment took in because a line break or a comma went missing, or a quote: `{#tag": 1`.
 _SWALLOWED = re.compile(
-    rf"[,\[{{][ \t]*\Z|\A[,:}}\]\"{{\[]|{KEY}|(?<![\"'])[\"'][ \t]*:|[ \t]{{2,}}[\"\d\[{{-]|\t"
+    rf"[,\[{{][ \t]*\Z|,[ \t]*(?://|#|/\*)|\A[,:}}\]\"{{\[]|{KEY}"
+    r"|(?<![\"'])[\"'][ \t]*:|[ \t]{2,}[\"\d\[{-]|\t"
+    r"|(?<=\w)(?:[\"'][^\"'\s]*[\"']\s*\Z|\{[^{}]*\})"
 )
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"',]+")
 _NUMBER = re.compile(r"\s*[\d.]+\W*\Z")
 _VALUE = re.compile(r"(?i)\s*(?:-?\.?\d[\d.e+-]*|true|false|null|none|\".*\")\s*\Z")
+_LAST = re.compile(r"(?i)(?:[\d\"'\]}]|true|false|null|none)\s*\Z")
+_LEADING_COMMA = re.compile(r"\n[ \t]*,")
 _EMPTY = re.compile(r"(?i)\b(?:no|none|nothing|empty|not any)\b")
 
 
@@ -135,8 +139,13 @@ def comment_end(text: str, start: int) -> int:
     # before the rest of the data.
     in_another = not is_line and (comment[0].find("/*", 2) > 0 or not body.strip())
     closes = is_line and any(body.count(b) > body.count(a) for a, b in ("{}", "[]"))
+    # `"a" /* , b */`: it took in a comma. `[1, // one 2` before the closing bracket, and
+    # `[1 // one, 2` where commas start lines: the last element.
+    ends_list = is_line and text[end : end + 200].lstrip()[:1] == "]" and _LAST.search(body)
+    goes_on = before.rstrip()[-1:] == "," or ("," in body and _LEADING_COMMA.search(text))
+    takes_in = body.lstrip()[:1] == "," or (ends_list and goes_on)
     is_unclear = swallowed or in_string or in_number or has_half_a_string or is_value
-    is_unclear = is_unclear or in_another or closes
+    is_unclear = is_unclear or in_another or closes or takes_in
     refuse_if(is_unclear, "syntax", start, "It is not clear whether a comment is data.")
     return end
 

@@ -133,7 +133,7 @@ def _one_answer(text: str, run: list[Document], *, complete: bool | None) -> Doc
     line_before = text[max(0, first.start - 100) : first.start].rpartition("\n")[2]
     mixed = _is_mixed(run, gaps, line_before, has_commas=has_commas)
     refuse_if(mixed, "ambiguous", last.start, "Different values follow one another.")
-    return _sequence(text, run, line_before, has_commas=has_commas)
+    return _sequence(text, run, has_commas=has_commas)
 
 
 def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_commas: bool) -> bool:
@@ -149,6 +149,9 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     has_empty = not has_commas and not all(document.value for document in run)
     # `[1], [2]` or `[1][2]`: so may the brackets between two lists.
     lists_touch = any(lists) and (has_commas or not all(gaps))
+    # `[1,] [2]`: the last comma may stand before the second one, which is an element then.
+    last_commas = [document.has_repair("trailing_comma") for document in run]
+    some_last_commas = any(lists) and any(last_commas) and not all(last_commas)
     # `{"a": 1} {\"b\": 2}`: an escaped one among others may be a string that holds it.
     escaped = [document.has_repair("escaped") for document in run]
     some_escaped = any(escaped) and not all(escaped)
@@ -158,11 +161,11 @@ def _is_mixed(run: list[Document], gaps: list[str], line_before: str, *, has_com
     # `user: {"a": 1}, {"b": 2}`: a brace may have moved from before the word to the second one.
     is_labelled = has_commas and line_before.rstrip()[-1:] in {":", "=", ">"}
     in_field = is_labelled and len({canonical(list(document.value)) for document in run}) > 1
-    doubts = (in_field, in_prose, in_call, two_types, has_empty, lists_touch, some_escaped, edited)
-    return any(doubts)
+    doubts = (in_field, in_prose, in_call, two_types, has_empty, lists_touch, some_last_commas)
+    return any(doubts) or some_escaped or edited
 
 
-def _sequence(text: str, run: list[Document], line_before: str, *, has_commas: bool) -> Document:
+def _sequence(text: str, run: list[Document], *, has_commas: bool) -> Document:
     """Make one list of a run: JSON lines, or a list whose opening bracket is missing."""
     first = run[0]
     start, end = first.start, run[-1].end
@@ -172,7 +175,10 @@ def _sequence(text: str, run: list[Document], line_before: str, *, has_commas: b
     if (list_end := _LIST_END.match(text, end)) and has_commas and not has_lists:
         # `1, {"a": 1}, {"a": 2}]`: the bracket is missing before the 1, not here.
         # In escaped text, the bracket may be anywhere.
-        earlier = line_before.rstrip()[-1:] == "," or first.has_repair("escaped")
+        before = text[max(0, first.start - 100) : first.start].rstrip()
+        # `1[, {"a": 1}]`: it has changed places with the 1.
+        moved = before.endswith(",") or "[" in before
+        earlier = moved or first.has_repair("escaped")
         refuse_if(earlier, "syntax", start, "A list begins before this.")
         end += list_end[0].index("]") + 1
         repairs.append(repair("supplied", start, "`[` supplied", "assumed"))

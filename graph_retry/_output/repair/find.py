@@ -26,7 +26,10 @@ _ESCAPED = re.compile(r"[{\[](?:\s++|[{\[]|\\+[nrt]){0,40}+\\+\"")
 _ENTITIES = re.compile(r"[{\[](?:\s++|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
 _BROKEN_ENTITY = re.compile(r"(?<![&\w])(?:quot|apos|#x?\d{2});|&(?:quot|apos|#x?\d{2})\b")
 _EMPTY_ESCAPED = re.compile(r"\[[\s\[]*+\\\"\\\"")
-_JUDGEMENTS = "supplied", "colon", "missing_comma", "extra_comma", "extra_opener", "extra_closer"
+_JUDGEMENTS = (
+    "supplied", "colon", "missing_colon", "missing_comma", "extra_comma", "extra_opener",
+    "extra_closer",
+)  # fmt: skip
 _HEX = "[0-9a-fA-F]"
 # One character as such a document has it. An escaped one ends where a quote is not escaped.
 _ESCAPED_CHARACTER = re.compile(

@@ -79,7 +79,10 @@ class Frame:
         before = text[max(end - 100, 0) : end]
         # `[1, []`: what is empty may be the remains of a value.
         empty = before[-1] in _CLOSING and _EMPTY_AT_END.search(before)
-        on_its_line = empty and "\n" in text[end - len(empty[0]) :] and self.aligned()
+        start = end - len(empty[0]) if empty else end
+        # `{a: {}` and a brace on the next line: no layout has them so.
+        line_before = text[self.start + 1 : start].rpartition("\n")[2]
+        on_its_line = "\n" in text[start:] and self.aligned() and "{" not in line_before
         if empty and (one_line or empty[0][1:2].isspace() or not on_its_line):
             return False
         # `["x]"`: the bracket at the end of the string may have changed places with the quote.

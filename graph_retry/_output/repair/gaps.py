@@ -32,10 +32,11 @@ _ESCAPED_SPACE = {"\\n", "\\t", "\\r", "\\f", "\\v"}
 _COMMENT_MARK = re.compile(r"//|#|/\*")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
-_BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'][^\"':]*[}\]])")
+_BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'“][^\"'”:]*[}\]])")
 _SPACED_COMMAS = re.compile(r",\s+,")
 # Between two strings in the notation of `pprint`, which puts its commas at the end of a line.
 _LEADING_COMMA = re.compile(r"'[ \t]*\n[ \t]*,[ \t]*'")
+_WIDE_COMMA = re.compile(r"[\d.][，、]\s*[\d.+\-,\]})]")
 _LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
@@ -45,7 +46,7 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     text, end = frame.text, frame.end
     left = text[max(frame.value_at, end - 100) : end]
     empty = _EMPTY_AT_END.search(left) or (frame.kind == "[" and _EMPTY_AHEAD.match(text, start))
-    if empty and (end == start or frame.kind == "["):
+    if empty and ("\n" not in text[end:start] or frame.kind == "["):
         return True
     # A word without quotes, or a key without them among others that have them.
     word = _WORD.match(text, frame.value_at) or (
@@ -94,6 +95,9 @@ def refuse_moved_comma(notes: Notes, text: str, start: int, end: int) -> None:
     divides = missing and _LEADING_COMMA.search(text, start, end)
     moved = divides or missing == last + extra == 1
     refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
+    # `[9，9]`: a wide one alone may stand in a number, or in the place of a digit.
+    wide = notes.count("full_width") == 1 and _WIDE_COMMA.search(text, start, end)
+    refuse_if(wide, "ambiguous", start, "The comma may stand inside a number.")
     # It may have divided a string in parts, made a tuple of `(5)`, or stand for a letter of a word.
     # Of `1,, "c": 2},`, the brace between the two may have moved.
     other = notes.count("concatenation", "parentheses", "unquoted_value", "trailing_comma")
@@ -115,7 +119,7 @@ def brace_may_be_text(text: str, brace: int) -> bool:
 
 def second_colon_is_doubtful(text: str, start: int, end: int) -> bool:
     """Tell whether one of two marks, from `start` to `end`, may be a part of what is beside it."""
-    beside = text[end : end + 1] in {*"0123456789.\"'"}
+    beside = text[end : end + 1] in {*"0123456789.\"'“‘"}
     return beside or _may_be_name(text[start - 1])
 
 
@@ -172,19 +176,18 @@ def goes_on(frame: Frame, start: int, notes: Notes) -> bool:
     literal = text[start : start + 1] in {'"', "'"}
     if not literal:
         return False
-    if frame.kind == "(":
-        # `('a' 'b')` on one line: nothing prints a tuple so, and a comma may be missing.
-        on_line = "\n" not in text[end:start]
-        refuse_if(on_line, "ambiguous", start, "One string in two parts, or a comma is missing.")
-        return True
+    # `('a' 'b')`: nothing prints a tuple so, and a comma may be missing.
+    is_cut = _is_cut_at_space(text, end) and "\n" in text[end:start]
+    in_tuple = frame.kind == "(" and not is_cut
+    refuse_if(in_tuple, "ambiguous", start, "One string in two parts, or a comma is missing.")
     is_key = frame.kind == "{" and KEY_AHEAD.match(text, start)
-    if is_key or not _is_cut_at_space(text, end) or "\n" not in text[end:start]:
+    if is_key or not is_cut:
         return False
     # `pprint` writes neither comments nor keys without quotes, and no part of white space alone.
     is_other = (
         notes.count("comment", "unquoted_key") or text[frame.value_at + 1 : end - 1].isspace()
     )
-    two_readings = frame.kind == "[" and (text[end - 1] == text[start] == '"' or is_other)
+    two_readings = frame.kind != "{" and (text[end - 1] == text[start] == '"' or is_other)
     refuse_if(two_readings, "ambiguous", start, "One string in two parts, or a comma is missing.")
     return True
 

@@ -82,7 +82,7 @@ class KeyReader:
             raise Unreadable(
                 "syntax", position, "A colon should follow the key.", *frame.unopened()
             )
-        self.notes.add("colon", position, "colon supplied after a key")
+        self.notes.add("missing_colon", position, "colon supplied after a key")
         return position
 
     def _after_colon(self, colon: re.Match[str]) -> int:

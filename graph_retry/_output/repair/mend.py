@@ -40,6 +40,7 @@ _JUDGEMENTS = {
     "missing_comma",
     "extra_comma",
     "colon",
+    "missing_colon",
     "inner_quotes",
     "unquoted_value",
     "number_format",
@@ -143,6 +144,9 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
     lone_comma = None if edit.token in {'"', "'"} else _LONE_COMMA.search(text, start)
     if lone_comma and (edit.length or text[low : lone_comma.end()].strip() != ","):
         return None
+    in_call = text[:start].endswith("(")
+    if in_call and text[low:high] == ")":
+        return None
     edited_text = text[:low] + edit.token + text[high:]
     reader = Reader(edited_text, trial=True)
     try:
@@ -155,6 +159,8 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
     if reader.notes.count("comment") and _COMMENT_WITH_QUOTE.search(text, start):
         return None
     rest = edited_text[end : end + 9].lstrip()
+    if in_call:
+        rest = rest.removeprefix(")")
     if STRAY.match(edited_text, end) or rest.startswith((",", ")", '"', "'", "\\")):
         return None
     detail = f"`{edit.token}` supplied" if edit.token else f"`{text[low:high]}` left out"
@@ -178,7 +184,7 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     # begin the lines of `{ "a": 1`, its own brace stands there, too.
     one_line = "\n" not in text[start:end] and text[start + 1] != " "
     on_own_lines = one_line and "\n" in braces[0]
-    is_laid_out = column(text, end - 1) == max(column(text, start), 0)
+    is_laid_out = _is_laid_out(text, start, end)
     may_be_earlier = spare_brace(document.value) and not on_own_lines and not is_laid_out
     judgements = document.has_repair(*_JUDGEMENTS, *_RARE_NOTATIONS)
     is_doubtful = (
@@ -192,3 +198,18 @@ def _without_extra_braces(text: str, document: Document) -> Document:
     refuse_if(is_doubtful, "ambiguous", end, "One of several closing braces is too many.")
     extra = repair("extra_closer", end, "closing braces too many left out", "assumed")
     return replace(document, end=braces.end(), repairs=[*document.repairs, extra])
+
+
+def _is_laid_out(text: str, start: int, end: int) -> bool:
+    """Tell whether its indentation shows that a document begins at `start` and ends at `end`.
+
+    Its brackets start their lines alike, and what stands between is indented deeper.
+    """
+    outer = max(column(text, start), 0)
+    lines = text[start:end].split("\n")
+    inner = (
+        {len(line) - len(line.lstrip(" \t")) for line in (lines[1], lines[-2])}
+        if lines[2:]
+        else {0}
+    )
+    return len(inner) == 1 and max(inner) > outer == column(text, end - 1)

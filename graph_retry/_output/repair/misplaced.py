@@ -14,7 +14,7 @@ from graph_retry._output.repair.report import refuse_if
 
 # One of these alone in a string has lost its partner, or has come from elsewhere.
 _BRACKETS = ("{", "}"), ("[", "]")
-_MARK = re.compile(r"[{}\[\]:：,，\"']")
+_MARK = re.compile(r"[{}\[\]:：=＝,，\"']")
 _QUOTES = {'"', "'"}
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 # A comma and a comment, or the brackets between two objects, that the string took in.
@@ -28,22 +28,31 @@ def refuse_misplaced(document: Document) -> None:
         Unreadable: it may.
     """
     made = {record["kind"] for record in document.repairs}
-    colon, comma, missing = "colon" in made, "missing_comma" in made, "supplied" in made
-    bracket = missing or not made.isdisjoint({"extra_closer", "extra_opener"})
+    colon, comma = not made.isdisjoint({"colon", "missing_colon"}), "missing_comma" in made
+    missing = "supplied" in made
+    bracket = missing or not made.isdisjoint({"extra_closer", "extra_opener", "missing_colon"})
     if not (colon or comma or bracket):
         return
-    marks = (":：" if colon else "") + (",，" if comma else "")
+    marks = (":", "：") if colon else ()
+    marks += ("=", "＝", "=>") if "missing_colon" in made else ()
+    marks += (",", "，") if comma else ()
     for string in filter(_MARK.search, _strings(document.value)):
         inside = string.strip()
-        edges = {inside[:1], inside[-1:]}
+        quotes = {inside[:1], inside[-1:]} & _QUOTES
         is_lone = bracket and (
             any(string.count(left) > string.count(right) for left, right in _BRACKETS)
             or (missing and any(string.count(a) < string.count(b) for a, b in _BRACKETS))
-            or any(_APOSTROPHE.sub("", inside).count(quote) % 2 for quote in edges & _QUOTES)
+            or any(_APOSTROPHE.sub("", inside).count(quote) % 2 for quote in quotes)
         )
         message = "A mark that is missing may be one that a string has."
         takes_in = comma and _TAKEN_IN.search(inside)
-        refuse_if(is_lone or takes_in or edges & set(marks), "ambiguous", document.start, message)
+        # `{"a": "{} "`, or with the quote on the next line: the brace came before the quote.
+        tail = string[len(string.rstrip()) :]
+        is_lone = (
+            is_lone or (missing and "\n" in tail) or (missing and tail and inside[-1:] in "}]")
+        )
+        has_mark = inside.startswith(marks) or inside.endswith(marks)
+        refuse_if(is_lone or takes_in or has_mark, "ambiguous", document.start, message)
 
 
 def _strings(value: JsonValue) -> Iterator[str]:

@@ -78,21 +78,27 @@ class Notes:
 
     def __init__(self) -> None:
         self._made: dict[str, Repair] = {}
-        self._counts: dict[str, int] = {}
+        self._places: dict[str, list[int]] = {}
 
     def add(self, kind: str, position: int, detail: str, grade: Grade = "format") -> None:
         """Record one repair."""
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        if kind not in self._made:
+        places = self._places.setdefault(kind, [])
+        if not places:
             self._made[kind] = repair(kind, position, detail, grade)
+        if position not in places[-1:]:  # a mark may be stepped over twice
+            places.append(position)
 
     def count(self, *kinds: str) -> int:
         """Return how many repairs of these kinds there were."""
-        return sum([self._counts.get(kind, 0) for kind in kinds])
+        return sum([len(self._places.get(kind, ())) for kind in kinds])
 
     def records(self) -> list[Repair]:
         """List the repairs, one of a kind."""
-        more = {kind: f" (and {n - 1} more)" for kind, n in self._counts.items() if n > 1}
+        more = {
+            kind: f" (and {len(places) - 1} more)"
+            for kind, places in self._places.items()
+            if len(places) > 1
+        }
         return [
             {**first, "detail": first["detail"] + more.get(kind, "")}
             for kind, first in self._made.items()

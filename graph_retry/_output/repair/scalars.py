@@ -16,7 +16,7 @@ _LOOSE_NUMBER = re.compile(
     r"(?ai)[+-]?(?:(?:0|[1-9]\d{0,2}(?:_\d{3})+|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z"
 )
 _FRACTION = re.compile(r"[.eE]")
-_RADIX = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z", re.ASCII)
+_RADIX = re.compile(r"(?ai)[+-]?0(?:x(?:_?[\da-f])+|o(?:_?[0-7])+|b(?:_?[01])+)\Z")
 # With one comma alone, `1,250` is 1250 in some languages and 1.25 in others.
 _THOUSANDS = re.compile(
     r"[+-]?[1-9]\d{0,2},\d{3}(?:(?:,\d{3})+(?:\.\d+)?|\.\d+)(?=\s*(?:,\s*\D|[,}]\s*\Z|}|\n))"
@@ -44,7 +44,7 @@ _WORD = re.compile(
     r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
 _WORDS_AT_COMMA = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
-_NUMBER_LIKE = re.compile(r"[\d.eE+_-]*")
+_NUMBER_LIKE = re.compile(r"[\d.eE+_-]*|[+-]?0[xX][\da-fA-F]*")
 _DIGIT_AND_COMMA = re.compile(r"\d,")
 _COMMA_AFTER = re.compile(r",\s*[\d\]}]|\s*\n\s*[\]}]")
 _STRING_BEFORE = re.compile(r"[\"'”][ \t]*,[ \t]*\Z")
@@ -80,6 +80,7 @@ def _shortened(word: str) -> set[str]:
     return {word, *(word[:index] + word[index + 1 :] for index in range(len(word)))}
 
 
+_TIGHT = re.compile(r"[\"'][:,=][\"'\d\[{(tfnTFN-]|\w:[\"'\[{]")
 _QUOTED_VALUE = re.compile(r"[:\[,]\s*[\"']")
 _SHORT_LITERALS = frozenset[str]().union(*map(_shortened, ("true", "false", "null", "none")))
 
@@ -159,6 +160,8 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
     if is_half_quoted and FOLLOW[role].match(text, end + 1):
         # `["said \\"no", then left"]`: the string before may go on here.
         may_go_on = role == "element" and _STRING_BEFORE.search(text, max(start - 20, 0), start)
+        # `{"a":1,"b": x"}`: the string may begin with the space.
+        may_go_on = may_go_on or _has_more_space(text, start)
         # `{a: Ann"}`: so may the text without quotes, where no value has any.
         edits = () if may_go_on or not _QUOTED_VALUE.search(text) else (Edit(start, 0, '"'),)
         raise Unreadable("syntax", start, "A string has no opening quote.", *edits)
@@ -181,6 +184,16 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
     is_unclear = is_misspelt or behind_mark or _COMMENT_AFTER.match(text, end)
     if trial or is_code or is_variable or is_unclear or not _WORD.fullmatch(token):
         raise Unreadable("syntax", start, f"`{token[:40]}` has no single JSON meaning.")
+
+
+def _has_more_space(text: str, start: int) -> bool:
+    """Tell whether more white space stands before a value than before others on their lines."""
+    line_before = text[max(0, start - 100) : start].rpartition("\n")[2]
+    space = line_before[len(line_before.rstrip()) :]
+    if len(space) == len(line_before):  # it starts the line
+        one_less = space.endswith(" ") and re.search(rf"\n{space[:-1]}\S", text)
+        return bool(one_less)
+    return len(space) > 1 or (space == " " and _TIGHT.search(text) is not None)
 
 
 def _is_python(text: str, position: int) -> bool:

@@ -32,7 +32,7 @@ _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
 _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
 # A quote beside a colon or a bracket, `": `, `{"`, `"]`: the inside of a string has none.
 _STRUCTURE = re.compile(
-    rf"{QUOTE}\s*[:：]|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]|[,{{]\s*[\w$]+\s*[:=]\s*{QUOTE}"
+    rf"{QUOTE}\s*[:：]|,\s*\n\s*{QUOTE}|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]|[,{{]\s*[\w$]+\s*[:=]\s*{QUOTE}"
 )
 _STRUCTURE_OF_KEY = re.compile(r"[,:{}\[\]]")
 # A quote beside a comma: in a list, an element may end or begin there.
@@ -50,7 +50,7 @@ _PAIRED = {
     q: re.compile(
         # Other characters, escapes, and pairs as in `say "hi" twice`: the first quote of a pair
         # stands before a word, and the second one after a word.
-        rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w)"
+        rf"(?s)(?:[^{q}\\]|\\.|(?<![^\s(\[{{—–-]){q}(?=[\w$€£¿¡])(?:[^{q}\\]|\\.)*(?<=[^\s{q}]){q}(?!\w|\\u)"
         # `it's`
         + (rf"|(?<=[^\W_]){q}(?=[^\W\d_])" if q in "'’" else "")
         # `<b class="x">`
@@ -288,7 +288,7 @@ def _may_end_inside(raw: str, close: str, role: Role, inner_quotes: int) -> bool
         # `"b": 1`: a member, of which the string took the quotes.
         or _STRUCTURE.search(raw)
         or raw.startswith(("//", "#", "/*"))
-        or (role == "key" and _STRUCTURE_OF_KEY.search(raw))
+        or (role == "key" and (_STRUCTURE_OF_KEY.search(raw) or raw.startswith(close)))
         # `"all"`: quotes that are written twice rather than unescaped.
         or (raw.startswith(close) and raw.endswith(close))
         # `she said "no", "maybe"` in a list: several elements.
