@@ -145,17 +145,11 @@ def _unmarked(old: str, new: str) -> str:
     pair, word = old[at : at + 2], re.compile(r"\w'\w")
     if word.match(new, at - 1) and new[at + 1 :] in {old[at:], old[at + 1 :]}:
         return "an apostrophe in a word"
-    is_repeated = pair[:1].isdigit() and new[at : at + 1] == pair[1:] and pair[1:] in {",", "}"}
-    if (
-        new[at : at + 2] == pair[::-1]
-        and pair in {'}"', "}'"}
-        and old[at + 2 :].lstrip()[:1] == "}"
-    ):
+    swapped_out = pair in {'}"', "}'"} and old[at + 2 :].lstrip()[:1] == "}"
+    if swapped_out and new[at : at + 2] == pair[::-1]:
         return "a brace swapped out of a string"
     if _POINT_AT_END.search(new) and not _POINT_AT_END.search(old):
         return "a point at the end of a number"
-    if is_repeated and old[at + 1 :] == new[at + 1 :]:
-        return "a digit overwritten by a second comma or brace"
     if len(old) != len(new) or pair[:1] not in {*"\"',:{}[]#/\\"} | {*string.whitespace}:
         return ""
     if new[at : at + 2] == pair[::-1] and pair[:1].isspace() != pair[1:].isspace():

@@ -63,7 +63,7 @@ _SCALAR_BEFORE = re.compile(
     rf"(?:\A\ufeff?|\n|<\w+>)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
 )
 _SCALAR_AFTER = re.compile(
-    rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/]|```|\Z)"
+    rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/<]|```|\Z)"
 )
 # One character alone beside the answer, up to the start or the end of the line, as in `*{"a": 1}`;
 # marks that prose or markup puts there are none.

@@ -18,7 +18,7 @@ from graph_retry._output.repair.surroundings import check_surroundings
 # Between documents that follow one another: white space, and one comma at most.
 _SEPARATOR = re.compile(rf"{SPACE},?{SPACE}\Z")
 # A footnote on a line of its own, `[1] https://example.com`, or a reference to one, `[1]`.
-_FOOTNOTE = re.compile(r"\[\^?\d{1,3}\]:?(?:[ \t]+[^\s\[{]|[ \t]*(?:\n|\Z))")
+_FOOTNOTE = re.compile(r"\[\^?\d{1,3}\]:?(?:[ \t]+[^\s\[{]|[ \t\r]*(?:\n|\Z))")
 # The closing bracket of a list, at the end of the text or of a fence.
 _LIST_END = re.compile(rf"{SPACE}\]{SPACE}(?:```|~~~|\Z)")
 # `f(`: what follows are the arguments of a call.

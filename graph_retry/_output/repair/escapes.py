@@ -18,9 +18,9 @@ _DRIVE = re.compile(r"\s*[A-Za-z]:\\[^\\/\"]")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 # A line on which a writer who was cut off says that the text goes on.
 _RESUMED = re.compile(
-    r"(?i)\n[ \t]*(?:[(\[]cont(?:inued|inuing|['’]d|\.)[)\]]|continued:)[ \t]*\n"
+    r"(?i)\n[ \t]*(?:[(\[]cont(?:inued|inuing|['’]d|\.)[)\]]|continued:)[ \t\r]*\n"
     # The fence was closed, and another one opened; none began inside of the string.
-    r"|\A[^`]*\n```[ \t]*\n\s{0,9}```json[ \t]*\n"
+    r"|\A[^`]*\n```[ \t\r]*\n\s{0,9}```json[ \t\r]*\n"
 )
 
 

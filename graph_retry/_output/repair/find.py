@@ -53,6 +53,7 @@ _BARE_START = re.compile(
 )
 # The end of what announces a value: `answer: `, `x = `, `<data>`.
 _LABEL = re.compile(r"(?:[:=(>\]}`\"']|\bjson)\s*\Z", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"\w://\S*\Z")
 # A key where a document should begin: its opening brace is missing.
 _OPENING_KEY = re.compile(rf"(?!`){QUOTE}[^\n\"“”＂:,{{}}\[\]]{{0,200}}{QUOTE}{SPACE}[:：]")
 
@@ -96,11 +97,13 @@ def _begins(text: str, start: int, answer_start: int) -> bool:
     before = text[max(answer_start, start - 4) : start].lower().removesuffix("\\n")
     if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
         return before == "json"
+    line_before = text[max(answer_start, start - 100) : start].rpartition("\n")[2]
+    if _IN_ADDRESS.search(line_before):
+        return False
     if START.match(text, start):
         return True
     if not _BARE_START.match(text, start):
         return False
-    line_before = text[max(answer_start, start - 100) : start].rpartition("\n")[2]
     return bool(ANY_SPACE.fullmatch(line_before) or _LABEL.search(line_before))
 
 

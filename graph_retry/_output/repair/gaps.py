@@ -33,11 +33,11 @@ _COMMENT_MARK = re.compile(r"//|#|/\*")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'“][^\"'”:]*[}\]])")
-_SPACED_COMMAS = re.compile(r",\s+,")
+_TWO_COMMAS = re.compile(r",\s*,")
 # Between two strings in the notation of `pprint`, which puts its commas at the end of a line.
-_LEADING_COMMA = re.compile(r"'[ \t]*\n[ \t]*,[ \t]*'")
-_WIDE_COMMA = re.compile(r"[\d.][，、]\s*[\d.+\-,\]})]")
-_LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t]*\n")
+_LEADING_COMMA = re.compile(r"'[ \t\r]*\n[ \t]*,[ \t]*'")
+_WIDE_COMMA = re.compile(r"[\d.][，、]\s*[\d.+\-,\]})/#]")
+_LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t\r]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
 
@@ -76,8 +76,8 @@ def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
     It may also stand in the place of the first letter of a key without quotes at `start`. No member
     before the commas is an `end` of -1.
     """
-    # `100, ,` where a space stands before each comma: the first one may stand for a digit.
-    in_number = text[end - 1].isdigit() and _SPACED_COMMAS.match(text, end)
+    # `100,,`: the first one may stand in the place of a digit.
+    in_number = text[end - 1] in ".0123456789" and _TWO_COMMAS.match(text, end)
     # `'x',, ` where it ended the string, and `(5),, ` where it made a tuple of the number.
     behind_string = end > 0 and text[end - 1] in "\"')"
     # Alone on its line, the second one stood behind a bracket.

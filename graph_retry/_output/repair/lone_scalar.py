@@ -18,7 +18,7 @@ _ALONE = re.compile(
 )
 # The contents of the only fence, with its tag: prose may stand around that.
 _FENCED = re.compile(
-    rf"[^`~]*+(?P<fence>```|~~~)(?i:json)[ \t]*\n\s*+{_VALUE}\s*+(?P=fence)[^`~]*+\Z"
+    rf"[^`~]*+(?P<fence>```|~~~)(?i:json)[ \t\r]*\n\s*+{_VALUE}\s*+(?P=fence)[^`~]*+\Z"
 )
 
 

@@ -30,8 +30,8 @@ _OPEN_STRING = re.compile(r"\{(?:[^{}\"]*(?:\\.[^{}\"\\]*)*\"|[^{}']*(?:\\.[^{}'
 _OPEN_BRACE_IN_STRING = re.compile(
     r"(?:(?:\{[^{}\"']*|[\"'])[\"']|(?:\s|\\[nrtfv])[\"']\s*\n\s*)\}\Z"
 )
-# A long number that a brace closes, which may stand in the place of its last digit.
-_NUMBER_AT_END = re.compile(r"\d\d\}\Z")
+# A number that a brace closes, which may stand in the place of its last digit.
+_NUMBER_AT_END = re.compile(r"\d\}\Z")
 # A number that a brace closes on its line, and another one on the next: in the layout of
 # `{ "a": 1 }`, too, the first one may stand in the place of a digit.
 _NUMBER_AND_BRACES = re.compile(r"\d\}\s+\}")
@@ -49,7 +49,7 @@ _JUDGEMENTS = {
 # and nothing is supplied or left out as well.
 _EDITING = ("missing_comma", "extra_comma", "inner_quotes", "number_format")
 _RARE_NOTATIONS = ("odd_quotes", "doubled_braces")
-_LONE_COMMA = re.compile(r"\n[ \t]*,(?=[ \t]*(?:\n|//|#|/\*))")
+_LONE_COMMA = re.compile(r"\n[ \t]*,(?=[ \t\r]*(?:\n|//|#|/\*))")
 _QUOTE_AND_BRACKET = {quote + bracket for quote in "\"'" for bracket in "{["}
 _COMMENT_WITH_QUOTE = re.compile(r"/\*[^*\"]*\"[^*]*\*/")
 _EXTRA_BRACES = re.compile(rf"(?:{SPACE}}})+")

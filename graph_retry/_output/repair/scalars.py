@@ -43,13 +43,13 @@ _VALUE_AHEAD = re.compile(r"[-+.]?\d|(?:true|false|null|none)\Z", re.IGNORECASE)
 _WORD = re.compile(
     r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
-_WORDS_AT_COMMA = re.compile(r"([^\W\d_]+),([^\W\d_]+)")
+_WORDS_AT_COMMA = re.compile(r"([^\W\d_]+)[,，、]([^\W\d_]+)")
 _NUMBER_LIKE = re.compile(r"[\d.eE+_-]*|[+-]?0[xX][\da-fA-F]*")
 _DIGIT_AND_COMMA = re.compile(r"\d,")
 _COMMA_AFTER = re.compile(r",\s*[\d\]}]|\s*\n\s*[\]}]")
 _STRING_BEFORE = re.compile(r"[\"'”][ \t]*,[ \t]*\Z")
 _ELEMENT_BEFORE = re.compile(r"[^\s\[][ \t]*,[ \t]*\Z")
-_AT_LINE_END = re.compile(r"[ \t]*\n")
+_AT_LINE_END = re.compile(r"[ \t\r]*\n")
 _COMMENT_AFTER = re.compile(r"[ \t]*+(?:#|//|/\*)")
 _NUMERALS = re.compile(r"(?:[\d\uff0b\uff0d\uff0e\uff25\uff45−]|[!-~])+")
 

@@ -74,9 +74,9 @@ _VALUE = rf"{QUOTE}|[\[{{(\d-]|(?i:true|false|null|none)\b"
 _STOP = rf"\Z|//|/\*|#|<!--|{_END_MARK}|\.\.|…|[:：=＝]|[\]}}）)］｝]|\+{SPACE}{QUOTE}"
 # A comma before a word that is no key belongs to a sentence.
 _SENTENCE = rf"[^\W\d][\w$.\-' ]*+[\"”]?{SPACE}(?![:：=＝\w$.\-' \"”])"
-_CLOSED = rf"[}}\]｝］](?:[ \t]*\n|{SPACE}(?:[,，}}\]｝］<;)#/]|\Z|{_END_MARK})|\s+[A-Z])"
+_CLOSED = rf"[}}\]｝］](?:[ \t\r]*\n|{SPACE}(?:[,，}}\]｝］<;)#/]|\Z|{_END_MARK})|\s+[A-Z])"
 _MEMBER = rf"[,，、](?!{SPACE}{_SENTENCE})|{_STOP}|(?={QUOTE}|(?<=\s)){KEY}"
-_BREAK = r"|[ \t]*\n"
+_BREAK = r"|[ \t\r]*\n"
 # What may follow the closing quote of a string, by the role it stands in.
 FOLLOW = {
     "key": re.compile(rf"{SPACE}(?:[:：=＝,，}}\]]|\Z|->|{_VALUE})"),

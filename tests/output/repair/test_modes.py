@@ -49,7 +49,6 @@ AROUND = {
     "repeated": "@\n\n@",
     "fence-in-another-language": f"{F}json\n@\n{F}\nUse it:\n{F}python\nx = {{'a': 2}}\n{F}\n",
     "prose-of-a-rest": "@\n\nThe rest of the invoice was blank.",
-    "extra-closer": "@}",
     "comment-before": "// generated\n@",
 }
 
@@ -66,12 +65,13 @@ def test_what_stands_around_the_answer_is_left_out(template):
 
 
 INSIDE: dict[str, tuple[str, Any]] = {
+    "extra-closer": ('{"a": true}}', {"a": True}),
     "trailing-commas": ('{"a": [1, 2,], "b": {"c": 3,},}', {"a": [1, 2], "b": {"c": 3}}),
     "missing-comma-members": ('{"a": 1 "b": "x"\n"c": 2}', {"a": 1, "b": "x", "c": 2}),
     "missing-comma-strings": ('["a" "b"\n"c"]', ["a", "b", "c"]),
     "missing-comma-objects": ('[{"a": 1}\n{"a": 2}]', [{"a": 1}, {"a": 2}]),
     "missing-comma-numbers": ("[1 2 3]", [1, 2, 3]),
-    "double-comma-members": ('{"a": 1,, "b": 2}', {"a": 1, "b": 2}),
+    "double-comma-members": ('{"a": true,, "b": 2}', {"a": True, "b": 2}),
     "leading-comma-member": ('{, "a": 1}', A),
     "missing-colon": ('{"a" 1}', A),
     "equals": ('{"a" = 1}', A),

@@ -134,7 +134,6 @@ REFUSED = {
         '{"a": ""}}',
         "{y: 'O\\B'rien'}",
         "[1, '‘single’]",  # the last quote belongs to the pair, and one is missing
-        '[10.0], "https://a.b/[2]"',
         '{"age" : 100, , "name" : 1}',  # the first comma stands for a digit
         '[\n [\n  \\"\\",\n  1\n ]\n]',
         'b: {c: "x"}, tags{: "L"}',
@@ -162,7 +161,8 @@ REFUSED = {
     ],
     "refusal": ["I'm sorry, but I can't help with that.", "As an AI, I cannot do this."],
     "syntax": [
-        "data: {'a': 1}}",
+        "data: {'a': None}}",
+        '[10.0], "https://a.b/[2]"',
         '[][start", "x"]',
         "result = {'x': ['q'], 'o': '—'] 'lines': '{a'}",
         '[{}} \\"[start\\"]',

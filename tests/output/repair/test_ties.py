@@ -194,6 +194,16 @@ TIES = {
     "bracket-behind-word": '\n  true[,\n  {\n "a": null\n  },\n  {\n "a": 1\n  }\n]',
     "last-comma-of-list": '["a",] [{}, 8]',
     "field-behind-comment": '{\n  "total" = 3,} # in EUR\n  "@id" = 5\n\n',
+    "two-commas-behind-number": '{"a": 1,, "b": 2}',
+    "two-commas-behind-point": '{"a": 1.,, "b": 2}',
+    "wide-comma-in-literal": "[fa，lse]",
+    "wide-comma-and-comment": '[{"n": 32， /* ok */}]',
+    "comment-of-windows": '[\r\n  "lorem",  required\r\n]',
+    "quote-for-comment": '[\n  " the "name"\n  //café",\n  "b"\n]',
+    "number-before-tag": "<answer>[39.19 , ]+8</answer>",
+    "radix-ends-in-line": "[1, 0x3_]",
+    "brace-behind-number": '{"a": 1}}',
+    "brackets-of-an-address": "url: 'https://ex.org/p?q=1&r=[2]#top', {name: '\"\"'}",
     "radix-with-letter": '{"n": 0x9, "price": x0x118, "s": "a"}',
 }
 
