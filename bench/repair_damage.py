@@ -19,11 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.damage_documents import Intact, intact
+from bench.damage_layouts import mixed
 from bench.damage_notations import as_json, noted
 from bench.markdown import table
+from bench.notation_grammar import NotThisNotation, plain_value
 from graph_retry.output import parse_output
 
-ALPHABET = '"""\'\'{}[]()::,,,\\\\/#`.-+*=<>&$@ \n\tab1Z09eé“”'
+ALPHABET = '，、"""\'\'{}[]()::,,,\\\\/#`.-+*=<>&$@ \n\tab1Z09eé“”'
 MARKS = '{}[],:"'
 TOKEN = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|“[^”]*”|`[^`]*`|=>|=|//[^\n]*|#[^\n]*|/\*.*?\*/|[{}\[\],:()]"
@@ -174,6 +176,11 @@ def _compared(shape: str, old: str, new: str) -> tuple[str, str]:
 
 def left_out_because(document: Intact, text: str) -> str:
     """Tell why `text` is no broken form of the document; empty if it is one."""
+    if document.shape == "mixed":
+        with contextlib.suppress(NotThisNotation):
+            plain_value(text)
+            return "a document in its notation"
+        return "nothing changed" if text == document.text else _unmarked(document.text, text)
     old, new = _compared(document.shape, document.text, text)
     plain = [as_json(document.shape, each) for each in (document.text, text)]
     pairs = [(document.text, text), (old, new), (plain[0], plain[1])]
@@ -184,7 +191,7 @@ def left_out_because(document: Intact, text: str) -> str:
 def cases(rng: random.Random, left_out: Counter[str]) -> Iterator[Damaged]:
     """Make damaged documents without end; count in `left_out` what is no damage."""
     while True:
-        document = rng.choice([intact, intact, noted])(rng)
+        document = rng.choice([intact, intact, noted, mixed])(rng)
         kind, text = rng.choice([characters, characters, tokens])(rng, document.text)
         if reason := left_out_because(document, text):
             left_out[reason] += 1

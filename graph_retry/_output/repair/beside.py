@@ -31,7 +31,7 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 # What stands before a document that is a piece of something else.
 _BEFORE_A_PIECE = re.compile(
     # `"a", {` or `1, {`: an element of a list before this one.
-    r"(?:[\"'”’`\d\]}]|\b(?:true|false|null|True|False|None))\s*[,，]\s*\Z"
+    r"(?:[\"'”’`\d\]}]|\b(?:true|false|null|True|False|None))\s*(?:/\*[^*]*\*/\s*)?[,，]\s*\Z"
     # `"a": {`: a key.
     r"|[\"'”]\s*(?:=>|[:：=])\s*\Z"
     # `}: {`: a colon in the place of a comma.
@@ -60,10 +60,10 @@ _AS_PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "`": '"', "\\": None})
 _ESCAPED_SPACE = re.compile(r"\\+[nrt]")
 # A string, number or literal on a line of its own, and at most comments between it and the answer.
 _SCALAR_BEFORE = re.compile(
-    rf"(?:\A\ufeff?|\n|<\w+>)\s*,?\s*{_SCALAR}[ \t]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
+    rf"(?:\A\ufeff?|\n|<\w+>)\s*,?\s*{_SCALAR}[ \t\r]*,?\s*(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/|<!--[^>]*-->)\s*+)*+\Z"
 )
 _SCALAR_AFTER = re.compile(
-    rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t]*(?:[,\]}}\n#/<]|```|\Z)"
+    rf"\s*+,?\s*+(?:(?:(?://|#)[^\n]*\n|/\*[^*]*\*/)\s*+)*+{_SCALAR}[ \t\r]*(?:[,\]}}\n#/<]|```|\Z)"
 )
 # One character alone beside the answer, up to the start or the end of the line, as in `*{"a": 1}`;
 # marks that prose or markup puts there are none.

@@ -36,7 +36,7 @@ _BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'“][^\"'”:]*[}\]])")
 _TWO_COMMAS = re.compile(r",\s*,")
 # Between two strings in the notation of `pprint`, which puts its commas at the end of a line.
 _LEADING_COMMA = re.compile(r"'[ \t\r]*\n[ \t]*,[ \t]*'")
-_WIDE_COMMA = re.compile(r"[\d.][，、]\s*[\d.+\-,\]})/#]")
+_WIDE_COMMA = re.compile(r"[\d.][，、]\s*[\d.+\-,\]})/#]|[，、]\s*[^\W\d]\w*\s*:")
 _LONE_COMMA = re.compile(r",\s*\n[ \t]*,[ \t\r]*\n")
 _GROUPED = re.compile(r"(?<!\d)[1-9]\d{0,2}[ \xa0]+\d{3}(?!\d)")
 
@@ -49,8 +49,9 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     if empty and ("\n" not in text[end:start] or frame.kind == "["):
         return True
     # A word without quotes, or a key without them among others that have them.
+    other_key = text[start].isalnum() or text[frame.starts[-1]].isalnum()
     word = _WORD.match(text, frame.value_at) or (
-        frame.kind == "{" and text[start].isalnum() and text[frame.starts[0]] in "\"'"
+        frame.kind == "{" and other_key and text[frame.starts[0]] in "\"'"
     )
     # `'one '\n'two': 3`: a string in parts, of which the second one became a key.
     in_parts = frame.kind == "{" and _is_cut_at_space(text, end) and "\n" in text[end:start]
@@ -96,6 +97,7 @@ def refuse_moved_comma(notes: Notes, text: str, start: int, end: int) -> None:
     moved = divides or missing == last + extra == 1
     refuse_if(moved, "ambiguous", start, "A comma is missing, and another one is too many.")
     # `[9，9]`: a wide one alone may stand in a number, or in the place of a digit.
+    # `"a": 1 ， note: 2`: it may stand in the place of a comment's mark.
     wide = notes.count("full_width") == 1 and _WIDE_COMMA.search(text, start, end)
     refuse_if(wide, "ambiguous", start, "The comma may stand inside a number.")
     # It may have divided a string in parts, made a tuple of `(5)`, or stand for a letter of a word.
@@ -187,6 +189,9 @@ def goes_on(frame: Frame, start: int, notes: Notes) -> bool:
     is_other = (
         notes.count("comment", "unquoted_key") or text[frame.value_at + 1 : end - 1].isspace()
     )
+    # It fills its lines.
+    in_list = frame.kind == "[" or frame.comma >= 0
+    is_other = is_other or (in_list and end - text.rfind("\n", 0, end) < 16)
     two_readings = frame.kind != "{" and (text[end - 1] == text[start] == '"' or is_other)
     refuse_if(two_readings, "ambiguous", start, "One string in two parts, or a comma is missing.")
     return True

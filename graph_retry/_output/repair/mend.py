@@ -31,7 +31,7 @@ _OPEN_BRACE_IN_STRING = re.compile(
     r"(?:(?:\{[^{}\"']*|[\"'])[\"']|(?:\s|\\[nrtfv])[\"']\s*\n\s*)\}\Z"
 )
 # A number that a brace closes, which may stand in the place of its last digit.
-_NUMBER_AT_END = re.compile(r"\d\}\Z")
+_NUMBER_AT_END = re.compile(r"\d\}+\Z")
 # A number that a brace closes on its line, and another one on the next: in the layout of
 # `{ "a": 1 }`, too, the first one may stand in the place of a digit.
 _NUMBER_AND_BRACES = re.compile(r"\d\}\s+\}")
@@ -192,7 +192,7 @@ def _without_extra_braces(text: str, document: Document) -> Document:
         or judgements
         or _OPEN_STRING.search(text, max(start, end - 200), end)
         or _OPEN_BRACE_IN_STRING.search(text, max(start, end - 200), end)
-        or _NUMBER_AT_END.search(text, end - 3, end)
+        or _NUMBER_AT_END.search(text, max(start, end - 20), end)
         or (text[start + 1].isspace() and _NUMBER_AND_BRACES.search(text, start, braces.end()))
     )
     refuse_if(is_doubtful, "ambiguous", end, "One of several closing braces is too many.")

@@ -33,7 +33,7 @@ def refuse_misplaced(document: Document) -> None:
     bracket = missing or not made.isdisjoint({"extra_closer", "extra_opener", "missing_colon"})
     if not (colon or comma or bracket):
         return
-    marks = (":", "：") if colon else ()
+    marks: tuple[str, ...] = (":", "：") if colon else ()
     marks += ("=", "＝", "=>") if "missing_colon" in made else ()
     marks += (",", "，") if comma else ()
     for string in filter(_MARK.search, _strings(document.value)):
@@ -47,12 +47,11 @@ def refuse_misplaced(document: Document) -> None:
         message = "A mark that is missing may be one that a string has."
         takes_in = comma and _TAKEN_IN.search(inside)
         # `{"a": "{} "`, or with the quote on the next line: the brace came before the quote.
-        tail = string[len(string.rstrip()) :]
-        is_lone = (
-            is_lone or (missing and "\n" in tail) or (missing and tail and inside[-1:] in "}]")
-        )
+        space = string[len(string.rstrip()) :]
+        came_before = missing and space and ("\n" in space or inside[-1:] in {"}", "]"})
         has_mark = inside.startswith(marks) or inside.endswith(marks)
-        refuse_if(is_lone or takes_in or has_mark, "ambiguous", document.start, message)
+        is_misplaced = is_lone or came_before or takes_in or has_mark
+        refuse_if(is_misplaced, "ambiguous", document.start, message)
 
 
 def _strings(value: JsonValue) -> Iterator[str]:

@@ -161,9 +161,9 @@ def _check_word(text: str, start: int, token: str, role: Role, *, trial: bool) -
         # `["said \\"no", then left"]`: the string before may go on here.
         may_go_on = role == "element" and _STRING_BEFORE.search(text, max(start - 20, 0), start)
         # `{"a":1,"b": x"}`: the string may begin with the space.
-        may_go_on = may_go_on or _has_more_space(text, start)
+        is_open = may_go_on or _has_more_space(text, start)
         # `{a: Ann"}`: so may the text without quotes, where no value has any.
-        edits = () if may_go_on or not _QUOTED_VALUE.search(text) else (Edit(start, 0, '"'),)
+        edits = () if is_open or not _QUOTED_VALUE.search(text) else (Edit(start, 0, '"'),)
         raise Unreadable("syntax", start, "A string has no opening quote.", *edits)
     is_elided = ELIDED.search(token.replace("_", " "))
     refuse_if(is_elided, "elided", start, f"`{token[:40]}` stands for what was left out.")

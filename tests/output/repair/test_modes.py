@@ -88,7 +88,7 @@ INSIDE: dict[str, tuple[str, Any]] = {
     "python-tuple": ("{'a': (1, 2), 'b': (3,), 'c': ()}", {"a": [1, 2], "b": [3], "c": []}),
     "python-list-of-tuples": ("[('a', 1), ('b', 2)]", [["a", 1], ["b", 2]]),
     "pprint-in-dict": ("{'a': 'one '\n      'two',\n 'b': 1}", {"a": "one two", "b": 1}),
-    "pprint-in-list": ("['one '\n 'two', 'x']", ["one two", "x"]),
+    "pprint-in-list": ("['one and two '\n 'and three', 'x']", ["one and two and three", "x"]),
     "pprint-in-parentheses": ("{'a': ('one '\n       'two')}", {"a": "one two"}),
     "comment-slashes": ('{"a": 1, // it\'s {x}\n "b": 2}', {"a": 1, "b": 2}),
     "comment-hash": ('{\n# note\n"a": 1}', A),

@@ -204,6 +204,12 @@ TIES = {
     "radix-ends-in-line": "[1, 0x3_]",
     "brace-behind-number": '{"a": 1}}',
     "brackets-of-an-address": "url: 'https://ex.org/p?q=1&r=[2]#top', {name: '\"\"'}",
+    "literal-and-comment-before": "false /*don't change */, [false]",
+    "space-cut-in-short-list": "[\n    ', '\n    'a'\n]",
+    "string-behind-comment-of-windows": "[\r\n    null, ]# the \"name\"\r\n    'Smith'\r\n",
+    "wide-comma-for-comment": "{\n    '1': 'S' ， default: 1\n}",
+    "key-of-a-comment": "{\n\t'k': ' ',  default: 1\n\t'items': 11\n}",
+    "braces-behind-number": "{T: {title: 1e-07, id: 12}}}",
     "radix-with-letter": '{"n": 0x9, "price": x0x118, "s": "a"}',
 }
 
