@@ -22,16 +22,19 @@ _FIELD_AHEAD = re.compile(
     r"\s*+[\w$.-]+ ?(?:=>|[:=])\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)"
 )
 # `5` and `[ ]` on the next line: they stood around it.
-_SCALAR_END = re.compile(r"(?i)(?:[\"'”]|\b(?:[\d.+-]*\d|0x[\da-f]+|true|false|null|none))\s*\Z")
+_SCALAR_END = re.compile(
+    r"(?i)(?:[\"'”]|\b(?:[\d.+-]*\d|0x[\da-f]+|true|false|null|none))(?:\s|/\*[^*]*\*/)*\Z"
+)
 _LITERAL_AHEAD = re.compile(r"\s*(?i:true|false|null|none)\b")
-_STRING_AHEAD = re.compile(r"\s*[\"'“`](?!``)")
+_STRING_AHEAD = re.compile(r"\s*(?:[\"'“]|`(?!``))")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 # What stands before a document that is a piece of something else.
+_GAP = r"(?:\s|/\*[^*]*\*/|(?://|#)[^\n]*\n)*"
 _BEFORE_A_PIECE = re.compile(
     # `"a", {` or `1, {`: an element of a list before this one.
-    r"(?:[\"'”’`\d\]}]|\b(?:true|false|null|True|False|None))\s*(?:/\*[^*]*\*/\s*)?[,，]\s*\Z"
+    rf"(?:[\"'”’`\d\]}})]|\b(?:true|false|null|True|False|None)){_GAP}[,，]{_GAP}\Z"
     # `"a": {`: a key.
     r"|[\"'”]\s*(?:=>|[:：=])\s*\Z"
     # `}: {`: a colon in the place of a comma.
@@ -51,10 +54,12 @@ _BEHIND_COMMENT = re.compile(
     rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\"']?[\w$@.-]+[\"']?[ \t]*[:=]"
     r"|[ \t]*/\*[^*]*[\[\]{}][^*]*\*/|[,，][ \t]*(?://|#|/\*)"
 )
+_LABELS = re.compile(r"[=:]\s*[\w$]+\s*[:=]\s*\Z")
+_BRACKET = re.compile(r"[\[\]{}]")
 _QUOTE = re.compile(r'(?<!\\)"')
 _ELLIPSIS_AFTER = re.compile(r"\s*(\.{3}|…)")
 _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
-_SCALAR = rf"(?:(?:{_STRING})++|[-+]?\.?\d[\d.eE+-]*|(?i:true|false|null|none))"
+_SCALAR = rf"(?:(?:{_STRING})++|0x[\da-fA-F]+|[-+]?\.?\d[\d.eE+-]*|(?i:true|false|null|none))"
 # Marks around a string, and what escapes them, as JSON has them.
 _AS_PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "`": '"', "\\": None})
 _ESCAPED_SPACE = re.compile(r"\\+[nrt]")
@@ -77,7 +82,9 @@ _LIST_LINE = re.compile(
     r".*\][ \t]*,?\r?$)"
 )
 # `{...}.keys()` and `{...}(x)`: a value in code.
-_ATTRIBUTE = re.compile(r"\.[a-z_]|\(")
+_ATTRIBUTE = re.compile(r"\.[a-z_]|\(|[-+]\.?\d")
+# `.[5`: a point that stood behind the bracket.
+_POINT = re.compile(r"(?<![\w)\]\"'.])\.\Z")
 
 
 def check_beside(text: str, answer: Document, before: str, after: str) -> None:
@@ -180,8 +187,10 @@ def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tup
     # `'{"a": "b\\n"}'`: the backslashes may escape for the outer string, or for the inner one.
     escapes = quote in {'"', "'"} and "\\" in text[answer.start : answer.end]
     refuse_if(escapes, "ambiguous", answer.start, "Escapes inside a quoted document.")
-    # `Bob,'{"a": 1}',5`: a field of a row.
-    is_field = before.rstrip(" \t")[-1:] == "," or after.lstrip(" \t")[:1] == ","
+    # `Bob,'{"a": 1}',5`: a field of a row. `[] '{"a": 1}'`, `x = name: '{"a": 1}'`: a value.
+    line_before, line_after = before.rpartition("\n")[2], after.partition("\n")[0]
+    is_value = _LABELS.search(line_before) or _BRACKET.search(line_before + line_after)
+    is_field = is_value or line_before.rstrip()[-1:] == "," or line_after.lstrip()[:1] == ","
     refuse_if(is_field, "syntax", answer.start, "This looks like a part of something else.")
     return before, after
 
@@ -200,6 +209,7 @@ def _is_attached(before: str, line_before: str, after: str) -> bool:
         is_word
         or in_code
         or before[-1:] in {"-", "+"}
+        or _POINT.search(before)
         or line_before.strip() in {":", "="}
         or _ATTRIBUTE.match(after)
         or _LONE_CHARACTER.fullmatch(line_before)

@@ -138,6 +138,7 @@ def comment_end(text: str, start: int) -> int:
     # `/* a *, 2 /* b */`: the end of the first of two is broken. `// 2}`, `# 'c']`: the mark came
     # before the rest of the data.
     in_another = not is_line and (comment[0].find("/*", 2) > 0 or not body.strip())
+    in_another = in_another or (is_line and "*/" in comment[0])
     closes = is_line and any(body.count(b) > body.count(a) for a, b in ("{}", "[]"))
     # `"a" /* , b */`: it took in a comma. `[1, // one 2` before the closing bracket, and
     # `[1 // one, 2` where commas start lines: the last element.

@@ -133,6 +133,7 @@ def _document(text: str, start: int, complete: bool | None) -> Document:
     stray = "\\" if is_escaped else '"'
     has_judgement = document.has_repair(*_JUDGEMENTS)
     broken_entity = not is_escaped and _BROKEN_ENTITY.search(decoded, 0, document.end)
+    has_judgement = has_judgement or (is_escaped and document.has_repair("odd_quotes"))
     is_doubtful = has_judgement or broken_entity or stray in characters[: document.end]
     refuse_if(is_doubtful, "ambiguous", start, "Escapes, and something else is wrong.")
     end = start + sum(map(len, characters[: document.end]))

@@ -191,7 +191,7 @@ def goes_on(frame: Frame, start: int, notes: Notes) -> bool:
     )
     # It fills its lines.
     in_list = frame.kind == "[" or frame.comma >= 0
-    is_other = is_other or (in_list and end - text.rfind("\n", 0, end) < 16)
+    is_other = is_other or (in_list and end - frame.value_at < 12)
     two_readings = frame.kind != "{" and (text[end - 1] == text[start] == '"' or is_other)
     refuse_if(two_readings, "ambiguous", start, "One string in two parts, or a comma is missing.")
     return True

@@ -47,8 +47,7 @@ def refuse_misplaced(document: Document) -> None:
         message = "A mark that is missing may be one that a string has."
         takes_in = comma and _TAKEN_IN.search(inside)
         # `{"a": "{} "`, or with the quote on the next line: the brace came before the quote.
-        space = string[len(string.rstrip()) :]
-        came_before = missing and space and ("\n" in space or inside[-1:] in {"}", "]"})
+        came_before = missing and string[-1:].isspace() and inside[-1:] in {"}", "]"}
         has_mark = inside.startswith(marks) or inside.endswith(marks)
         is_misplaced = is_lone or came_before or takes_in or has_mark
         refuse_if(is_misplaced, "ambiguous", document.start, message)

@@ -44,7 +44,7 @@ _WORD = re.compile(
     r"[^\W\d_][\w'’&!?\- ]*(?:\.(?=\s|\Z)[\w'’&!?\- ]*)*|\d{4}-\d\d-\d\d|[\w.+-]+@[\w-]+\.[\w.-]*\w"
 )
 _WORDS_AT_COMMA = re.compile(r"([^\W\d_]+)[,，、]([^\W\d_]+)")
-_NUMBER_LIKE = re.compile(r"[\d.eE+_-]*|[+-]?0[xX][\da-fA-F]*")
+_NUMBER_LIKE = re.compile(r"[\d.eE+_-]*|[+-]?0?(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)")
 _DIGIT_AND_COMMA = re.compile(r"\d,")
 _COMMA_AFTER = re.compile(r",\s*[\d\]}]|\s*\n\s*[\]}]")
 _STRING_BEFORE = re.compile(r"[\"'”][ \t]*,[ \t]*\Z")

@@ -22,9 +22,10 @@ _MEMBER = re.compile(
     # `tags{: "L"`: a brace moved away from where the object began.
     r"|[\w\"'][ \t]?\{[ \t]*[:：=]"
 )
-# `a: 1,` on a line of its own.
+# `a: 1,` or `, a: 1` on a line of its own.
 _FIELD_AND_COMMA = re.compile(
-    r"(?m)^[ \t]*[\w$]+[ \t]*:[ \t]*(?:[\"'`\d{\[-]|true|false|null).*,[ \t]*(?:$|//|#|/\*)"
+    r"(?m)^[ \t]*,[ \t]*[\w$\"']+[ \t]*:"
+    r"|^[ \t]*[\w$]+[ \t]*:[ \t]*(?:[\"'`\d{\[-]|true|false|null).*,[ \t]*(?:$|//|#|/\*)"
 )
 _JSON_MARK = re.compile(r"[\[\]{}\"“']")
 # Brackets as prose has them, `[1]`, `x["a"]` or `{name}`, and those around a CDATA section.
