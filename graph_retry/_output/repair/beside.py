@@ -25,7 +25,7 @@ _FIELD_AHEAD = re.compile(
 _SCALAR_END = re.compile(
     r"(?i)(?:[\"'”]|\b(?:[\d.+-]*\d|0x[\da-f]+|true|false|null|none))(?:\s|/\*[^*]*\*/)*\Z"
 )
-_LITERAL_AHEAD = re.compile(r"\s*(?i:true|false|null|none)\b")
+_LITERAL_AHEAD = re.compile(r"\s*(?:(?i:true|false|null|none)\b|(?:[-+]\.?|\.)\d)")
 _STRING_AHEAD = re.compile(r"\s*(?:[\"'“]|`(?!``))")
 # The rest of a line on which no sentence goes on: punctuation, then a tag, a comment or nothing.
 LINE_END = re.compile(r"[\s`.,;)]*(?:</|<\||//|/\*|#|\Z)")
@@ -51,7 +51,7 @@ _BEFORE_A_PIECE = re.compile(
 # A comment on the last line of the answer, and a field on the next one, or a comma before it.
 _COMMENT = r"(?:/\*[^*]*\*/|(?://|#)[^\n]*+)"
 _BEHIND_COMMENT = re.compile(
-    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+[\"']?[\w$@.-]+[\"']?[ \t]*[:=]"
+    rf"[ \t]*{_COMMENT}(?:\s*+{_COMMENT})*+\s*+(?:[\[\]{{}}]|[\"']?[\w$@.-]+[\"']?[ \t]*[:=])"
     r"|[ \t]*/\*[^*]*[\[\]{}][^*]*\*/|[,，][ \t]*(?://|#|/\*)"
 )
 _LABELS = re.compile(r"[=:]\s*[\w$]+\s*[:=]\s*\Z")

@@ -65,7 +65,9 @@ class KeyReader:
             unclosed = frame.unclosed()
             # On a line of its own, another document may begin: the bracket before it is missing.
             is_extra = unclosed and not brace_may_be_text(text, start) and text[start - 1] != "\n"
-            return (*unclosed, Edit(start, 1, "")) if is_extra else ()
+            # `{"a": 1, ]`: a list that opened before the 1.
+            unopened = frame.unopened() if char == "]" else ()
+            return (*unclosed, Edit(start, 1, ""), *unopened) if is_extra else ()
         return frame.unopened()
 
     def read_colon(self, frame: Frame, start: int) -> int:

@@ -227,6 +227,11 @@ TIES = {
     "mark-of-comment-doubled": "[null //* in EUR */, “It's”, “[”]",
     "tuple-above": '\n  (\n    true,\n    ", "\n  ), /* TODO */\n  [\n    5,\n  [],\n]',
     "space-cut-deep": "{'items':[\n            ', '\n            'a',\n            'x']}",
+    "point-behind-empty": "Here you go: [\n  ]\n.5 Done.",
+    "sign-behind-empty": "Here you go: [\n  ]\n+5 Done.",
+    "sign-behind-list": "const x = ['x'],+115;",
+    "brackets-behind-comment": "\n {\n note: '5'\n } # see docs, p. 3\n[] Done.",
+    "bracket-of-one-string": '{"c": "a", "x":  "b", ]\n}',
     "radix-with-letter": '{"n": 0x9, "price": x0x118, "s": "a"}',
 }
 
