@@ -9,8 +9,10 @@ import re
 from typing import Any
 
 SPACE = re.compile(r"(?:[\s\u200b\ufeff]|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-NUMBER = re.compile(r"[+-]?(?:0x[\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
-INTEGER = re.compile(r"[+-]?\d+")
+NUMBER = re.compile(
+    r"[+-]?(?:0x[\da-fA-F]+|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
+)
+INTEGER = re.compile(r"[+-]?[\d_]+")
 NAME = re.compile(r"(?:[^\W\d]|\$)[\w$.-]*|\d+(?=\s*[:=])")
 COLON = re.compile(r"=>|[:=]")
 WORD = re.compile(r"\w+")

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from bench.damage_documents import Intact, intact
+from bench.damage_layouts import mixed
 from bench.damage_notations import noted
 from bench.repair_damage import MARKS, TOKEN, Damaged, left_out_because, outcome, report
 
@@ -61,7 +62,7 @@ def run(
     left_out: Counter[str] = Counter()
     wrong: list[Damaged] = []
     while table.total() < 2 * count:
-        document = rng.choice([intact, noted])(rng)
+        document = rng.choice([intact, noted, mixed])(rng)
         if len(document.text) > length or document.text in seen:
             continue
         seen.add(document.text)
