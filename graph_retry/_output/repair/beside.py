@@ -42,7 +42,7 @@ _BEFORE_A_PIECE = re.compile(
     # `"a" {`: a string, with the comma or colon missing.
     r"|[\"'”][ \t]+\Z|[^\s`]`\Z"
     # `[x {`: a bracket that nothing closes.
-    r"|[\[{](?:[^\[\]{}\n]*|\s*)\Z"
+    r"|[\[{]\s*[^\[\]{}\n]*\Z"
     # `| {`: the cell of a table.
     r"|\|\s*\Z"
     # `User({` and `f(x={`: an argument of a call.
@@ -82,7 +82,7 @@ _LIST_LINE = re.compile(
     r".*\][ \t]*,?\r?$)"
 )
 # `{...}.keys()` and `{...}(x)`: a value in code.
-_ATTRIBUTE = re.compile(r"\.[a-z_]|\(|[-+]\.?\d")
+_ATTRIBUTE = re.compile(r"\.[a-z_]|\(|[-+]\.?\d|,[;<]")
 # `.[5`: a point that stood behind the bracket.
 _POINT = re.compile(r"(?<![\w)\]\"'.])\.\Z")
 
@@ -189,7 +189,7 @@ def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tup
     refuse_if(escapes, "ambiguous", answer.start, "Escapes inside a quoted document.")
     # `Bob,'{"a": 1}',5`: a field of a row. `[] '{"a": 1}'`, `x = name: '{"a": 1}'`: a value.
     line_before, line_after = before.rpartition("\n")[2], after.partition("\n")[0]
-    is_value = _LABELS.search(line_before) or _BRACKET.search(line_before + line_after)
+    is_value = _LABELS.search(line_before) or _BRACKET.search(before[-99:] + after[:99])
     is_field = is_value or line_before.rstrip()[-1:] == "," or line_after.lstrip()[:1] == ","
     refuse_if(is_field, "syntax", answer.start, "This looks like a part of something else.")
     return before, after
@@ -212,7 +212,7 @@ def _is_attached(before: str, line_before: str, after: str) -> bool:
         or _POINT.search(before)
         or line_before.strip() in {":", "="}
         or _ATTRIBUTE.match(after)
-        or _LONE_CHARACTER.fullmatch(line_before)
+        or _LONE_CHARACTER.fullmatch(line_before.strip("\ufeff"))
         or _LONE_CHARACTER.match(after)
     )
 

@@ -97,13 +97,12 @@ def _begins(text: str, start: int, answer_start: int) -> bool:
     before = text[max(answer_start, start - 4) : start].lower().removesuffix("\\n")
     if text[start] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")"}):
         return before == "json"
+    is_clear = START.match(text, start)
+    if not is_clear and not _BARE_START.match(text, start):
+        return False
     line_before = text[max(answer_start, start - 100) : start].rpartition("\n")[2]
-    if _IN_ADDRESS.search(line_before):
-        return False
-    if START.match(text, start):
-        return True
-    if not _BARE_START.match(text, start):
-        return False
+    if is_clear:
+        return not _IN_ADDRESS.search(line_before)
     return bool(ANY_SPACE.fullmatch(line_before) or _LABEL.search(line_before))
 
 

@@ -57,6 +57,8 @@ def comma_is_doubtful(frame: Frame, start: int) -> bool:
     in_parts = frame.kind == "{" and _is_cut_at_space(text, end) and "\n" in text[end:start]
     # `['ab' 'cd']`: one string in Python.
     in_parts = in_parts or (frame.kind == "[" and text[end - 1] == text[start] == "'")
+    # `"x"  note: 1`: the mark of a comment may be missing.
+    in_parts = in_parts or text[end:start] in {"  ", " \t"}
     # `}$lines: []`: the sign may stand for the comma.
     word = word or text.startswith("$", start)
     # On a line that is indented otherwise: the bracket before it may have closed too early.

@@ -163,8 +163,8 @@ class StringReader:
         """Return the string from `start` to the quote at `end`, which may be of another kind."""
         opener = self.text[start]
         # `"she said “yes”` and `'‘yes’`: the last quote may belong to the pair inside.
-        inner = {"”": "“", "’": "‘"}.get(close)
-        inner_pair = inner and opener not in {inner, close} and inner in self.text[start + 1 : end]
+        inner = {"”": "“", "’": "‘", "“": "„", "‘": "‚"}.get(close)
+        inner_pair = inner and opener != inner and inner in self.text[start + 1 : end]
         # `“last: 5, “title”`: the first quote that closes is missing.
         opens_again = opener in "“”„‘’‚" and self.text.find(_OPENERS[opener], start + 1, end) >= 0
         # `"”`: a pair of these quotes may have lost its first one, and its contents.
