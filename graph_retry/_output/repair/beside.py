@@ -17,13 +17,14 @@ ANSWER_LABEL = re.compile(
 # Another field on that line, or a quote or brace before it: `id: 5, data: `, `"data: `.
 _OTHER_FIELD = re.compile(r"[:=]\s*[^\s:=]|\A\s*[\"'{]")
 _OTHER_VALUE = re.compile(r"[\w$\"'] ?(?:=>|[:=])\s*(?:[\"'\d{\[-]|`(?!``)|(?:true|false|null)\b)")
-_ONLY_LABEL = re.compile(r"\W*[a-z_$][\w$]*\s*[:=]\s*")
+_ONLY_LABEL = re.compile(r"(?:<\w+>|\W)*[a-z_$][\w$]*\s*[:=]\s*")
 _FIELD_AHEAD = re.compile(
     r"\s*+[\w$.-]+ ?(?:=>|[:=])\s*(?:[\"'`\d{\[-]|(?i:true|false|null|none)\b)"
 )
 # `5` and `[ ]` on the next line: they stood around it.
 _SCALAR_END = re.compile(
-    r"(?i)(?:[\"'”]|\b(?:[\d.+-]*\d|0x[\da-f]+|true|false|null|none))(?:\s|/\*[^*]*\*/)*\Z"
+    r"(?i)(?:[\"'”]|\b(?:[\d.+-]*\d|0x[\da-f]+|true|false|null|none)|\n[ \t]*\))"
+    r"(?:\s|/\*[^*]*\*/)*\Z"
 )
 _LITERAL_AHEAD = re.compile(r"\s*(?:(?i:true|false|null|none)\b|(?:[-+]\.?|\.)\d)")
 _STRING_AHEAD = re.compile(r"\s*(?:[\"'“]|`(?!``))")
@@ -35,6 +36,8 @@ _GAP = r"(?:\s|/\*[^*]*\*/|(?://|#)[^\n]*\n)*"
 _BEFORE_A_PIECE = re.compile(
     # `"a", {` or `1, {`: an element of a list before this one.
     rf"(?:[\"'”’`\d\]}})]|\b(?:true|false|null|True|False|None)){_GAP}[,，]{_GAP}\Z"
+    # `: , {`: nothing stands before the comma.
+    r"|[:=>(]\s*[,，]\s*\Z"
     # `"a": {`: a key.
     r"|[\"'”]\s*(?:=>|[:：=])\s*\Z"
     # `}: {`: a colon in the place of a comma.
@@ -161,6 +164,8 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     goes_on = _STRING_AHEAD.match(after) or field_ahead or _LITERAL_AHEAD.match(after)
     in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
     is_piece = _is_empty(answer) and (goes_on or in_data or _SCALAR_END.search(before))
+    # `a: 1` and `{, b: 2}` on the next line: it stood before the other field.
+    is_piece = is_piece or (answer.has_repair("extra_comma") and _OTHER_VALUE.search(before))
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
     # `{"a": 1,} b: 2`: the brace stood at the end, where nothing was left behind the last comma.
     # `[null} “[”, 1]`: it stands for a comma.

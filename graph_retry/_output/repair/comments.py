@@ -48,7 +48,7 @@ _CONTESTED = re.compile(
 )
 # Data that a comment took in because a line break or a comma went missing, or a quote: `{#tag": 1`.
 _SWALLOWED = re.compile(
-    rf"[,\[{{][ \t]*\Z|,[ \t]*(?://|#|/\*)|\A[,:}}\]\"{{\[]|{KEY}"
+    rf"[,\[{{][ \t]*\Z|,[ \t]*(?://|#|/\*)|\A[,:}}\]\"{{\[]|\A[ \t]*[:=]|{KEY}"
     r"|(?<![\"'])[\"'][ \t]*[:=]|[ \t]{2,}[\"\d\[{-]|\t"
     r"|(?<=\w)(?:[\"'][^\"'\s]*[\"']\s*\Z|\{[^{}]*\})"
 )

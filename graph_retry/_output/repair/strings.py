@@ -33,7 +33,7 @@ _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
 # A quote beside a colon or a bracket, `": `, `{"`, `"]`: the inside of a string has none.
 _STRUCTURE = re.compile(
     rf"{QUOTE}\s*[:：]|,\s*\n\s*{QUOTE}|{QUOTE}[ \t\r]*\n|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]"
-    rf"|[,{{]\s*[\w$]*\s*[:=]\s*{QUOTE}"
+    rf"|(?:[,{{]|\A{QUOTE})\s*[\w$]*\s*[:=]\s*{QUOTE}"
 )
 _STRUCTURE_OF_KEY = re.compile(r"[,:{}\[\]]")
 # A quote beside a comma: in a list, an element may end or begin there.

@@ -239,6 +239,12 @@ TIES = {
     "brackets-behind-word": 'Here: {\ncolor [ "Ann"\n} Done.',
     "mark-of-comment-dropped": '{\n  city: "two words"  default: 1\n}',
     "quote-for-mark-of-comment": "{\n    #tag' => []\n    , 'a:b' => 'x'\n}",
+    "brace-in-tag": '<answer>data:{"0":"="}}</answer>',
+    "comma-before-list": "Here you go: ,[51000,'Rome'] Done.",
+    "comma-between-quote-and-key": '[{"n":""color:"(c)",note:42}]',
+    "tuple-before-empty": '\n\t"q": (\n\t\tfalse\n\t)\n{}',
+    "mark-of-comment-for-key": "{\n    # => 1\n    , 'k' => 11\n    , '42' => null\n}",
+    "brace-behind-field": "\n    n => 1\n    {, 'k' => 11\n    , '42' => null\n}",
     "radix-with-letter": '{"n": 0x9, "price": x0x118, "s": "a"}',
 }
 
