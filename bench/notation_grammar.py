@@ -10,7 +10,7 @@ from typing import Any
 
 SPACE = re.compile(r"(?:[\s\u200b\ufeff]|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 NUMBER = re.compile(
-    r"[+-]?(?:0x[\da-fA-F]+|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
+    r"[+-]?(?:0x(?:_?[\da-fA-F])+|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
 )
 INTEGER = re.compile(r"[+-]?[\d_]+")
 NAME = re.compile(r"(?:[^\W\d]|\$)[\w$.-]*|\d+(?=\s*[:=])")

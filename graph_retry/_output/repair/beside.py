@@ -94,7 +94,7 @@ def check_beside(text: str, answer: Document, before: str, after: str) -> None:
     """Refuse an answer that goes on in what stands directly before or after it."""
     # `5` alone on the line before, or on the next: an element of a list that lost its brackets.
     has_scalar = _has_scalar(before[-200:], after)
-    if _is_empty(answer) or answer.has_repair("odd_quotes", "escaped"):
+    if _is_empty(answer) or answer.has_repair("odd_quotes", "escaped") or "“" in after:
         parts = (_ESCAPED_SPACE.sub("\n", part) for part in (before[-200:], after[:5000]))
         has_scalar = has_scalar or _has_scalar(
             *(part.translate(_AS_PLAIN_QUOTES) for part in parts)

@@ -33,7 +33,7 @@ _COMMENT_MARK = re.compile(r"//|#|/\*")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'“][^\"'”:]*[}\]])")
-_TWO_COMMAS = re.compile(r",\s*,")
+_TWO_COMMAS = re.compile(r",(?:\s|/\*[^*]*\*/|(?://|#)[^\n]*\n)*,")
 # Between two strings in the notation of `pprint`, which puts its commas at the end of a line.
 _LEADING_COMMA = re.compile(r"'[ \t\r]*\n[ \t]*,[ \t]*'")
 _WIDE_COMMA = re.compile(r"[\d.][，、]\s*[\d.+\-,\]})/#]|[，、]\s*[^\W\d]\w*\s*:")

@@ -16,7 +16,7 @@ STRAY = re.compile(
     rf"{SPACE}(?:"
     # `, "b"`, `, 1`, `, name:`: another element or member, with at most comments before it.
     rf"(?:{_COMMENT}{SPACE})*+[,，]{SPACE}(?:{_COMMENT}{SPACE})*+"
-    r"(?:\\*[\"'“`]|[{\[\d\]}]|\([\d\"'\[{(]|[-+.]{1,2}\d|(?i:true|false|null|none)\b|(?:[^\W\d]|\$)[\w$.-]*\s*[:=])"
+    r"(?:\\*[\"'“`]|[{\[\d\]}]|\(\s*(?:[\d\"'\[{(-]|(?i:true|false|null|none)\b)|[-+.]{1,2}\d|(?i:true|false|null|none)\b|(?:[^\W\d]|\$)[\w$.-]*\s*[:=])"
     # `:`, another closing bracket unless it ends a CDATA section, or a number. `2 rows were found.`
     # or `1. First` on a line of its own is prose.
     r"|(?!\]\]>)[:：\]}]|(?!(?<=\n)\d+(?:[.)]|(?: [^\W\d]+){2})[ \t])-?\d)"

@@ -245,6 +245,9 @@ TIES = {
     "tuple-before-empty": '\n\t"q": (\n\t\tfalse\n\t)\n{}',
     "mark-of-comment-for-key": "{\n    # => 1\n    , 'k' => 11\n    , '42' => null\n}",
     "brace-behind-field": "\n    n => 1\n    {, 'k' => 11\n    , '42' => null\n}",
+    "smart-string-behind-comment": "[\n  6.02, ]// x\n  “a@b.io”\n",
+    "tuple-behind-list": "const x = [ 2026,true],( null,100 ) ;",
+    "two-commas-and-comment": '{"tags": 1, /* default: 1 */, "x-y": true}',
     "radix-with-letter": '{"n": 0x9, "price": x0x118, "s": "a"}',
 }
 
