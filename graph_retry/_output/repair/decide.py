@@ -44,11 +44,16 @@ def decide(text: str, *, complete: bool | None) -> Document:
     """
     try:
         return _decide(text, complete)
-    except Unreadable:
-        prose = without_prose_marks(text, complete=complete)
-        if prose == text:
-            raise
-    return _decide(prose, complete)
+    except Unreadable as error:
+        refused = error
+    prose = without_prose_marks(text, complete=complete)
+    if prose == text:
+        raise refused
+    document = _decide(prose, complete)
+    span = slice(document.start, document.end)
+    if prose[span] != text[span]:  # a fence inside a string of the answer
+        raise refused
+    return document
 
 
 def _decide(text: str, complete: bool | None) -> Document:

@@ -186,3 +186,11 @@ def test_a_scalar_that_was_cut_off_is_refused():
     failure = parse_output("Answer: 42", complete=False).failure
     assert failure is not None
     assert failure["kind"] == "truncated"
+
+
+@pytest.mark.parametrize("code", ['x = {"k": "v"};', 's = "{" + t;', 'f("a\n"b: "c");', "int x;"])
+def test_code_in_a_string_of_the_answer_is_no_code_beside_it(code):
+    """It is read as it stands, or the answer is refused; it is never left out of the string."""
+    text = f'{{"a": "\n{F}c\n{code}\n{F}\nend", "b": 1}}'
+    parsed = parse_output(text, complete=True)
+    assert parsed.value in (None, {"a": f"\n{F}c\n{code}\n{F}\nend", "b": 1})
