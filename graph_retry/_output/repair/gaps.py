@@ -33,6 +33,7 @@ _COMMENT_MARK = re.compile(r"//|#|/\*")
 _COMPACT_COMMA = re.compile(r",[^\s,]")
 _LONG_ELEMENT = re.compile(r"[\[,]\s*-?[\d.]*\d\d")
 _BRACE_OF_KEY = re.compile(r"[{\]]\s*(?:\w|[\"'“][^\"'”:]*[}\]])")
+_NUMBER_AT_END = re.compile(r"(?:[\d.]|0[xX][\da-fA-F_]+)\Z")
 _TWO_COMMAS = re.compile(r",(?:\s|/\*[^*]*\*/|(?://|#)[^\n]*\n)*,")
 # Between two strings in the notation of `pprint`, which puts its commas at the end of a line.
 _LEADING_COMMA = re.compile(r"'[ \t\r]*\n[ \t]*,[ \t]*'")
@@ -80,7 +81,8 @@ def second_comma_is_doubtful(text: str, end: int, start: int) -> bool:
     before the commas is an `end` of -1.
     """
     # `100,,`: the first one may stand in the place of a digit.
-    in_number = text[end - 1] in ".0123456789" and _TWO_COMMAS.match(text, end)
+    number = _NUMBER_AT_END.search(text, max(0, end - 20), max(0, end))
+    in_number = number and _TWO_COMMAS.match(text, end)
     # `'x',, ` where it ended the string, and `(5),, ` where it made a tuple of the number.
     behind_string = end > 0 and text[end - 1] in "\"')"
     # Alone on its line, the second one stood behind a bracket.

@@ -31,7 +31,7 @@ _OPEN_BRACE_IN_STRING = re.compile(
     r"(?:(?:\{[^{}\"']*|[\"'])[\"']|(?:\s|\\[nrtfv])[\"']\s*\n\s*)\}\Z"
 )
 # A number that a brace closes, which may stand in the place of its last digit.
-_NUMBER_AT_END = re.compile(r"\d\}+\Z")
+_NUMBER_AT_END = re.compile(r"(?:\d|0[xX][\da-fA-F_]+)\}+\Z")
 # A number that a brace closes on its line, and another one on the next: in the layout of
 # `{ "a": 1 }`, too, the first one may stand in the place of a digit.
 _NUMBER_AND_BRACES = re.compile(r"\d\}\s+\}")

@@ -66,7 +66,7 @@ _PAIRED = {
 _MEMBER_INSIDE = re.compile(rf"[,，]\s*(?:{KEY}|[\[{{]|-?\d|(?:true|false|null)\b)|\s(?:#|//|/\*)")
 _OTHER_QUOTE = re.compile(rf"{QUOTE}\s*[,:]")
 _BARE_VALUE = re.compile(
-    r"(?i)\s|[\[{\"'`“”‘’/*#]|[-+.e]*\d[\w.+-]*\Z|(?:true|false|null|none|nan)\Z|\Z"
+    r"(?i)\s|[\[{\"'`“”‘’/*#]|[-+.e]*\d[\w.+-]*\Z|x[\da-f]+\Z|(?:true|false|null|none|nan)\Z|\Z"
 )
 
 

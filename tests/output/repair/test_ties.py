@@ -248,6 +248,9 @@ TIES = {
     "smart-string-behind-comment": "[\n  6.02, ]// x\n  “a@b.io”\n",
     "tuple-behind-list": "const x = [ 2026,true],( null,100 ) ;",
     "two-commas-and-comment": '{"tags": 1, /* default: 1 */, "x-y": true}',
+    "quote-for-radix": "{'age': 'x7ea,\n    'n': null\n}",
+    "comma-for-digit-of-radix": "{'age': 0x7e,,\n    'n': null\n}",
+    "brace-for-digit-of-radix": "{'age': 0x7e}}",
     "radix-with-letter": '{"n": 0x9, "price": x0x118, "s": "a"}',
 }
 
