@@ -163,7 +163,7 @@ def _refuse_lost_bracket(answer: Document, before: str, line_before: str, after:
     field_ahead = _FIELD_AHEAD.match(after)
     goes_on = _STRING_AHEAD.match(after) or field_ahead or _LITERAL_AHEAD.match(after)
     in_data = _OTHER_FIELD.search(line_before) or _OTHER_VALUE.search(before)
-    is_piece = _is_empty(answer) and (goes_on or in_data or _SCALAR_END.search(before))
+    is_piece = _is_empty(answer) and (goes_on or in_data or _SCALAR_END.search(before[-200:]))
     # `a: 1` and `{, b: 2}` on the next line: it stood before the other field.
     is_piece = is_piece or (answer.has_repair("extra_comma") and _OTHER_VALUE.search(before))
     refuse_if(is_piece, "syntax", answer.start, "Brackets without contents beside other data.")
@@ -185,7 +185,8 @@ def _outside_quotes(text: str, answer: Document, before: str, after: str) -> tup
     quote = before[-1:]
     if quote not in _QUOTES or after[:1] != _QUOTES[quote]:
         # One quote without the other is the end of a string: `": {"a": 1}`.
-        piece = quote in {'"', "'", "”"} or _BEFORE_A_PIECE.search(before.removesuffix("<![CDATA["))
+        line_end = before.removesuffix("<![CDATA[")[-300:]
+        piece = quote in {'"', "'", "”"} or _BEFORE_A_PIECE.search(line_end)
         refuse_if(piece, "syntax", answer.start, "This looks like a part of something else.")
         return before, after
     before, after = before[:-1], after[1:]

@@ -32,8 +32,8 @@ _STRICT_STRING = re.compile(r"\"([^\"\\\x00-\x1f]*+)\"")
 _TRIPLE = re.compile(r"([\"'])\1\1((?:[^\\]|\\.)*?)\1{3}(?!\1)", re.DOTALL)
 # A quote beside a colon or a bracket, `": `, `{"`, `"]`: the inside of a string has none.
 _STRUCTURE = re.compile(
-    rf"{QUOTE}\s*[:：]|,\s*\n\s*{QUOTE}|[\"'“”][ \t\r]*\n|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]"
-    rf"|(?:[,{{]|\A{QUOTE})\s*[\w$]*\s*[:=]\s*{QUOTE}"
+    rf"{QUOTE}\s*[:：]|,[ \t\r]*\n\s*+{QUOTE}|[\"'“”][ \t\r]*\n|[{{\[]\s*{QUOTE}|{QUOTE}\s*[}}\]]"
+    rf"|(?:[,{{]|\A{QUOTE})\s*+(?:[\w$]++\s*+)?[:=]\s*{QUOTE}"
 )
 _STRUCTURE_OF_KEY = re.compile(r"[,:{}\[\]]")
 # A quote beside a comma: in a list, an element may end or begin there.

@@ -107,13 +107,29 @@ PATHOLOGICAL = {
 }
 
 
-@pytest.mark.parametrize("piece", PATHOLOGICAL.values(), ids=PATHOLOGICAL.keys())
+BETWEEN = {
+    "comments-before": ("", "# 1\n", '{"a": 1}'),
+    "blocks-before": ("1 ", "/* x */ ", '{"a": 1}'),
+    "digits-before": ("", "1.", ' {"a": 1}'),
+    "lines-in-a-string": ('{"a": "x "y" ,', "\n", ' z", "b": 1}'),
+    "commas-in-a-string": ('{"a": "x "y" ', ",\n", ' z", "b": 1}'),
+    "words-in-a-comment": ("[1, // ", 'x"a ', "\n]"),
+    "commas-and-comments": ('{"a": true', ",/* */", ' "b": 1}'),
+    "lines-before-a-brace": ('{"a": [\n', "1,\n", "2]\n}\n}"),
+    "comments-behind": ("[]\n", "# x\n", "5"),
+    "leading-commas": ("[1", "\n, 2 // x, 3", "\n]"),
+}
+GROWING = {name: ("", piece, "") for name, piece in PATHOLOGICAL.items()} | BETWEEN
+
+
+@pytest.mark.parametrize("parts", GROWING.values(), ids=GROWING.keys())
 @pytest.mark.long
-def test_time_and_memory_are_linear(piece):
+def test_time_and_memory_are_linear(parts):
     """Eight times the text takes about eight times as long, and bounded memory a character."""
+    before, piece, after = parts
 
     def cost(size: int) -> float:
-        text = piece * (size // len(piece))
+        text = before + piece * (size // len(piece)) + after
         started = time.process_time()
         parse_output(text)
         parse_output(text, complete=True)
@@ -122,7 +138,7 @@ def test_time_and_memory_are_linear(piece):
     small = max(cost(10_000), cost(10_000), 0.002)
     assert cost(80_000) < 8 * 6 * small
     tracemalloc.start()
-    parse_output(piece * (50_000 // len(piece)))
+    parse_output(before + piece * (50_000 // len(piece)) + after)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50_000 * 400
