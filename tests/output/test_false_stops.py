@@ -36,6 +36,6 @@ def test_no_document_is_too_strange_to_be_judged():
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python reads the damaged texts, too
 def test_no_damaged_document_that_is_mended_is_stopped():
     """Where the reader of the whole mends a slip, the stream was not stopped because of it."""
-    drawn, wrong = false_stops.run_damaged(3, draws(120, 3_000))
+    drawn, wrong = false_stops.run_damaged(3, draws(200, 3_000))
     assert wrong == []
     assert drawn["accepted as a whole, not stopped"] > 10

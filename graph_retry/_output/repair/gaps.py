@@ -103,7 +103,7 @@ def refuse_moved_comma(notes: Notes, text: str, start: int, end: int) -> None:
     # `[9，9]`: a wide one alone may stand in a number, or in the place of a digit.
     # `"a": 1 ， note: 2`: it may stand in the place of a comment's mark.
     wide = notes.count("full_width") == 1 and _WIDE_COMMA.search(text, start, end)
-    refuse_if(wide, "ambiguous", start, "The comma may stand inside a number.")
+    refuse_if(wide, "ambiguous", start, "The comma may stand in a number, or for another mark.")
     # It may have divided a string in parts, made a tuple of `(5)`, or stand for a letter of a word.
     # Of `1,, "c": 2},`, the brace between the two may have moved.
     other = notes.count("concatenation", "parentheses", "unquoted_value", "trailing_comma")

@@ -144,7 +144,8 @@ def _read_edited(text: str, start: int, edit: Edit) -> Document | None:
     lone_comma = None if edit.token in {'"', "'"} else _LONE_COMMA.search(text, start)
     if lone_comma and (edit.length or text[low : lone_comma.end()].strip() != ","):
         return None
-    in_call = text[:start].endswith("(")
+    # `print({"a": 1)`: the parenthesis belongs to what stands around.
+    in_call = text[max(0, start - 20) : start].rstrip().endswith("(")
     if in_call and text[low:high] == ")":
         return None
     edited_text = text[:low] + edit.token + text[high:]
@@ -205,11 +206,8 @@ def _is_laid_out(text: str, start: int, end: int) -> bool:
 
     Its brackets start their lines alike, and what stands between is indented deeper.
     """
-    outer = max(column(text, start), 0)
     lines = text[start:end].split("\n")
-    inner = (
-        {len(line) - len(line.lstrip(" \t")) for line in (lines[1], lines[-2])}
-        if lines[2:]
-        else {0}
-    )
-    return len(inner) == 1 and max(inner) > outer == column(text, end - 1)
+    if len(lines) < 3:
+        return False
+    first, last = (len(line) - len(line.lstrip(" \t")) for line in (lines[1], lines[-2]))
+    return first == last > max(column(text, start), 0) == column(text, end - 1)

@@ -136,7 +136,8 @@ def test_time_and_memory_are_linear(parts):
         return time.process_time() - started
 
     small = max(cost(10_000), cost(10_000), 0.002)
-    assert cost(80_000) < 8 * 6 * small
+    large = min(cost(80_000), cost(80_000))  # the collector of garbage may come between
+    assert large < 8 * 6 * small
     tracemalloc.start()
     parse_output(before + piece * (50_000 // len(piece)) + after)
     peak = tracemalloc.get_traced_memory()[1]
