@@ -6,6 +6,7 @@ waits for a person with `pending_reviews` and answer it with `resume`. The rest 
 `feedback`, `budget` and `lessons` (automation), `metrics`, `plot` and `testing`.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from graph_retry._output.completion import Completion
@@ -72,12 +73,37 @@ _ANSWERING = {"PendingReview", "apending_reviews", "aresume", "pending_reviews",
 
 
 def __getattr__(name: str) -> Any:
-    """Load what answers reviews when it is first asked for: to run a graph takes none of it."""
+    """Load what answers reviews when it is first asked for: to run a graph takes none of it.
+
+    Raises:
+        ImportError: If another public module has the name; the message says which.
+        AttributeError: If none has it.
+    """
     if name in _ANSWERING:
         from graph_retry import answering  # noqa: PLC0415
 
         return getattr(answering, name)
+    if place := _elsewhere(name):
+        raise ImportError(f"`{name}` is not at the top: write `from {place} import {name}`.")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _elsewhere(name: str) -> str | None:
+    """Name the public module that has a name in its `__all__`."""
+    import importlib  # noqa: PLC0415
+    import pkgutil  # noqa: PLC0415
+
+    modules = [module.name for module in pkgutil.iter_modules(__path__)]
+    if name.startswith("_") or name in modules:
+        return None
+    for module in modules:
+        if module.startswith("_"):
+            continue
+        with suppress(ImportError):  # the module of an extra that is not installed
+            found = importlib.import_module(f"{__name__}.{module}")
+            if name in getattr(found, "__all__", ()):
+                return found.__name__
+    return None
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
 from graph_retry._awaiting import run_async, run_sync
+from graph_retry._review.decision import Answer
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, shown_reviews
 
@@ -52,12 +53,12 @@ class PendingReview(Waiting):
         shown = {name: getattr(self, name) for name in _IN_JSON}
         return {**shown, "allowed_decisions": self.allowed_decisions}
 
-    def answer(self, decision: Any, *, context: Any = None) -> Any:
+    def answer(self, decision: Answer, *, context: Any = None) -> Any:
         """Answer this review and run the thread on; see `resume`."""
         answers = {self.review_id: decision}
         return resume(self.graph, self.config, answers=answers, context=context)
 
-    async def aanswer(self, decision: Any, *, context: Any = None) -> Any:
+    async def aanswer(self, decision: Answer, *, context: Any = None) -> Any:
         """Answer this review and run the thread on, from async code; see `aresume`."""
         answers = {self.review_id: decision}
         return await aresume(self.graph, self.config, answers=answers, context=context)
@@ -106,9 +107,9 @@ async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRe
 def resume(
     graph: Any,
     config: RunnableConfig,
-    decision: Any = None,
+    decision: Answer = None,
     *,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Answer] | None = None,
     context: Any = None,
     durability: Durability | None = None,
     wait: float = 600.0,
@@ -172,9 +173,9 @@ def resume(
 async def aresume(
     graph: Any,
     config: RunnableConfig,
-    decision: Any = None,
+    decision: Answer = None,
     *,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Answer] | None = None,
     context: Any = None,
     durability: Durability | None = None,
     wait: float = 600.0,

@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graph_retry._awaiting import run_async, run_sync
+from graph_retry._review.decision import Answer
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import take_thread
 from graph_retry._wording import quoted_with_article
@@ -21,9 +22,9 @@ __all__ = ["aresumption", "resumption"]
 def resumption(
     graph: Any,
     config: RunnableConfig,
-    decision: Any = None,
+    decision: Answer = None,
     *,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Answer] | None = None,
     wait: float = 600.0,
 ) -> Generator[Command[Any] | None, None, None]:
     """Do what `resume` does, but leave the run to you, to stream it in any way LangGraph has.
@@ -71,9 +72,9 @@ def resumption(
 async def aresumption(
     graph: Any,
     config: RunnableConfig,
-    decision: Any = None,
+    decision: Answer = None,
     *,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Answer] | None = None,
     wait: float = 600.0,
 ) -> AsyncGenerator[Command[Any] | None, None]:
     """Do what `resumption` does, from async code.

@@ -197,6 +197,14 @@ def test_few_public_names():
     assert [name for name in names if not hasattr(graph_retry, name)] == []
 
 
+def test_a_name_of_another_public_module_is_told_with_its_module():
+    """A name that is not at the top says where it is; one that is nowhere fails as usual."""
+    with pytest.raises(ImportError, match=r"from graph_retry\.hooks import Budget"):
+        from graph_retry import Budget  # noqa: F401
+    with pytest.raises(ImportError, match="cannot import name 'Bugdet'"):
+        from graph_retry import Bugdet  # noqa: F401
+
+
 def test_every_public_name_is_documented_with_an_example():
     """A function shows itself in its own docstring; any other name in one or in README or docs."""
     import graph_retry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -39,6 +39,13 @@ class Decision(TypedDict):
     decision_id: NotRequired[str]
     by: NotRequired[str]
     channel: NotRequired[str]
+
+
+Answer = Mapping[str, Any] | Sequence[Any] | str | bool | None
+"""What a review may be answered with: a `Decision`, or what a client sends instead of one.
+
+A function, such as `approve` without its parentheses, is none: type checkers say so.
+"""
 
 
 def approve() -> Decision:

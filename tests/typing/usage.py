@@ -10,9 +10,12 @@ from graph_retry import (
     AttemptContext,
     AttemptFailed,
     Completion,
+    approve,
     aretry_llm_call,
     create_retry_node,
+    edit,
     gather_calls,
+    resume,
     retry_llm_call,
 )
 from graph_retry.hooks import escalate, feedback
@@ -111,8 +114,17 @@ async def async_usages() -> None:
     assert_type(await gather_calls(*calls), list[Person])
 
 
+def answers(graph: Any) -> None:
+    """Check what a review may be answered with."""
+    resume(graph, {}, approve())
+    resume(graph, {}, {**edit(prompt="?"), "by": "ada"})
+    resume(graph, {}, answers={"id": "approve", "other": [{"type": "accept", "args": None}]})
+
+
 def refused_usages() -> None:
     """Check that mistakes are found."""
     retry_llm_call(ask, P(prompt=""), max_attemps=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     retry_llm_call(ask, P(prompt=""), ask)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     create_retry_node(ask, P, max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    resume(None, {}, approve)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    resume(None, {}, answers={"id": approve})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
