@@ -151,15 +151,28 @@ def filled(attempt: Attempt) -> Attempt:
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
     """Rebuild the params of one attempt (default: the last); None if the ledger lacks them."""
+    found: Encoded | None = None
+    for attempt, params in zip(attempts, _params_of(attempts), strict=True):
+        found = params
+        if attempt["number"] == number:
+            break
+    return found
+
+
+def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
+    """Count the attempts that are known to have been made with these params."""
+    return sum(params == made for made in _params_of(attempts))
+
+
+def _params_of(attempts: Sequence[Attempt]) -> Iterator[Encoded | None]:
+    """Rebuild the params of each attempt; None where the ledger lacks them."""
     first: Encoded | None = Encoded({}, {})
     params = first
     for position, attempt in enumerate(attempts):
         # The patch of a record that is kept elsewhere is on the first attempt's params.
         params = _patched(first if attempt.get("kept_in") else params, attempt)
         first = params if position == 0 else first
-        if attempt["number"] == number:
-            break
-    return params if attempts else None
+        yield params
 
 
 def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:

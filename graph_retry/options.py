@@ -83,7 +83,8 @@ class RetryOptions(TypedDict, total=False):
     strict: Refuse values of the wrong type instead of converting them (default False).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). See `docs/streaming.md`.
-    max_attempts: Model calls at most, the first one included (default 10).
+    max_attempts: Model calls at most, the first one included (default 10). Where a person may be
+        asked, automation leaves the last one to them.
     auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
         ask at the first failure and show the hook's params as a suggestion).
     review: Whether a person may be asked (default True). If False, the call ends `exhausted`. With

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -15,7 +15,7 @@ from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.open_reviews import Note, note_asked
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import question_of
-from graph_retry._engine.reviewers import ask_reviewers, notify
+from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
 from graph_retry._engine.run_config import current_saver, plain_answer_hidden
 from graph_retry._engine.shown import look_at_shown, was_sent_before
 from graph_retry._engine.state import (
@@ -54,8 +54,8 @@ class Taken:
     """An answer, what it answers, and where it came from.
 
     `loop` is the position that a decision goes on from. `problem` tells why there is no good
-    answer, if that is known already: where `resume` refused it, or an automatic reviewer failed.
-    `came_at` is when `resume` wrote it down.
+    answer, if that is known already: where `resume` refused it. `came_at` is when `resume` wrote it
+    down. `passed` are the automatic reviewers that failed before this answer came.
     """
 
     question: Question
@@ -66,6 +66,7 @@ class Taken:
     fork: Fork | None = None
     problem: str | None = None
     came_at: str | None = None
+    passed: list[Passed] = field(default_factory=list[Passed])
 
     @property
     def by_agent(self) -> bool:
@@ -83,15 +84,15 @@ async def take_answer(given: StepInput) -> Taken:
     if recorded is not None:
         refused, came_at = recorded.get("refused"), recorded.get("at")
         return _of_person(question, loop, recorded["value"], refused, came_at)
-    if plan.settings.reviewer and loop["review"] and loop["review"]["agent"] is None:
-        author, value, problem = await ask_reviewers(plan, question, attempts)
+    if plan.settings.reviewer and loop["review"] and loop["review"]["agents"] is None:
+        author, value, passed = await ask_reviewers(plan, question, attempts)
         return Taken(
             question=question,
             value=value,
             author=author,
             channel="agent",
             loop=loop,
-            problem=problem,
+            passed=passed,
         )
     value, was_shown = await _ask_person(plan, question, attempts)
     if not was_shown:

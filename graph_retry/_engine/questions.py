@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -113,11 +113,14 @@ def _note(review: OpenReview) -> str | None:
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
         notes.append(f"the {role} {name} suggests other params".replace("  ", " "))
-    agent = review["agent"]
-    if agent and agent["problem"]:
-        proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r}"
-        notes.append(f"{agent['by']}{proposed}: {agent['problem']}")
+    notes += map(proposal_in_words, review["agents"] or ())
     return "; ".join(note for note in notes if note) or None
+
+
+def proposal_in_words(agent: Mapping[str, Any]) -> str:
+    """Write what an automatic reviewer proposed, and why that was not applied."""
+    proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
+    return f"{agent['by']}{proposed}: {agent['problem']}"
 
 
 def _commenting(

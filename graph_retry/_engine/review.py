@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,8 +13,16 @@ from graph_retry._engine.asking import Taken, take_answer
 from graph_retry._engine.finish import emit, log_review, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.questions import possible
-from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview
+from graph_retry._engine.questions import possible, proposal_in_words
+from graph_retry._engine.reviewers import not_again
+from graph_retry._engine.state import (
+    ANSWER,
+    LOOP,
+    REVIEWED,
+    Loop,
+    OpenReview,
+    thread_in_logs,
+)
 from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
 from graph_retry._redact import redacted
@@ -23,20 +32,25 @@ from graph_retry._review.judge import judge
 from graph_retry._review.question import Accepted, Question, Refused
 from graph_retry.records import Attempt
 
+_LOG = logging.getLogger("graph_retry.reviews")
+
 
 async def review_step(given: StepInput) -> dict[str, Any]:
     """Ask a person and apply the answer, or ask again."""
     taken = await take_answer(given)
     if taken.by_agent and taken.value is None:
-        return _escalate(given.plan, given.loop, taken, taken.problem)
+        return _escalate(given, taken)
     verdict: Accepted | Refused
     if taken.author == "human" and is_expired(taken.question.expires_at, taken.came_at):
         taken = replace(taken, author="system", channel="system")
-        verdict = await _default(given.plan, taken.question, given.loop, given.attempts)
+        verdict = await _default(given, taken.question)
     elif taken.problem is not None:
         verdict = Refused(taken.problem)
     else:
         verdict = await judge(taken.value, taken.question)
+    if taken.by_agent and isinstance(verdict, Accepted):
+        blind = await not_again(given.plan, given.attempts, taken.author, verdict)
+        verdict = verdict if blind is None else Refused(blind)
     if isinstance(verdict, Refused):
         return _refused(given, taken, verdict.problem)
     return _accepted(given, taken, verdict)
@@ -46,7 +60,7 @@ def _refused(given: StepInput, taken: Taken, problem: str) -> dict[str, Any]:
     """Go on from an answer that cannot be applied: the person is asked, or asked again."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     if taken.by_agent:
-        return _escalate(plan, loop, taken, problem)
+        return _escalate(given, taken, problem)
     if record["failure"] is None and given.state.get(REVIEWED) is None:
         raise ValueError(f"{REFUSED}{problem}")
     again = _ask_again(loop, record, problem)
@@ -81,15 +95,18 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     return {ANSWER: None, REVIEWED: None, settings.keys["attempts"]: ledger, **update}
 
 
-async def _default(
-    plan: Plan[Any], question: Question, loop: Loop, attempts: list[Attempt]
-) -> Accepted:
+async def _default(given: StepInput, question: Question) -> Accepted:
     """Decide a review whose time is over; where the default is not possible, the call is ended."""
-    default = plan.settings.default_decision
-    verdict = await judge(default, replace(question, allowed=possible(plan, loop, attempts)))
+    plan, attempts = given.plan, given.attempts
+    default, can = plan.settings.default_decision, possible(plan, given.loop, attempts)
+    verdict = await judge(default, replace(question, allowed=can))
     if isinstance(verdict, Accepted):
-        return verdict
-    return Accepted(reject(f"nobody answered in time, and by default: {verdict.problem}"))
+        problem = await not_again(plan, attempts, "system", verdict)
+        if problem is None:
+            return verdict
+    else:
+        problem = verdict.problem
+    return Accepted(reject(f"nobody answered in time, and by default: {problem}"))
 
 
 def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
@@ -113,12 +130,20 @@ def _user() -> str | None:
     return getattr(getattr(server, "user", None), "identity", None)
 
 
-def _escalate(plan: Plan[Any], loop: Loop, taken: Taken, problem: str | None) -> dict[str, Any]:
+def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
     """Keep what the automatic reviewers said, and go on to the person, if one may be asked."""
-    agent = {"by": taken.author, "decision": taken.value, "problem": problem}
-    noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agent": agent}}
-    if plan.settings.review:
+    plan, loop, settings = given.plan, given.loop, given.plan.settings
+    passed = list(taken.passed)
+    if problem is not None:
+        passed.append({"by": taken.author, "decision": taken.value, "problem": problem})
+    about = taken.question.review_id, settings.name, thread_in_logs()
+    for one in passed:
+        told = redacted(proposal_in_words(one), settings.redact)
+        _LOG.warning("review %s of `%s` (%s) is not decided by %s", *about, told)
+    noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agents": passed}}
+    if settings.review:
         return {LOOP: noted}
+    _LOG.warning("review %s of `%s` (%s): no reviewer decided, and nobody may be asked", *about)
     return {LOOP: {**noted, "next": "end"}} | without_output(plan, "exhausted")
 
 

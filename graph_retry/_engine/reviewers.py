@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import traceback
+from dataclasses import replace
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
+from typing_extensions import TypedDict
 
+from graph_retry._attempts import times_sent
 from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._credentials import without_keys
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.state import current_thread, thread_in_logs
 from graph_retry._engine.task import as_task
+from graph_retry._engine.transitions import why_no_call
 from graph_retry._issues import text_of
+from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted
+from graph_retry._review.decision import CALLING_AGAIN
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Question
+from graph_retry._review.question import Accepted, Question
 from graph_retry._review.shown import Review, Reviewer, parts_of
 from graph_retry._signatures import name_of
 from graph_retry.records import Attempt
@@ -25,16 +31,25 @@ from graph_retry.records import Attempt
 _LOG = logging.getLogger("graph_retry")
 
 
+class Passed(TypedDict):
+    """A reviewer whose proposal is not applied, and why; a person must still be asked."""
+
+    by: str
+    decision: Any
+    problem: str
+
+
 async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
-) -> tuple[str, Any, str | None]:
+) -> tuple[str, Any, list[Passed]]:
     """Return the author and decision of the first reviewer that has one, else `None` for it.
 
-    One that fails is passed over, and the last such problem returned: a person must still be asked.
+    One that fails is passed over. What could not be applied (see `not_again`) is not offered.
     """
     attempts = await whole_here(attempts)
+    question = _offering_what_holds(plan, question, attempts)
     review = Review(**parts_of(build_payload(question), attempts, current_thread()))
-    author, problem = "agent", None
+    passed: list[Passed] = []
     for reviewer in plan.settings.reviewer:
         name = f"agent:{name_of(reviewer, 'reviewer')}"
 
@@ -48,10 +63,34 @@ async def ask_reviewers(
 
         decision, trouble = await as_task(f"{name}#{question.review_id}", ask)
         if decision is not None:
-            return name, decision, None
+            return name, decision, passed
         if trouble is not None:
-            author, problem = name, trouble
-    return author, None, problem
+            passed.append({"by": name, "decision": None, "problem": trouble})
+    return "agent", None, passed
+
+
+async def not_again(
+    plan: Plan[Any], attempts: list[Attempt], author: str, verdict: Accepted
+) -> str | None:
+    """Say why an automatic decision may not make another call, if it would and may not."""
+    if verdict.params is None:
+        return None
+    attempts = await whole_here(attempts)
+    params = Encoded(verdict.params, verdict.types)
+    return _why_no_call(plan, attempts, author, times_sent(attempts, params))
+
+
+def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: int) -> str | None:
+    most, person = plan.settings.max_attempts, bool(plan.settings.review)
+    return why_no_call(attempts, author, sent=sent, max_attempts=most, person=person)
+
+
+def _offering_what_holds(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Question:
+    """Return the question without the decisions that no reviewer's params could make hold."""
+    if _why_no_call(plan, attempts, "agent", sent=0) is None:
+        return question
+    calls = [kind for kind in CALLING_AGAIN if question.failure or kind != "approve"]
+    return replace(question, allowed=tuple(kind for kind in question.allowed if kind not in calls))
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from graph_retry._attempts import times_sent
 from graph_retry._engine.finish import finished, without_output
 from graph_retry._engine.hooks import Proposal, propose
 from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.opening import open_review
 from graph_retry._engine.state import LOOP, Loop, thread_in_logs
 from graph_retry._engine.step import StepInput
-from graph_retry._engine.transitions import after_failure, no_progress
+from graph_retry._engine.transitions import after_failure, why_no_call
 from graph_retry._output.failures import ROUTES
 from graph_retry._wording import counted, with_article
 from graph_retry.hooks._budget import SharedBudget
@@ -35,9 +36,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     proposal: Proposal | None = None
     if hooks_may_help(record, settings):
         proposal = await propose(plan, given.params, attempts)
-    overspent = _overspent(given.attempts, loop, settings)
-    escalates = proposal is not None and proposal.escalates
-    stop = _stop(attempts, loop, settings, overspent, escalates=escalates)
+    stop = _stop(given, attempts, proposal)
     verdict = after_failure(
         changed=proposal is not None,
         stopped=stop is not None,
@@ -77,29 +76,27 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
     return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
 
 
-def _overspent(attempts: list[Attempt], loop: Loop, settings: Settings) -> str | None:
-    return settings.budget.exceeded(attempts, loop["spent"]) if settings.budget else None
-
-
-def _stop(
-    attempts: list[Attempt],
-    loop: Loop,
-    settings: Settings,
-    overspent: str | None,
-    *,
-    escalates: bool,
-) -> str | None:
+def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> str | None:
     """Say why automation must not go on, if it must not."""
-    record = attempts[-1]
-    if record["number"] >= (number := settings.max_attempts):
-        return "the only attempt is used" if number == 1 else f"all {number} attempts are used"
-    if record["failure"] and ROUTES[record["failure"]["kind"]] == "review":
-        return f"{with_article(record['failure']['kind'])} failure is not retried automatically"
-    # A schedule's step is something new. With nobody to ask, any other try is better than none.
-    if settings.review and not escalates and no_progress(attempts):
-        return "the last two attempts failed in the same way"
-    if overspent:
+    settings, failure = given.plan.settings, attempts[-1]["failure"]
+    if failure and ROUTES[failure["kind"]] == "review":
+        return f"{with_article(failure['kind'])} failure is not retried automatically"
+    return why_no_call(
+        attempts,
+        "hook" if proposal is None else proposal.author,
+        sent=0 if proposal is None else times_sent(attempts, proposal.params),
+        max_attempts=settings.max_attempts,
+        person=bool(settings.review),
+        spent=_spent(given, settings),
+        new_means=proposal is not None and proposal.escalates,
+    )
+
+
+def _spent(given: StepInput, settings: Settings) -> str | None:
+    """Say which budget or allowance of automation is used up, if one is."""
+    made, budget = given.loop["automatic"], settings.budget
+    if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
         return overspent
-    if settings.auto_retries and loop["automatic"] >= settings.auto_retries:
-        return f"{counted(loop['automatic'], 'automatic retry', 'automatic retries')} did not help"
+    if settings.auto_retries and made >= settings.auto_retries:
+        return f"{counted(made, 'automatic retry', 'automatic retries')} did not help"
     return None

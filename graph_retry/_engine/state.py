@@ -21,7 +21,8 @@ approval, or one that `accept` may take. No output of the graph, so that nobody 
 class OpenReview(TypedDict):
     """The open question: which one it is, and what is suggested.
 
-    `agent` is what the automatic reviewers said: `by`, `decision`, and the `problem` with it.
+    `agents` are the automatic reviewers whose proposal was not applied: `by`, `decision`, and the
+    `problem` with it; None before they were asked.
     `round` counts the questions asked about one attempt; `problem` says why the last answer to it
     was not taken; `note` why automation stopped. `asked_at` and `expires_at` are ISO 8601 in UTC.
     """
@@ -31,7 +32,7 @@ class OpenReview(TypedDict):
     suggested: dict[str, Any] | None
     suggested_types: dict[str, str]
     suggested_by: str | None
-    agent: dict[str, Any] | None
+    agents: list[dict[str, Any]] | None
     note: str | None
     problem: str | None
     asked_at: str | None
@@ -94,7 +95,7 @@ def fresh_review(review_id: str) -> OpenReview:
         "suggested": None,
         "suggested_types": {},
         "suggested_by": None,
-        "agent": None,
+        "agents": None,
         "note": None,
         "problem": None,
         "asked_at": None,

@@ -33,6 +33,61 @@ def after_failure(
     return "ask" if review else "give_up"
 
 
+def why_no_call(
+    attempts: Sequence[Attempt],
+    author: str,
+    *,
+    sent: int,
+    max_attempts: int,
+    person: bool,
+    spent: str | None = None,
+    new_means: bool = False,
+) -> str | None:
+    """Say why no automatic author may send the next params, if none may: no blind retry (I2).
+
+    The rule is the same for a hook, feedback, a reviewer and the default of an expired review. It
+    binds no person.
+
+    Args:
+        attempts: The ledger so far.
+        author: Who wants to send, as the ledger names authors.
+        sent: How many of these attempts were made with the same params. Hooks never send params
+            again. A reviewer may decide to, once: the failure may have been an accident.
+        max_attempts: Attempts at most. The last one is a person's.
+        person: Whether a person may be asked. Where nobody may, every attempt can be used, and
+            changed params are better than none after two equal failures, too.
+        spent: Which budget or allowance is used up, if one is.
+        new_means: Whether a hook goes over to other means, such as a larger model: that is tried
+            after two equal failures.
+
+    Example:
+        >>> failed = {"number": 1, "author": "caller", "failure": {"type": "E"}, "issues": []}
+        >>> again = {**failed, "number": 2, "author": "agent:approver"}
+        >>> rules = dict(max_attempts=10, person=True)
+        >>> why_no_call([failed], "agent:approver", sent=1, **rules)
+        >>> why_no_call([failed, again], "agent:approver", sent=0, **rules)
+        'the last two attempts failed in the same way'
+        >>> why_no_call([failed], "hook:echo", sent=1, **rules)
+        'attempts were made with these params before'
+    """
+    number, decides = attempts[-1]["number"], _decides(author)
+    if number >= max_attempts:
+        return "the only attempt is used" if number == 1 else f"all {number} attempts are used"
+    # A reviewer that is asked after hooks got stuck may still know better, once.
+    is_stuck = not decides or _decides(attempts[-1]["author"])
+    if person and is_stuck and not new_means and no_progress(attempts):
+        return "the last two attempts failed in the same way"
+    if sent > (1 if decides else 0):
+        return "attempts were made with these params before"
+    is_last = person and number == max_attempts - 1
+    return spent or ("the last attempt is kept for a person" if is_last else None)
+
+
+def _decides(author: str) -> bool:
+    """Tell automatic reviewers, and the default of an expired review, from hooks."""
+    return author.partition(":")[0] in ("agent", "system")
+
+
 def after_success(*, review: Reviewed) -> Literal["ask", "end"]:
     """Decide what follows a valid output: it ends the call, or a reviewer sees it first.
 
@@ -64,7 +119,7 @@ def no_progress(attempts: Sequence[Attempt]) -> bool:
         (attempt["failure"], [(issue["path"], issue["message"]) for issue in attempt["issues"]])
         for attempt in attempts[-2:]
     ]
-    return len(last) == 2 and last[0] == last[1]
+    return len(last) == 2 and last[0] == last[1] and last[0][0] is not None
 
 
 FOLLOWERS: dict[str, tuple[str, ...]] = {

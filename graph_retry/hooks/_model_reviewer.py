@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from graph_retry._issues import excerpt
+from graph_retry._issues import excerpt, literal
 from graph_retry._json import is_object
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
@@ -98,9 +98,18 @@ def _case(review: Review, limit: int) -> str:
 
 
 def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | None:
+    """Read the model's decision; None if it is unsure.
+
+    Raises:
+        ValueError: If it says anything else. A person is told then, as of any reviewer that fails.
+    """
     reading = read_result(answer)
     text, complete = reading.text, is_complete(reading.finish_reason)
     value = reading.value if text is None else parse_output(text, complete=complete).value
-    if not is_object(value) or value.get("type") not in allowed:
+    kind = value.get("type") if is_object(value) else None
+    if kind == "unsure":
         return None
+    if kind not in allowed or not is_object(value):
+        said = literal(value if text is None else text, 120)
+        raise ValueError(f"it may answer with {', '.join(allowed)} or unsure, and said {said}")
     return {name: value[name] for name in ("type", "params", "output", "message") if name in value}

@@ -54,7 +54,7 @@ def test_an_expired_review_is_told_as_one(mode, caplog):
     ("options", "why"),
     [
         ({"auto_retries": 1}, "1 automatic retry did not help"),
-        ({"auto_retries": 5, "max_attempts": 2}, "all 2 attempts are used"),
+        ({"auto_retries": 5, "max_attempts": 2}, "the last attempt is kept for a person"),
         ({"review": False}, "nothing was changed, and nobody may be asked"),
     ],
 )

@@ -164,7 +164,7 @@ def test_ten_retries_cost_no_more_than_one_where_an_appending_loop_grows(form, m
         hooks = mode.colour(appended) if name == "appending" else None
         graph = one_call(
             form, mode, mode.colour(model.__call__), InMemorySaver(), hooks,
-            output=dict[str, int], auto_retries=10, max_attempts=11, **options,
+            output=dict[str, int], auto_retries=10, max_attempts=12, **options,
         )  # fmt: skip
         start = {"messages": [{"role": "user", "content": "How old is Ada?"}]}
         mode.invoke(graph, {"params": start}, thread())

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import approve, edit, reject, respond, retry_llm_call
+from graph_retry import approve, edit, pending_reviews, reject, respond, retry_llm_call
 from graph_retry.hooks import model_reviewer
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
@@ -167,11 +167,19 @@ def test_the_model_reviewer_reads_a_decision(form, mode, reply):
     assert len(chat.seen) == 1
 
 
+def noted(reviewer):
+    """Have a reviewer asked about a failed attempt; return the note that the person gets."""
+    graph = one_call("node", None, Model(goal=1), InMemorySaver(), reviewer=reviewer)
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    assert review.problem is None
+    return review.value["note"] or ""
+
+
 @pytest.mark.parametrize(
     "reply",
     [
         "I am not sure.",
-        '{"type": "unsure"}',
         '{"type": "reject", "message": "give up"}',
         '{"action": "cancel"}',
         '[{"type": "approve"}]',
@@ -179,17 +187,26 @@ def test_the_model_reviewer_reads_a_decision(form, mode, reply):
         "",
     ],
 )
-def test_an_unsure_or_unreadable_model_leaves_it_to_a_person(reply):
-    """What it may not decide or does not say clearly is no decision."""
-    graph = one_call(
-        "node", None, Model(goal=1), InMemorySaver(), reviewer=model_reviewer(Chat(replies=[reply]))
-    )
-    graph.invoke({"params": {"n": 0}}, thread())
-    from graph_retry import pending_reviews
+def test_what_a_model_may_not_decide_or_does_not_say_clearly_is_told(reply):
+    """It is no decision: a person decides, and reads what the model said and might have said."""
+    note = noted(model_reviewer(Chat(replies=[reply])))
+    assert "agent:model_reviewer: ValueError: it may answer with approve, edit, respond" in note
+    assert reply[:8].replace('"', "'") in note.replace('\\"', "'").replace('"', "'")
 
-    (review,) = pending_reviews(graph, thread())
-    assert review.problem is None
-    assert "agent" not in (review.value["note"] or "")
+
+def test_an_unsure_model_leaves_it_to_a_person():
+    """To be unsure is an answer, and no trouble."""
+    assert "agent" not in noted(model_reviewer(Chat(replies=['{"type": "unsure"}'])))
+
+
+def test_every_reviewer_that_failed_is_named():
+    """The trouble of the first is not hidden by that of the second, nor by its decision."""
+
+    def first(review):
+        raise RuntimeError("quota gone")
+
+    note = noted([first, lambda review: edit(n="many")])
+    assert "agent:first: RuntimeError: quota gone; agent:reviewer proposed" in note
 
 
 def test_a_model_that_fails_or_proposes_nonsense_is_named_to_the_person():
@@ -201,8 +218,6 @@ def test_a_model_that_fails_or_proposes_nonsense_is_named_to_the_person():
             reviewer=[model_reviewer(Chat(replies=[reply]))],
         )  # fmt: skip
         graph.invoke({"params": {"n": 0}}, thread())
-        from graph_retry import pending_reviews
-
         (review,) = pending_reviews(graph, thread())
         assert "agent:model_reviewer" in review.value["note"]
         assert told in review.value["note"]
