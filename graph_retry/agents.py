@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
+from uuid import uuid4
 
 from langchain.agents.middleware import (
     AgentMiddleware,
@@ -21,7 +22,15 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from graph_retry._agents.answer import AnswerValidator, message_of_error, message_of_response
-from graph_retry._agents.request import ModelParams, params_of, requested
+from graph_retry._agents.order import check_order, misplaced
+from graph_retry._agents.request import (
+    AttemptRequest,
+    ModelParams,
+    RequestChangedError,
+    params_of,
+    place_of,
+    requested,
+)
 from graph_retry._agents.tool_call import result_of, tool_message, tool_options, with_update
 from graph_retry._signatures import OnRetry
 from graph_retry.errors import CallCancelled
@@ -68,7 +77,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
     tool call are its arguments. Reviews open in the agent's own thread, which needs a checkpointer.
 
     Place it after middleware that changes requests, and before `ModelRetryMiddleware`,
-    `ToolRetryMiddleware` and `ModelFallbackMiddleware`, which then act within one attempt.
+    `ToolRetryMiddleware` and `ModelFallbackMiddleware`, which then act within one attempt:
+    `create_agent` raises `ValueError` where LangChain's own middleware is in the wrong place.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -88,6 +98,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         tools: bool | Sequence[str] = False,
         models: Mapping[str, BaseChatModel] | None = None,
         messages: int = 6,
+        rejected_model: Literal["end", "raise"] = "end",
         rejected_tools: Literal["tell", "raise"] = "tell",
         **options: Unpack[RetryOptions],
     ) -> None:
@@ -100,6 +111,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 fails if the tool raises.
             models: Chat models by name that a hook or a person may choose instead of the agent's.
             messages: Messages that can be changed, from the end of the conversation.
+            rejected_model: What becomes of the run where a person rejects a model call: it ends
+                with a message that says so (`end`), or `CallCancelled` is raised.
             rejected_tools: What becomes of a tool call that a person rejects: the model is told
                 why, and goes on (`tell`), or `CallCancelled` is raised.
             **options: See `RetryOptions`. `feedback`, `lessons`, `repair`, `strict`, `locked` and
@@ -113,7 +126,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if "key" in options:
             raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
         self.tools = []
-        self._hooks, self._last, self._rejected = on_retry, messages, rejected_tools
+        self._hooks, self._last = on_retry, messages
+        self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
         self._wrapped = _tool_names(tools)
         if not isinstance(cast("object", models), Mapping | None):
             raise TypeError(f"`models` is {models!r:.80}: give a dict of chat models by name.")
@@ -124,6 +138,13 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             self._options["feedback"] = replace(settings.feedback, ask=_ASK)
         self._repair: RepairLevel = settings.repair[0]
         self._tool_options = tool_options(options)
+
+    @property
+    def name(self) -> str:
+        """The name of the middleware, which `create_agent` asks for: the order is checked then."""
+        name = super().name
+        check_order(self, name, wraps_tools=bool(self._wrapped))
+        return name
 
     def wrap_model_call(
         self,
@@ -138,7 +159,12 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             except StructuredOutputError as error:
                 return message_of_error(error)
 
-        return _response(*self._model_call(ask, request).invoke())
+        try:
+            return _response(*self._model_call(ask, request).invoke())
+        except CallCancelled as error:
+            return self._ended(error)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
 
     async def awrap_model_call(
         self,
@@ -153,7 +179,12 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             except StructuredOutputError as error:
                 return message_of_error(error)
 
-        return _response(*await self._model_call(ask, request).ainvoke())
+        try:
+            return _response(*await self._model_call(ask, request).ainvoke())
+        except CallCancelled as error:
+            return self._ended(error)
+        except RequestChangedError as error:
+            raise misplaced(super().name, error.field) from None
 
     def wrap_tool_call(
         self,
@@ -189,13 +220,22 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         except CallCancelled as error:
             return self._rejection(request, error)
 
-    def _request(self, request: ModelRequest[Any], params: ModelParams) -> ModelRequest[Any]:
+    def _request(self, request: ModelRequest[Any], params: ModelParams) -> AttemptRequest:
         return requested(request, params, self._models, self._last)
 
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
         params = params_of(request, self._models, self._last)
         validator = AnswerValidator(request, self._repair)
-        return Call(ask, params, self._hooks, validator, self._options)
+        options: RetryOptions = {**self._options, "key": place_of(request)}
+        return Call(ask, params, self._hooks, validator, options)
+
+    def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
+        """Return how the run of an agent ends whose model call was rejected."""
+        if self._rejected_model == "raise":
+            raise error
+        why = f": {error.reason}" if error.reason else "."
+        message = AIMessage(f"A person stopped this run{why}", id=str(uuid4()))
+        return _response(ModelResponse(result=[message]), error.attempts)
 
     def _wraps(self, request: ToolCallRequest) -> bool:
         if isinstance(self._wrapped, bool):
@@ -212,7 +252,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
     def _rejection(
         self, request: ToolCallRequest, error: CallCancelled
     ) -> ToolMessage | Command[Any]:
-        if self._rejected == "raise":
+        if self._rejected_tools == "raise":
             raise error
         why = f": {error.reason}" if error.reason else ""
         told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -17,6 +18,7 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
+from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, create_model
 
 _ROLES = {"human": "user", "ai": "assistant"}
@@ -36,6 +38,44 @@ class ModelParams(BaseModel):
     settings: dict[str, Any]
 
 
+class RequestChangedError(GraphBubbleUp):
+    """Middleware that is called within an attempt changed what a person was shown of it.
+
+    It is control flow, so that no middleware takes it for a failure of the model.
+    """
+
+    def __init__(self, field: str) -> None:
+        """Keep the name of the field."""
+        super().__init__(field)
+        self.field = field
+
+
+class AttemptRequest(ModelRequest[Any]):
+    """The request of one attempt: the model is sent the prompt and messages of its params."""
+
+    def override(self, **overrides: Any) -> AttemptRequest:
+        """Return a changed copy.
+
+        Raises:
+            RequestChangedError: If the system prompt or the messages would be others.
+        """
+        changed = cast("AttemptRequest", super().override(**overrides))
+        if changed.system_prompt != self.system_prompt:
+            raise RequestChangedError("system_prompt")
+        if [*map(as_params, changed.messages)] != [*map(as_params, self.messages)]:
+            raise RequestChangedError("messages")
+        return changed
+
+
+def place_of(request: ModelRequest[Any]) -> str:
+    """Return what a model call is known by: its place in the agent's conversation.
+
+    A prompt may change each time a node runs; the last message is the same.
+    """
+    messages = request.state["messages"]
+    return str(messages[-1].id) if messages else "start"
+
+
 def params_of(
     request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
 ) -> ModelParams:
@@ -51,7 +91,7 @@ def params_of(
 
 def requested(
     request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
-) -> ModelRequest[Any]:
+) -> AttemptRequest:
     """Return the request that params stand for; what they leave as it was is taken from it."""
     known = {_spelled(as_params(message)): message for message in request.messages}
     messages: list[AnyMessage] = []
@@ -63,12 +103,13 @@ def requested(
     if params.system_prompt != request.system_prompt:
         system = None if params.system_prompt is None else SystemMessage(params.system_prompt)
     is_own = params.model == name_of_model(request.model, models)
-    return request.override(
+    changed = request.override(
         model=request.model if is_own else models[params.model],
         system_message=system,
         messages=[*earlier, *messages],
         model_settings=params.settings,
     )
+    return AttemptRequest(**{field.name: getattr(changed, field.name) for field in fields(changed)})
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:

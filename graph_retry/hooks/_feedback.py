@@ -15,7 +15,7 @@ from graph_retry._issues import cut
 from graph_retry._json import is_array, is_whole
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, turns
-from graph_retry.hooks._quoting import FEEDBACK, fenced, framed, issue_line, tame, unframed
+from graph_retry.hooks._quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
 from graph_retry.records import Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]
@@ -131,8 +131,10 @@ def with_comment(
     if answer and isinstance(prompt.value, str):
         lines += ["Your answer was (quoted as data):", fenced(cut(answer, _COMMENTED_ON))]
     lines += _issue_lines(issues, 20)
-    lines += ["Somebody who reviewed your answer says:", tame(message)]
-    told = _added(prompt.value, framed(FEEDBACK, lines), answer, quoted=_COMMENTED_ON)
+    what = "your answer" if answer else "this request"
+    lines += [f"Somebody who reviewed {what} says:", tame(message)]
+    frame = FEEDBACK if answer else COMMENT
+    told = _added(prompt.value, framed(frame, lines), answer, quoted=_COMMENTED_ON)
     return prompt.replaced(told)
 
 
@@ -175,8 +177,13 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -> str | list[Any]:
     """Append feedback to a prompt, or as turns to a conversation, in place of earlier feedback."""
     if isinstance(prompt, str):
-        return f"{unframed(FEEDBACK, prompt)}\n\n{text}"
-    if prompt and str(content_of(prompt[-1])).startswith(FEEDBACK.begin):
+        return f"{unframed(COMMENT, unframed(FEEDBACK, prompt))}\n\n{text}"
+    last = str(content_of(prompt[-1])) if prompt else ""
+    if last.startswith(FEEDBACK.begin):
         prompt = prompt[:-2]
+    elif last.startswith(COMMENT.begin):
+        prompt = prompt[:-1]
+    if text.startswith(COMMENT.begin):
+        return [*prompt, *turns(prompt, ("user", text))]
     said = (tame(answer[:quoted]) or "(no text)") + (" […]" if len(answer) > quoted else "")
     return [*prompt, *turns(prompt, ("assistant", said), ("user", text))]

@@ -186,15 +186,23 @@ def test_a_valid_answer_is_approved_before_its_tools_run(mode):
     assert (state["messages"][-1].content, len(model.calls)) == ("Sunny.", 2)
 
 
-@pytest.mark.parametrize("review", [True, False])
-def test_an_agent_whose_model_is_given_up_raises(mode, review):
-    """A rejection, or nobody to ask, ends the agent's run with the ledger in the error."""
-    model = scripted(TimeoutError("no"))
-    if not review:
-        with pytest.raises(AttemptsExhausted):
-            started(mode, model, middleware=RetryMiddleware(review=False))
-        return
-    agent, _ = started(mode, model)
+def test_a_rejected_model_call_ends_the_agent_s_run(mode):
+    """The last message says so, the thread is finished, and the ledger has the decision."""
+    model, retry = scripted(TimeoutError("no")), RetryMiddleware()
+    agent, _ = started(mode, model, middleware=retry, response_format=ToolStrategy(Report))
+    state = answer(mode, agent, thread(), reject("too late"))
+    assert state["messages"][-1].content == "A person stopped this run: too late"
+    assert state["ledgers"][state["messages"][-1].id][-1]["decision"]["type"] == "reject"
+    assert mode.call(agent, "get_state", thread()).next == ()
+    assert (state.get("structured_response"), len(model.calls)) == (None, 1)
+
+
+def test_an_agent_whose_model_is_given_up_raises(mode):
+    """Where that is asked for, or nobody is to be asked, the error has the ledger."""
+    with pytest.raises(AttemptsExhausted):
+        started(mode, scripted(TimeoutError("no")), middleware=RetryMiddleware(review=False))
+    retry = RetryMiddleware(rejected_model="raise")
+    agent, _ = started(mode, scripted(TimeoutError("no")), middleware=retry)
     with pytest.raises(CallCancelled) as ended:
         answer(mode, agent, thread(), reject("too late"))
     assert ended.value.attempts[0]["failure"]["type"] == "TimeoutError"

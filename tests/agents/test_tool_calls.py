@@ -125,7 +125,8 @@ def test_retries_of_langchain_s_own_happen_within_one_attempt(mode):
     """Placed after it in the list they do not multiply with it, and a person is asked once."""
     weather = Weather(failing=["Oslo"])
     own = ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False, on_failure="error")
-    agent, model = traveller(mode, weather, own, ModelRetryMiddleware(max_retries=2))
+    again = ModelRetryMiddleware(max_retries=2, on_failure="error")
+    agent, model = traveller(mode, weather, own, again)
     mode.invoke(agent, HI, thread())
     assert weather.calls == {"Rome": 1, "Oslo": 3, "Lima": 1}
     assert [review.attempt for review in reviews(mode, agent, thread())] == [1]

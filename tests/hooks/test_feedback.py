@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from graph_retry import AttemptFailed, retry_llm_call
 from graph_retry.hooks import feedback
+from graph_retry.hooks._feedback import with_comment
 from graph_retry.hooks._quoting import FEEDBACK, LESSONS, fenced
 from tests.loops import Model, one_call, reviews, thread
 
@@ -124,6 +125,21 @@ def test_an_answer_without_text_still_makes_a_turn():
     """Providers refuse an empty assistant turn."""
     made = feedback()(failed(raw=None), 1, {"messages": []})
     assert made["messages"][0] == {"role": "assistant", "content": "(no text)"}
+
+
+def test_a_comment_on_a_call_without_an_answer_makes_no_turn_of_the_model():
+    """The next comment takes its place, and feedback does; what the caller wrote stays."""
+    turns = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "It is"}]
+    told = {"messages": turns}
+    for words in ("try again", "try once more"):
+        told = with_comment(told, words, answer="", issues=[], field=None)
+        assert [turn["role"] for turn in told["messages"]] == ["user", "assistant", "user"]
+        assert f"reviewed this request says:\n{words}\n" in told["messages"][-1]["content"]
+    told = feedback()(failed(), 1, told)
+    assert [turn["content"] for turn in told["messages"][:2]] == ["Who?", "It is"]
+    assert len(told["messages"]) == 4
+    asked = with_comment("Who?", "be kind", answer="", issues=[], field=None)
+    assert with_comment(asked, "be brief", answer="", issues=[], field=None).count("[comment") == 1
 
 
 def test_another_field_can_be_named_and_a_wrong_one_is_refused():

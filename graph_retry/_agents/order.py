@@ -1,0 +1,105 @@
+"""The order of an agent's middleware: what has to come before `RetryMiddleware`, and what after it.
+
+The first in the list is the outermost. Middleware that changes a request comes before: a person is
+shown the request as it is sent, and an edit is the last word. Middleware that makes several calls
+of one, or takes a failure for an answer, comes after: it acts within one attempt.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Final, Literal, cast
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
+    LLMToolSelectorMiddleware,
+    ModelFallbackMiddleware,
+    ModelRetryMiddleware,
+    TodoListMiddleware,
+    ToolErrorMiddleware,
+    ToolRetryMiddleware,
+)
+
+_Side = Literal["before", "after"]
+
+_AGAIN = "it would take a person's rejection for a failure, and call again"
+_CHANGES = "it changes the request, so a person's edit would be lost"
+
+_MODEL_CALLS: Final[dict[type[Any], tuple[_Side, str]]] = {
+    TodoListMiddleware: ("before", _CHANGES),
+    ContextEditingMiddleware: ("before", _CHANGES),
+    LLMToolSelectorMiddleware: ("after", "its own model call would be paid again at each answer"),
+    ModelRetryMiddleware: ("after", _AGAIN),
+    ModelFallbackMiddleware: ("after", _AGAIN),
+}
+_TOOL_CALLS: Final[dict[type[Any], tuple[_Side, str]]] = {
+    HumanInTheLoopMiddleware: ("before", "its reviewer's edit would replace a later one"),
+    ToolErrorMiddleware: ("before", "it would hide each failure from the people who are asked"),
+    ToolRetryMiddleware: ("after", _AGAIN),
+}
+"""Where LangChain's own middleware belongs, and why. What is not here may stand anywhere."""
+
+
+def check_order(own: AgentMiddleware[Any, Any, Any], own_name: str, *, wraps_tools: bool) -> None:
+    """Check the list that `create_agent` is making an agent of, where it is among the callers.
+
+    Raises:
+        ValueError: If middleware of LangChain's own has the wrong place or a wrong option.
+    """
+    places = {**_MODEL_CALLS, **(_TOOL_CALLS if wraps_tools else {})}
+    listed = _listed_with(own)
+    at = next((at for at, each in enumerate(listed) if each is own), 0)
+    sides = [_place(each, places) for each in listed]
+    right: dict[_Side, list[Any]] = {"before": [], "after": []}
+    wrong: list[str] = []
+    for number, (each, place) in enumerate(zip(listed, sides, strict=True)):
+        side: _Side = "before" if number < at else "after"
+        if place and place[0] != side:
+            side, why = place
+            wrong.append(f"`{each.name}` must come {side} `{own_name}`: {why}")
+        if place and getattr(each, "on_failure", "error") != "error":
+            wrong.append(
+                f"`{each.name}` makes an answer of a failure, so that `{own_name}` would not see "
+                "it and nobody would be asked: give it `on_failure='error'`"
+            )
+        if each is not own:
+            right[side].append(each)
+    if wrong:
+        before, after = ([each.name for each in right[side]] for side in ("before", "after"))
+        order = ", ".join(f"`{name}`" for name in (*before, own_name, *after))
+        raise ValueError(f"{'. '.join(wrong)}. The right order is {order}.")
+
+
+def misplaced(own_name: str, field: str) -> ValueError:
+    """Return the error for middleware that changes a field of the request within an attempt."""
+    return ValueError(
+        f"middleware after `{own_name}` changes `{field}` of the request, so a person's edit would "
+        f"be lost: put it before `{own_name}` in `middleware`."
+    )
+
+
+def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
+    """Return the argument `middleware` of the `create_agent` that is running, or nothing.
+
+    No middleware is told which others there are. `middleware` is a public argument, and a list
+    that holds this very object is the right one.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "create_agent":
+            listed = cast("Sequence[Any]", frame.f_locals.get("middleware") or ())
+            if any(each is own for each in listed):
+                return listed
+        frame = frame.f_back
+    return ()
+
+
+def _place(each: Any, places: dict[type[Any], tuple[_Side, str]]) -> tuple[_Side, str] | None:
+    kind = type(each)
+    hooks = (kind.wrap_model_call, kind.awrap_model_call)
+    if any(hook.__qualname__.startswith("dynamic_prompt.") for hook in hooks):
+        return "before", _CHANGES
+    return next((places[known] for known in kind.__mro__ if known in places), None)

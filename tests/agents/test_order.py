@@ -1,0 +1,175 @@
+"""LangChain's own middleware beside ours: in every order it works, or is refused at once."""
+
+import json
+from itertools import count
+
+import pytest
+from langchain.agents.middleware import (
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
+    LLMToolEmulator,
+    LLMToolSelectorMiddleware,
+    ModelCallLimitMiddleware,
+    ModelFallbackMiddleware,
+    ModelRetryMiddleware,
+    PIIMiddleware,
+    ProviderToolSearchMiddleware,
+    SummarizationMiddleware,
+    TodoListMiddleware,
+    ToolCallLimitMiddleware,
+    ToolErrorMiddleware,
+    ToolRetryMiddleware,
+    dynamic_prompt,
+    wrap_model_call,
+)
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graph_retry import edit
+from graph_retry.agents import RetryMiddleware
+from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, told, weather_of
+from tests.loops import answer, reviews, thread
+
+
+def changing_prompt():
+    """Make a prompt that is another one whenever it is asked for."""
+    number = count()
+
+    @dynamic_prompt
+    def prompt(_request):
+        return f"Be kind, for the {next(number)}th time."
+
+    return prompt
+
+
+class Selecting(ScriptedChat):
+    """A model that selects every tool, and counts."""
+
+    def with_structured_output(self, schema, **_):
+        assert '"weather"' in json.dumps(schema)
+
+        def select(messages):
+            self.calls.append(messages)
+            return {"tools": ["weather"]}
+
+        return RunnableLambda(select)
+
+
+FAILING = {"max_retries": 1, "initial_delay": 0, "jitter": False, "on_failure": "error"}
+SMALL = ClearToolUsesEdit(trigger=1, keep=0)
+
+EITHER, BEFORE, AFTER, NEVER = "either", "before", "after", "never"
+
+MIDDLEWARE = {
+    "dynamic prompt": (changing_prompt, BEFORE),
+    "todo": (TodoListMiddleware, BEFORE),
+    "context editing": (lambda: ContextEditingMiddleware(edits=[SMALL]), BEFORE),
+    "human in the loop": (lambda: HumanInTheLoopMiddleware({"weather": True}), BEFORE),
+    "tool error": (lambda: ToolErrorMiddleware(on_error=str), BEFORE),
+    "tool selector": (lambda: LLMToolSelectorMiddleware(model=Selecting(answer=str)), AFTER),
+    "model retry": (lambda: ModelRetryMiddleware(**FAILING), AFTER),
+    "tool retry": (lambda: ToolRetryMiddleware(**FAILING), AFTER),
+    "fallback": (lambda: ModelFallbackMiddleware(ScriptedChat(answer=scripted)), AFTER),
+    "model retry that goes on": (ModelRetryMiddleware, NEVER),
+    "tool retry that goes on": (ToolRetryMiddleware, NEVER),
+    "model call limit": (lambda: ModelCallLimitMiddleware(run_limit=9), EITHER),
+    "tool call limit": (lambda: ToolCallLimitMiddleware(run_limit=9), EITHER),
+    "summary": (
+        lambda: SummarizationMiddleware(
+            model=ScriptedChat(answer=lambda _: "Short."), trigger=("messages", 3)
+        ),
+        EITHER,
+    ),
+    "PII": (lambda: PIIMiddleware("email", apply_to_output=True), EITHER),
+    "emulator": (
+        lambda: LLMToolEmulator(tools=["other"], model=ScriptedChat(answer=str)),
+        EITHER,
+    ),
+    "tool search": (ProviderToolSearchMiddleware, EITHER),
+}
+
+
+def scripted(messages):
+    """Fail until the prompt is exact; then ask for the weather once, and tell it."""
+    if "exact" not in str(messages[0].content):
+        return TimeoutError("no answer")
+    if any(isinstance(said, ToolMessage) for said in messages):
+        return "Done."
+    return asking(weather_of("Oslo"))
+
+
+@pytest.mark.parametrize("place", [BEFORE, AFTER])
+@pytest.mark.parametrize("name", MIDDLEWARE)
+def test_each_order_is_right_or_refused_when_the_agent_is_made(mode, name, place):
+    """The prompt that a person gives is sent, no call is repeated, and the tool's edit holds."""
+    made, right = MIDDLEWARE[name]
+    model, weather = ScriptedChat(answer=scripted), Weather(failing=["Oslo"])
+    other, retry = made(), RetryMiddleware(tools=True)
+    beside = (other, retry) if place == BEFORE else (retry, other)
+    tools, saver = [weather.tool(is_async=mode.is_async)], InMemorySaver()
+    if right not in (EITHER, place):
+        order = [retry, other] if right == AFTER else [other, retry]
+        names = ", ".join(f"`{each.name}`" for each in order)
+        expected = "on_failure='error'" if right == NEVER else rf"The right order is {names}\."
+        with pytest.raises(ValueError, match=expected):
+            agent_of(model, tools, *beside, checkpointer=saver)
+        return
+    agent = agent_of(model, tools, *beside, checkpointer=saver)
+    state = mode.invoke(agent, {"messages": [HumanMessage("Where is it sunny?")]}, thread())
+    prompts = []
+    while open_reviews := reviews(mode, agent, thread()):
+        (review,) = open_reviews
+        if review.function_name == "model":
+            prompts.append(review.params["system_prompt"])
+            assert prompts[-1] == (model.calls[-1][0].text if prompts[-1] else None)
+            decision = edit(system_prompt="Be exact.")
+        else:
+            decision = edit(city="Bergen")
+        state = answer(mode, agent, thread(), decision)
+        asked = state.get("__interrupt__", ())
+        if asked and "review_id" not in asked[0].value:  # the other's own question
+            approval = Command(resume={"decisions": [{"type": "approve"}]})
+            state = mode.invoke(agent, approval, thread())
+    assert told(state) == {"Oslo": "sunny in Bergen"}
+    tries = 2 if name == "tool retry" else 1
+    assert weather.calls == {"Oslo": tries, "Bergen": 1}
+    sent = [calls[0].content for calls in model.calls]
+    assert sum("exact" in str(prompt) for prompt in sent) == len(prompts)
+    tries = 2 if name == "model retry" else 1
+    assert len(model.calls) == len(prompts) * (tries + 1)
+
+
+def test_middleware_that_is_misplaced_unseen_is_refused_before_a_call_is_paid(mode):
+    """What a person was shown is what is sent: another prompt or message ends the run at once."""
+
+    @wrap_model_call
+    def shortening(request, handler):
+        return handler(request.override(messages=request.messages[:0]))
+
+    @wrap_model_call
+    async def ashortening(request, handler):
+        return await handler(request.override(messages=request.messages[:0]))
+
+    model = ScriptedChat(answer=lambda _: "Rome.")
+    inner = ashortening if mode.is_async else shortening
+    agent = agent_of(model, [], RetryMiddleware(), inner, checkpointer=InMemorySaver())
+    with pytest.raises(ValueError, match=r"changes `messages`.*: put it before `RetryMiddleware`"):
+        mode.invoke(agent, {"messages": [HumanMessage("Hi")]}, thread())
+    assert not model.calls
+
+
+def test_the_whole_order_is_told(mode):
+    """One message says where each of them belongs."""
+    retry = RetryMiddleware(tools=True)
+    wrong = [
+        ModelRetryMiddleware(on_failure="error"),
+        retry,
+        TodoListMiddleware(),
+        changing_prompt(),
+    ]
+    order = "`TodoListMiddleware`, `prompt`, `RetryMiddleware`, `ModelRetryMiddleware`"
+    with pytest.raises(ValueError, match=f"The right order is {order}"):
+        agent_of(ScriptedChat(answer=str), [], *wrong)
