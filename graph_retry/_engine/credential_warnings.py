@@ -7,14 +7,17 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from graph_retry._credentials import NAMES, without_keys
+from graph_retry._credentials import looks_random, says_secret, without_named_keys
 from graph_retry._issues import pointer
 from graph_retry._json import is_array, is_object
 from graph_retry._redact import Redact, redacted_path
 
 _LOG = logging.getLogger("graph_retry.params")
 
-_FIELD = re.compile(rf"(?:.*[_-])?(?:{NAMES}|secret)|token|authorization|credentials?")
+_ID = re.compile(
+    r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
+)
+"""Names of fields whose values look like keys, and are none."""
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
@@ -50,10 +53,10 @@ def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named).lower()
         beginning = text[: min(_LOOKED_AT, left)]
         left -= len(beginning)
-        if text and (_FIELD.fullmatch(words) or without_keys(beginning) != beginning):
+        is_key = looks_random(beginning) and not _ID.fullmatch(named)
+        if text and (is_key or says_secret(named) or without_named_keys(beginning) != beginning):
             yield pointer(path)
 
 

@@ -15,7 +15,7 @@ PARAMS = {
     "api_key": "sk-test",
     "headers": {"Authorization": "anything", "accept": "json"},
     "clientSecret": "x",
-    "tools": [{"password": "correct horse"}, f"use {SENT}"],
+    "tools": [{"password": "correct horse"}, f"Bearer {SENT}"],
     "max_tokens": 100,
     "eos_token": "</s>",
     "token_count": "3",
@@ -46,7 +46,7 @@ def test_what_a_validator_or_a_reviewer_raises_is_masked(form, mode, kind):
     )
     mode.invoke(graph, {"params": {"n": 1}}, thread())
     (review,) = reviews(mode, graph, thread())
-    shown = "401 for https://h/v1?key=[key]"
+    shown = "401 for https://h/v1?key=sk-Ab3d[key]"
     assert all(shown in review.value[name] for name in ("error", "note"))
     assert shown in review.issues[0]["message"]
     assert SENT not in repr(vars(review))
@@ -65,7 +65,9 @@ def test_names_are_looked_at_in_params_of_any_size(caplog, monkeypatch):
     """Of long values only the beginning is read, or a long conversation would take seconds."""
     monkeypatch.setattr(credential_warnings, "_told", set())
     read = []
-    monkeypatch.setattr(credential_warnings, "without_keys", lambda text: read.append(text) or text)
+    monkeypatch.setattr(
+        credential_warnings, "without_named_keys", lambda text: read.append(text) or text
+    )
     params = {"messages": ["word " * 4_000] * 100, "api_key": "x"}
     credential_warnings.warn_of_credentials("count", params)
     assert "'/api_key'" in caplog.text

@@ -126,7 +126,7 @@ def test_the_output_itself_is_not_redacted(form, mode):
 
 def test_what_the_call_captures_is_nowhere(form, mode, caplog):
     """A captured client and key are in no payload, no ledger, no event, no log."""
-    key = "sk-canary-0123456789abcdef"
+    key = "sk-canary-Ab3dEf6hIj9kLm2nOp5q"
 
     class Client:
         def __repr__(self):
