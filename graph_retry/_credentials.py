@@ -19,9 +19,11 @@ _SURE = _PASSWORDS | {"secret", "credential", "credentials", "jwt"}
 _HEADERS = frozenset({"authorization", "cookie"})
 _SECRETS = _SURE | _HEADERS | {"auth", "sig", "signature", "token"}
 _NEED_A_QUALIFIER = frozenset({"auth", "jwt", "pass", "key", "base"})
-_KEYS_OF = frozenset({"access", "account", "api", "app", "auth", "client", "encryption", "master"})
-_KEYS_OF |= {"bearer", "bot", "private", "refresh", "secret", "service", "session", "shared"}
-_KEYS_OF |= {"signing", "subscription"}
+_KEYS_OF = (
+    frozenset({"access", "account", "api", "app", "auth", "bearer", "bot", "client", "encryption"})
+    | frozenset({"master", "private", "refresh", "secret", "service", "session", "shared"})
+    | frozenset({"signing", "subscription"})
+)
 """A key or token is a credential behind one of these words; others are of tables or texts."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
