@@ -6,8 +6,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from pydantic import BaseModel
 
-from graph_retry import Decision, PendingReview, edit, pending_reviews, resume, retry_llm_call
-from graph_retry.hooks import escalate
+from graph_retry import Decision, edit, pending_reviews, resume, retry_llm_call
+from graph_retry.hooks import Review, escalate
 
 
 class Order(BaseModel):
@@ -29,7 +29,7 @@ def ask(params: dict[str, Any]) -> str:
     return f'{{"item": "chair", "pieces": "{said}"}}'
 
 
-def agent(review: PendingReview) -> Decision | None:
+def agent(review: Review) -> Decision | None:
     """Decide what is safe to decide: to try the strict model once. Leave the rest to a person."""
     if review.params["model"] != "strict":
         return edit(model="strict")
