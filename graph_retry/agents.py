@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
 from uuid import uuid4
 
@@ -21,7 +22,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from graph_retry._agents.answer import AnswerValidator, message_of_error, message_of_response
+from graph_retry._agents.answer import AnswerValidator, carrying_answer, message_of_response
 from graph_retry._agents.order import check_order, misplaced
 from graph_retry._agents.request import (
     AttemptRequest,
@@ -31,7 +32,13 @@ from graph_retry._agents.request import (
     place_of,
     requested,
 )
-from graph_retry._agents.tool_call import result_of, tool_message, tool_options, with_update
+from graph_retry._agents.tool_call import (
+    ToolArgs,
+    result_of,
+    tool_message,
+    tool_options,
+    with_update,
+)
 from graph_retry._signatures import OnRetry
 from graph_retry.errors import CallCancelled
 from graph_retry.function import Call
@@ -47,13 +54,17 @@ _ASK = "Answer again: call the tools with arguments that fit, or give the respon
 
 
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
-    """Reduce the ledgers of calls into those of an agent.
+    """Reduce the ledgers of calls into those of an agent; an id that is used again gets a number.
 
     Example:
-        >>> merge_ledgers({"a": []}, {"b": []})
-        {'a': [], 'b': []}
+        >>> merge_ledgers({"a": [1]}, {"a": [2], "b": [3]})
+        {'a': [1], 'a#2': [2], 'b': [3]}
     """
-    return {**(ledgers or {}), **(new or {})}
+    merged = dict(ledgers or {})
+    for known_as, attempts in (new or {}).items():
+        names = (f"{known_as}#{number}" if number > 1 else known_as for number in count(1))
+        merged[next(name for name in names if merged.get(name, attempts) == attempts)] = attempts
+    return merged
 
 
 class RetryState(AgentState[Any]):
@@ -157,7 +168,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             try:
                 return message_of_response(handler(self._request(request, params)))
             except StructuredOutputError as error:
-                return message_of_error(error)
+                return carrying_answer(error.ai_message)
 
         try:
             return _response(*self._model_call(ask, request).invoke())
@@ -177,7 +188,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             try:
                 return message_of_response(await handler(self._request(request, params)))
             except StructuredOutputError as error:
-                return message_of_error(error)
+                return carrying_answer(error.ai_message)
 
         try:
             return _response(*await self._model_call(ask, request).ainvoke())
@@ -247,7 +258,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         options: RetryOptions = {**self._tool_options, "name": call["name"]}
         if call["id"]:
             options["key"] = call["id"]
-        return Call(use, dict(call["args"]), None, None, options)
+        args = dict(call["args"])
+        codec = ToolArgs(request.tool, args) if request.tool else None
+        return Call(use, args, None, None, options, codec)
 
     def _rejection(
         self, request: ToolCallRequest, error: CallCancelled

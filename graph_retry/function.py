@@ -216,9 +216,10 @@ class Call:
         on_retry: OnRetry[Any],
         output: Any,
         options: RetryOptions,
+        codec: ParamsCodec[Any] | None = None,
     ) -> None:
         settings = settle(name_of(llm_call, "llm_call"), "function", options)
-        codec = ParamsCodec[Any].for_value(params)
+        codec = codec or ParamsCodec[Any].for_value(params)
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
         self.graph = function_graph(learns=settings.lessons is not None)
         encoded = codec.encode(params)

@@ -7,20 +7,21 @@ and the `structured_response` where the agent wants one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
+from uuid import uuid4
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain.agents.structured_output import (
     AutoStrategy,
     ProviderStrategy,
-    StructuredOutputError,
     ToolStrategy,
 )
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from graph_retry._agents.tool_call import tool_issues
 from graph_retry._issues import issue, pydantic_issues
 from graph_retry._json import is_array, is_object
 from graph_retry._output.build import Validator, build_validator
@@ -30,37 +31,30 @@ from graph_retry.records import Issue, Repair, RepairLevel
 _RESPONSE = "structured_response"
 _FORMAT = "response_format"  # which of several structured responses it is
 _UNTITLED = "response_format_"
-_FIELDS = ("content", "tool_calls", "invalid_tool_calls", _RESPONSE)
+_CALLS = ("tool_calls", "invalid_tool_calls")
+_FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any]) -> AIMessage:
     """Return the model's message; its answer is what the call is judged by and saved as."""
-    message = next(said for said in response.result if isinstance(said, AIMessage))
-    answer = _written(message)
-    answers_itself = response.structured_response is not None and not message.tool_calls
-    if answers_itself:  # the provider gives structured output in the text of the message
-        answer[_RESPONSE] = str(message.text)
-    return _carrying(message, answer)
+    return carrying_answer(next(said for said in response.result if isinstance(said, AIMessage)))
 
 
-def message_of_error(error: StructuredOutputError) -> AIMessage:
-    """Return the message whose structured response LangChain could not read."""
-    message = error.ai_message
-    answer = _written(message)
-    if not (message.tool_calls or message.invalid_tool_calls):
-        answer[_RESPONSE] = str(message.text)
-    return _carrying(message, answer)
-
-
-def _written(message: AIMessage) -> dict[str, Any]:
-    dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
-    return {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
-
-
-def _carrying(message: AIMessage, answer: dict[str, Any]) -> AIMessage:
+def carrying_answer(message: AIMessage) -> AIMessage:
     """Give a message its answer where structured output of providers stands, too."""
+    dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
+    answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
     extra = cast("dict[str, Any]", message.additional_kwargs)
     return message.model_copy(update={"additional_kwargs": {**extra, "parsed": answer}})
+
+
+@dataclass
+class _Reading:
+    """What was read of an answer, how, and what is wrong with it."""
+
+    accepted: dict[str, Any]
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    issues: list[Issue] = field(default_factory=list[Issue])
 
 
 class AnswerValidator(Validator):
@@ -94,73 +88,93 @@ class AnswerValidator(Validator):
         return ModelResponse(result=[message, *tools], structured_response=response)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        answer = self._as_answer(value)
-        calls, _, issues = self._calls(answer)
-        accepted = {key: answer[key] for key in answer if key != "invalid_tool_calls"}
+        reading = self._read(value)
+        return reading.accepted, reading.issues
+
+    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
+        return accepted, self._read(given).repairs
+
+    def _read(self, value: Any) -> _Reading:
+        """Read an answer as far as the agent could go on with it."""
+        answer, issues = self._as_message(value)
+        reading = _Reading({key: answer[key] for key in answer if key not in _CALLS}, issues=issues)
+        if issues:
+            return reading
+        calls = self._calls(answer, reading)
         if calls:
-            accepted["tool_calls"] = calls
+            reading.accepted["tool_calls"] = calls
         structured = [at for at, call in enumerate(calls) if self._format_of(call) is not None]
         for at, call in enumerate(calls):
             if at not in structured:
-                issues += _below(f"/tool_calls/{at}", self._tool_issues(call))
+                reading.issues += _below(f"/tool_calls/{at}", self._tool_issues(call))
         if len(structured) > 1:
             what = "only one structured response may be given, and the message has several"
-            issues.append(issue("/tool_calls", what, "several_responses"))
+            reading.issues.append(issue("/tool_calls", what, "several_responses"))
         elif structured:
             (at,) = structured
-            issues += _below(f"/tool_calls/{at}/args", self._respond(accepted, calls[at]))
-        elif _RESPONSE in accepted:
-            issues += _below(f"/{_RESPONSE}", self._respond(accepted))
-        return accepted, issues
+            found = self._respond(reading, calls[at]["args"], self._format_of(calls[at]))
+            reading.issues += _below(f"/tool_calls/{at}/args", found)
+        elif self._formats and not calls and not reading.issues:
+            given = answer.get(_RESPONSE, str(AIMessage.model_validate(reading.accepted).text))
+            reading.issues += _below(f"/{_RESPONSE}", self._respond(reading, given))
+        return reading
 
-    def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
-        return accepted, self._calls(self._as_answer(given))[1]
-
-    def _as_answer(self, value: Any) -> dict[str, Any]:
+    def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
         """Read what a person wrote in a model's stead: words, a message, a structured response."""
-        if not is_object(value):
-            return {_RESPONSE: value} if self._formats else {"content": str(value)}
-        is_message = "content" in value or "tool_calls" in value or _RESPONSE in value
-        return dict(value) if is_message or not self._formats else {_RESPONSE: value}
+        known = {*_FIELDS, *AIMessage.model_fields}
+        if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
+            message = {"content": "", **value}
+        elif self._formats:
+            message = {"content": "", _RESPONSE: value}
+        elif isinstance(value, str):
+            message = {"content": value}
+        else:
+            what = "an answer is words, or a message: an object with `content` or `tool_calls`"
+            return {}, [issue("", what, "no_message", "words or a message", type(value).__name__)]
+        wrong = [key for key in _CALLS if not _lists_objects(message.get(key, []))]
+        if wrong:
+            return message, [issue(f"/{wrong[0]}", "must be a list of objects", "list_type")]
+        try:
+            AIMessage.model_validate({key: message[key] for key in message if key not in _CALLS})
+        except ValidationError as error:
+            return message, pydantic_issues(error, message)
+        return message, []
 
-    def _calls(
-        self, answer: Mapping[str, Any]
-    ) -> tuple[list[dict[str, Any]], list[Repair], list[Issue]]:
+    def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
         """Return the tool calls, those with broken JSON read as far as that loses nothing."""
-        calls: list[dict[str, Any]] = [
-            {"id": None, **call, "type": "tool_call"} for call in _listed(answer, "tool_calls")
-        ]
-        repairs: list[Repair] = []
-        issues: list[Issue] = []
-        for call in _listed(answer, "invalid_tool_calls"):
+        listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
+        for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")
             read = parse_output(text if isinstance(text, str) else "", self._repair)
             if is_object(read.value):
-                repairs += read.repairs
-                name, known_as = call.get("name") or "", call.get("id")
-                made = {"name": name, "args": read.value, "id": known_as, "type": "tool_call"}
-                calls.append(made)
+                reading.repairs += read.repairs
+                listed.append({**call, "args": read.value})
             else:
                 why = read.failure["message"] if read.failure else "the arguments are no object"
                 what = f"the arguments of `{call.get('name')}` cannot be read: {why}"
-                issues.append(issue("/tool_calls", what, "invalid_json", None, str(text)))
-        return calls, repairs, issues
+                received = issue("/tool_calls", what, "invalid_json", None, str(text))
+                reading.issues.append(received)
+        calls: list[dict[str, Any]] = []
+        for at, call in enumerate(listed):
+            name, args, known_as = call.get("name"), call.get("args", {}), call.get("id")
+            if not isinstance(name, str) or not is_object(args):
+                what = "a tool call has a `name`, which is text, and `args`, which are an object"
+                reading.issues.append(issue(f"/tool_calls/{at}", what, "no_tool_call"))
+                continue
+            if known_as in [other["id"] for other in calls]:
+                what = "two tool calls have one `id`, so their results could not be told apart"
+                reading.issues.append(issue(f"/tool_calls/{at}/id", what, "id_twice"))
+            known_as = known_as or f"call_{uuid4()}"
+            calls.append({"id": known_as, "name": name, "args": args, "type": "tool_call"})
+        return calls
 
     def _tool_issues(self, call: Mapping[str, Any]) -> list[Issue]:
-        name, args = str(call.get("name")), call.get("args")
-        tool = self._tools.get(name)
-        if tool is None:
-            known = ", ".join([*self._tools, *(each.name for each in self._formats)]) or "none"
-            what = f"there is no tool `{name}`; the tools are {known}"
-            return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
-        schema: Any = tool.tool_call_schema
-        if is_object(schema):
-            return _below("/args", build_validator(schema).check(args).issues)
-        try:
-            cast("type[BaseModel]", schema).model_validate(args)
-        except ValidationError as error:
-            return _below("/args", pydantic_issues(error, args))
-        return []
+        tool = self._tools.get(call["name"])
+        if tool is not None:
+            return _below("/args", tool_issues(tool, call["args"]))
+        known = ", ".join([*self._tools, *(each.name for each in self._formats)]) or "none"
+        what = f"there is no tool `{call['name']}`; the tools are {known}"
+        return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
 
     def _format_of(self, call: Mapping[str, Any]) -> int | None:
         """Return which structured response a tool call is, if it is one."""
@@ -169,20 +183,19 @@ class AnswerValidator(Validator):
                 return place
         return None
 
-    def _respond(self, accepted: dict[str, Any], call: Any = None) -> list[Issue]:
+    def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
         """Put the structured response into an answer, or say why it is none."""
-        value = call["args"] if call else accepted[_RESPONSE]
-        place = self._format_of(call) if call else None
         if isinstance(value, str):
             read = parse_output(value, self._repair)
             if read.failure is not None:
                 return [issue("", read.failure["message"], "invalid_json", "one JSON value")]
+            reading.repairs += read.repairs
             value = read.value
         issues: list[Issue] = []
         for at in range(len(self._formats)) if place is None else [place]:
             checked = self._formats[at].validator.check(value)
             if checked.ok:
-                accepted[_RESPONSE], accepted[_FORMAT] = checked.jsonable, at
+                reading.accepted.update({_RESPONSE: checked.jsonable, _FORMAT: at})
                 return []
             issues = issues or checked.issues
         return issues
@@ -216,9 +229,8 @@ def _formats_of(response_format: Any) -> Iterator[_Format]:
         yield _Format(spec.name, build_validator(spec.schema), known.tool_message_content)
 
 
-def _listed(answer: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value: Any = answer.get(key)
-    return [item for item in value if is_object(item)] if is_array(value) else []
+def _lists_objects(value: Any) -> bool:
+    return is_array(value) and all(map(is_object, value))
 
 
 def _below(path: str, issues: list[Issue]) -> list[Issue]:

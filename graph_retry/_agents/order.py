@@ -98,7 +98,7 @@ def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
 
 
 def _place(each: Any, places: dict[type[Any], tuple[_Side, str]]) -> tuple[_Side, str] | None:
-    kind = type(each)
+    kind = cast("type[AgentMiddleware[Any, Any, Any]]", type(each))
     hooks = (kind.wrap_model_call, kind.awrap_model_call)
     if any(hook.__qualname__.startswith("dynamic_prompt.") for hook in hooks):
         return "before", _CHANGES

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
+from pydantic import BaseModel, ValidationError
 from typing_extensions import TypeIs
 
+from graph_retry._issues import pydantic_issues
 from graph_retry._json import is_object
+from graph_retry._output.build import build_validator
+from graph_retry._params.codec import Encoded, ParamsCodec, ParamsInvalid
 from graph_retry._review.decision import DECISION_TYPES
 from graph_retry.options import RetryOptions
+from graph_retry.records import Issue
 
 _OF_MODELS = ("feedback", "lessons", "repair", "strict", "locked", "name", "auto_retries")
 
@@ -32,6 +40,52 @@ def tool_options(options: RetryOptions) -> RetryOptions:
     if kept.get("review") == "always":
         kept["review"] = True
     return cast("RetryOptions", kept)
+
+
+def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
+    """Say what is wrong with the arguments of a tool call, by the tool's own schema."""
+    schema: Any = tool.tool_call_schema
+    if is_object(schema):
+        return build_validator(schema).check(args).issues
+    try:
+        cast("type[BaseModel]", schema).model_validate(args)
+    except ValidationError as error:
+        return pydantic_issues(error, args)
+    return []
+
+
+class ToolArgs(ParamsCodec[dict[str, Any]]):
+    """The arguments of a tool call as params: what a person changes has to fit the tool."""
+
+    def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
+        """Prepare for the arguments that the model gave, which are taken as they are."""
+        super().__init__(dict)
+        self._tool, self._given = tool, args
+        schema: Any = tool.tool_call_schema
+        self._schema: Any = schema if is_object(schema) else schema.model_json_schema()
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """The names of the arguments that the tool has."""
+        if not self._schema.get("properties") or self._schema.get("additionalProperties"):
+            return None
+        return tuple({**self._schema["properties"], **self._given})
+
+    def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the tool's schema."""
+        return deepcopy(self._schema) if self.fields else super().schema(view)
+
+    def load(self, value: Any, types: dict[str, str]) -> Encoded:
+        """Encode arguments.
+
+        Raises:
+            ParamsInvalid: If a person changed them to what the tool does not take.
+        """
+        encoded = super().load(value, types)
+        issues = [] if encoded.view == self._given else tool_issues(self._tool, encoded.view)
+        if issues:
+            raise ParamsInvalid(issues)
+        return encoded
 
 
 def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:

@@ -17,6 +17,8 @@ _paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
 def watched_pause(name: str) -> Generator[None, None, None]:
     """Let a pause through, and refuse the next call of a node that caught it.
 
+    A question that `llm_call` itself asks is in the pauses of two steps, and is shown once.
+
     A node runs in a context of its own, so what is noted there is gone when it runs again.
 
     Raises:
@@ -32,6 +34,7 @@ def watched_pause(name: str) -> Generator[None, None, None]:
         )
     try:
         yield
-    except GraphInterrupt:
+    except GraphInterrupt as pause:
         _paused.set(name)
-        raise
+        asked = {question.id: question for question in pause.args[0]}
+        raise GraphInterrupt(tuple(asked.values())) from None

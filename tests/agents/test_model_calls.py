@@ -19,7 +19,7 @@ from graph_retry import (
     respond,
 )
 from graph_retry.agents import RetryMiddleware
-from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, weather_of
+from tests.agents.scripted import ScriptedChat, Weather, agent_of, asking, told, weather_of
 from tests.loops import answer, reviews, thread
 
 HI = {"messages": [HumanMessage("Where is it sunny?")]}
@@ -135,6 +135,61 @@ def test_a_person_answers_in_the_model_s_stead(mode, output, content):
     state = answer(mode, agent, thread(), respond(output))
     assert state["messages"][-1].content == content
     assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("strategy", [ToolStrategy, AutoStrategy, lambda schema: schema])
+def test_words_in_place_of_a_structured_response_are_a_failed_attempt(mode, strategy):
+    """Without it the agent's run would succeed with nothing; words that are its JSON are read."""
+    model = scripted("It is Rome.", 'Sure: {"city": "Rome", "days": 3,}')
+    agent, _ = started(mode, model, response_format=strategy(Report))
+    (review,) = reviews(mode, agent, thread())
+    assert review.issues[0]["path"] == "/structured_response"
+    state = answer(mode, agent, thread(), approve())
+    assert state["structured_response"] == Report(city="Rome", days=3)
+    (attempts,) = state["ledgers"].values()
+    assert "trailing_comma" in [repair["kind"] for repair in attempts[1]["repairs"]]
+    assert len(state["messages"]) == len(model.calls) == 2
+
+
+def test_a_person_calls_tools_in_the_model_s_stead(mode):
+    """An id that is not given is supplied, and is the same whenever the thread is read."""
+    model, weather = scripted(TimeoutError("no"), "Sunny."), Weather()
+    agent, _ = started(mode, model, [weather.tool(is_async=mode.is_async)])
+    calls = [{"name": "weather", "args": {"city": city}} for city in ("Rome", "Oslo")]
+    state = answer(mode, agent, thread(), respond({"content": "", "tool_calls": calls}))
+    known_as = [call["id"] for call in state["messages"][1].tool_calls]
+    assert told(state) == dict(zip(known_as, ["sunny in Rome", "sunny in Oslo"], strict=True))
+    assert weather.calls == {"Rome": 1, "Oslo": 1}
+    assert (state["messages"][-1].content, len(model.calls)) == ("Sunny.", 2)
+
+
+WEATHER = {"name": "weather", "args": {"city": "Rome"}, "id": "1"}
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ({"city": "Oslo"}, "words, or a message"),
+        ([1, 2], "words, or a message"),
+        ({"content": "", "tool_cals": []}, "words, or a message"),
+        ({"content": 5}, "/content"),
+        ({"content": "", "tool_calls": WEATHER}, "a list of objects"),
+        ({"content": "", "tool_calls": ["weather"]}, "a list of objects"),
+        ({"tool_calls": [{"args": {"city": "Rome"}}]}, "a tool call has a `name`"),
+        ({"tool_calls": [{**WEATHER, "args": "Rome"}]}, "a tool call has a `name`"),
+        ({"tool_calls": [{**WEATHER, "args": {"town": "Rome"}}]}, "/city"),
+        ({"tool_calls": [{**WEATHER, "name": "wether"}]}, "no tool `wether`"),
+        ({"tool_calls": [WEATHER, WEATHER]}, "two tool calls have one `id`"),
+    ],
+)
+def test_an_answer_that_the_agent_could_not_go_on_with_is_refused(mode, output, why):
+    """It is refused when it is given; the question stays, and no call is paid."""
+    model, weather = scripted(TimeoutError("no"), "Rome."), Weather()
+    agent, _ = started(mode, model, [weather.tool(is_async=mode.is_async)])
+    with pytest.raises(AnswerRefused, match=why):
+        answer(mode, agent, thread(), respond(output))
+    state = answer(mode, agent, thread(), respond({"tool_calls": [WEATHER]}))
+    assert told(state) == {"1": "sunny in Rome"}
 
 
 def test_a_person_gives_the_structured_response(mode):

@@ -6,9 +6,9 @@ import time
 import pytest
 from langchain.agents.middleware import ModelRetryMiddleware, ToolRetryMiddleware
 from langchain_core.messages import HumanMessage, ToolMessage
-from langchain_core.tools import tool
+from langchain_core.tools import StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from graph_retry import AnswerRefused, CallCancelled, approve, comment, edit, reject, respond
 from graph_retry.agents import RetryMiddleware
@@ -98,6 +98,80 @@ def test_nothing_is_told_to_a_tool(mode):
     with pytest.raises(AnswerRefused, match="Comment is not allowed"):
         answer(mode, agent, thread(), comment("look again"))
     assert "Comment is not allowed" in reviews(mode, agent, thread())[0].problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"ctiy": "Bergen"}, "Did you mean `city`"),
+        ({"city": 5}, "string"),
+    ],
+)
+def test_an_edit_has_to_fit_the_tool(mode, changes, why):
+    """What the tool does not take is refused when it is given, and the tool does not run."""
+    weather = Weather(failing=["Oslo"])
+    agent, _ = traveller(mode, weather)
+    mode.invoke(agent, HI, thread())
+    with pytest.raises(AnswerRefused, match=why):
+        answer(mode, agent, thread(), edit(**changes))
+    assert weather.calls["Oslo"] == 1
+    state = answer(mode, agent, thread(), edit(city="Bergen"))
+    assert told(state)["Oslo"] == "sunny in Bergen"
+
+
+def test_the_schema_of_a_tool_that_is_plain_json_holds_too(mode):
+    """Tools of MCP servers have a JSON Schema; other fields than its own are unknown."""
+    calls = []
+
+    def weather(**args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise TimeoutError("no answer")
+        return "sunny"
+
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    made = StructuredTool(name="weather", description="…", args_schema=schema, func=weather)
+    asked = iter([asking(weather_of("Rome")), "Done."])
+    model = ScriptedChat(answer=lambda _: next(asked))
+    agent = agent_of(model, [made], RetryMiddleware(tools=True), checkpointer=InMemorySaver())
+    mode.invoke(agent, HI, thread())
+    for changes, why in (({"city": 5}, "string"), ({"ctiy": "Oslo"}, "Did you mean `city`")):
+        with pytest.raises(AnswerRefused, match=why):
+            answer(mode, agent, thread(), edit(**changes))
+    state = answer(mode, agent, thread(), edit(city="Oslo"))
+    assert (told(state), calls) == ({"Rome": "sunny"}, [{"city": "Rome"}, {"city": "Oslo"}])
+
+
+def test_a_tool_s_own_question_is_shown_once(mode):
+    """A wrapped tool may interrupt: its question is no review, and is answered as its own."""
+
+    @tool
+    def weather(city: str) -> str:
+        """Tell a city's weather."""
+        return f"{interrupt({'sure': city})} in {city}"
+
+    asked = iter([asking(weather_of("Rome")), "Done."])
+    model = ScriptedChat(answer=lambda _: next(asked))
+    agent = agent_of(model, [weather], RetryMiddleware(tools=True), checkpointer=InMemorySaver())
+    state = mode.invoke(agent, HI, thread())
+    assert [question.value for question in state["__interrupt__"]] == [{"sure": "Rome"}]
+    assert told(mode.invoke(agent, Command(resume="sunny"), thread())) == {"Rome": "sunny in Rome"}
+
+
+def test_an_id_that_is_used_again_keeps_both_ledgers(mode):
+    """Some models number the calls of each message anew."""
+    asked = iter([asking(weather_of("Oslo")), asking(weather_of("Oslo")), "Done."])
+    model, weather = ScriptedChat(answer=lambda _: next(asked)), Weather(failing=["Oslo"])
+    tools, retry = [weather.tool(is_async=mode.is_async)], RetryMiddleware(tools=True)
+    agent = agent_of(model, tools, retry, checkpointer=InMemorySaver())
+    mode.invoke(agent, HI, thread())
+    answer(mode, agent, thread(), edit(city="Bergen"))
+    state = answer(mode, agent, thread(), edit(city="Trondheim"))
+    edited = {name: attempts[1]["params_patch"] for name, attempts in state["ledgers"].items()}
+    assert {name: patch[0]["value"] for name, patch in edited.items()} == {
+        "Oslo": "Bergen",
+        "Oslo#2": "Trondheim",
+    }
 
 
 def test_a_tool_that_updates_the_agent_s_state_still_does(mode):
