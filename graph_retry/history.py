@@ -5,23 +5,38 @@ from __future__ import annotations
 import copy
 import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
 from graph_retry._attempts import check_version
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import is_sync, run_async, run_sync
+from graph_retry._engine.open_reviews import INDEX
 from graph_retry._json import is_array, is_object
 from graph_retry._threads.calls import read_calls, whole_ledgers
-from graph_retry._threads.graphs import get_state, is_remote
+from graph_retry._threads.graphs import get_state, is_remote, saver_of
 from graph_retry._threads.reviews import check_thread, thread_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
-__all__ = ["aattempts_of", "attempts_of", "export_ledgers", "import_ledgers"]
+__all__ = [
+    "LedgerSource",
+    "aattempts_of",
+    "aevery_ledger",
+    "attempts_of",
+    "every_ledger",
+    "export_ledgers",
+    "import_ledgers",
+]
+
+LedgerSource = Any
+"""What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a file that
+`export_ledgers` wrote (its path), or ledgers."""
 
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports had none
 
@@ -79,7 +94,82 @@ async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
                 stacklevel=4,
             )
     shown = [ledger for ledger in calls if ledger.attempts]
-    return await whole_ledgers(graph, thread_of(config), shown)
+    thread = thread_of(config)
+    return [
+        replace(ledger, thread=thread or "") for ledger in await whole_ledgers(graph, thread, shown)
+    ]
+
+
+def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) -> Iterator[Ledger]:
+    """Yield the ledgers of all threads, one thread in memory at a time.
+
+    Args:
+        source: A graph, a checkpointer, the path of exported ledgers, or ledgers.
+        threads: The ids of the threads to read (default: all). To find them all, every checkpoint
+            is listed once, and PostgreSQL's checkpointers hold that list in memory: on a large
+            database pass what `SELECT DISTINCT thread_id FROM checkpoints` gives.
+
+    Raises:
+        TypeError: If `source` is none of these.
+        ValueError: If `source` is a file with a line that is no ledger.
+
+    Example:
+        >>> [ledger.outcome for ledger in every_ledger([Ledger([])])]
+        ['open']
+    """
+    saver = saver_of(source)
+    if saver is None:
+        yield from _given_ledgers(source, threads)
+        return
+    for thread in threads if threads is not None else run_sync(_threads_of(saver)):
+        yield from run_sync(_told_ledgers(source, {"configurable": {"thread_id": thread}}))
+
+
+async def aevery_ledger(
+    source: LedgerSource, *, threads: Iterable[str] | None = None
+) -> AsyncIterator[Ledger]:
+    """Do what `every_ledger` does, from async code."""
+    saver = saver_of(source)
+    if saver is None:
+        for ledger in _given_ledgers(source, threads):
+            yield ledger
+        return
+    for thread in threads if threads is not None else await run_async(_threads_of(saver)):
+        config: RunnableConfig = {"configurable": {"thread_id": thread}}
+        for ledger in await run_async(_told_ledgers(source, config)):
+            yield ledger
+
+
+async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
+    """List the ids of all threads that a saver has checkpoints of, in order."""
+    seen: set[str] = set()
+    if is_sync():
+        for saved in saver.list(None):
+            seen.add(_thread_in(saved.config))
+    else:
+        async for saved in saver.alist(None):
+            seen.add(_thread_in(saved.config))
+    return sorted(thread for thread in seen if not thread.startswith(INDEX))
+
+
+def _thread_in(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("thread_id", ""))
+
+
+def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledger]:
+    wanted = None if threads is None else set(threads)
+    if isinstance(source, str | Path):
+        source = _exported_in(source)
+    elif not isinstance(source, Iterable):
+        raise TypeError(
+            f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
+            "checkpointer, the path of exported ledgers, or ledgers."
+        )
+    for ledger in cast("Iterable[Any]", source):
+        if not isinstance(ledger, Ledger):
+            raise TypeError(f"`source` holds {ledger!r:.80}: give what `attempts_of` returns.")
+        if wanted is None or ledger.thread in wanted:
+            yield ledger
 
 
 def export_ledgers(
@@ -116,6 +206,8 @@ def export_ledgers(
             line = {
                 "graph_retry_ledger": SCHEMA_VERSION,
                 "namespace": ledger.namespace,
+                "thread": ledger.thread,
+                "current": ledger.current,
                 "waits": ledger.waits,
                 "attempts": attempts if redact is None else list(map(redact, attempts)),
             }
@@ -137,12 +229,14 @@ def import_ledgers(path: str | Path) -> list[Ledger]:
         ...     [len(ledger.attempts) for ledger in import_ledgers(path)]
         [0]
     """
-    ledgers: list[Ledger] = []
+    return list(_exported_in(path))
+
+
+def _exported_in(path: str | Path) -> Iterator[Ledger]:
     with Path(path).open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                ledgers.append(_exported(line, f"line {number} of {path}"))
-    return ledgers
+                yield _exported(line, f"line {number} of {path}")
 
 
 def _exported(line: str, place: str) -> Ledger:
@@ -161,4 +255,6 @@ def _exported(line: str, place: str) -> Ledger:
         if missing:
             raise ValueError(f"{place} has an attempt without `{missing[0]}`: export it again.")
     waits: bool | None = entry.get("waits")
-    return Ledger(entry["attempts"], str(entry.get("namespace", "")), waits=waits)
+    place, thread = str(entry.get("namespace", "")), str(entry.get("thread", ""))
+    current = entry.get("current") is not False  # the first exports did not say
+    return Ledger(entry["attempts"], place, current=current, waits=waits, thread=thread)

@@ -50,6 +50,9 @@ class Ledger:
     waits: bool | None = None
     """Whether it waits for a person, or has ended; None where that is not known."""
 
+    thread: str = ""
+    """The thread's id; empty where that is not known."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "attempts", list(map(shown_record, readable(self.attempts))))
 

@@ -147,7 +147,8 @@ class Attempt(TypedDict):
     """Why the attempt failed; None if it did not."""
 
     decision: dict[str, Any] | None
-    """What a reviewer decided after this attempt, by whom, when and through what."""
+    """What a reviewer decided after this attempt, by whom, when and through what; the `output` that
+    they supplied or took; and `suggested_by`, whose params the review suggested."""
 
     kept_in: KeptIn | None
     """The checkpoint that holds this record; None where the record is whole."""

@@ -140,7 +140,18 @@ def test_a_circle_is_named():
 
 PUBLIC = {
     # What a user imports by name.
-    *("agents", "errors", "expiry", "history", "hooks", "inbox", "ledger", "metrics", "options"),
+    *(
+        "agents",
+        "corrections",
+        "errors",
+        "expiry",
+        "history",
+        "hooks",
+        "inbox",
+        "ledger",
+        "metrics",
+        "options",
+    ),
     *("output", "plot", "records", "replay", "resumption", "rewind", "testing"),
     # What comes from `graph_retry` itself, and the console command.
     *("answering", "cli", "function", "node"),

@@ -79,8 +79,12 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     if said is not None:
         message = redacted(said, settings.redact)
         verdict = replace(verdict, decision={**verdict.decision, "message": message})
-    note = _note(verdict.decision, taken.author, taken.channel, review_id)
-    decided = verdict.decision["type"]
+    output, decided = given.state.get(REVIEWED), verdict.decision["type"]
+    note = {
+        **_note(verdict.decision, taken.author, taken.channel, review_id),
+        **_counted(plan, verdict.decision, output),
+        **_suggested(given.loop["review"]),
+    }
     emit("review_answered", name, number, decision=decided, author=note["author"])
     ended = "expired" if taken.author == "system" else f"answered with {decided}"
     log_review(ended, name, number, review_id, taken.author)
@@ -90,7 +94,6 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     ledger: Any = [{"number": number, "decision": note}]
     if fork is not None:
         ledger = Overwrite(fork.kept(note))
-    output = given.state.get(REVIEWED)
     update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
     return {ANSWER: None, REVIEWED: None, settings.keys["attempts"]: ledger, **update}
 
@@ -122,6 +125,24 @@ def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict
         "author": f"{author}:{by}" if by else author,
         "at": now(),
     }
+
+
+def _counted(
+    plan: Plan[Any], decision: Decision, reviewed: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the output that a decision supplied or took, as the ledger may show it."""
+    kind, redact = decision["type"], plan.settings.redact
+    if kind == "respond":
+        return {"output": redacted(decision.get("output"), redact, plan.output_names)}
+    if kind == "accept" and reviewed is not None:
+        return {"output": redacted(reviewed["value"], redact, plan.output_names)}
+    return {}
+
+
+def _suggested(review: OpenReview | None) -> dict[str, Any]:
+    """Return whose params the review suggested, if it suggested any."""
+    by = review and review["suggested_by"]
+    return {"suggested_by": by} if by else {}
 
 
 def _user() -> str | None:

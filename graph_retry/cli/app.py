@@ -9,12 +9,14 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.cli.answer import Answers
+from graph_retry.cli.data import write_corrections
 from graph_retry.cli.decide import as_options, from_options, labels_of
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
@@ -41,6 +43,15 @@ _RESPOND = typer.Option(metavar="FILE|JSON", help="Take this output (`-`: stdin)
 _COMMENT = typer.Option(metavar="WORDS", help="Tell the model, and call again (`-`: stdin).")
 _ACCEPT = typer.Option(metavar="REASON", help="Take the output although it is not valid.")
 
+_FORMAT = typer.Option(help="rows, openai, preference, pydantic-evals or langsmith.")
+_SPLIT = typer.Option(metavar="PART=SHARE", help="A file a part, no thread in two of them.")
+_HOW = typer.Option(metavar="KIND", help="Only supplied, overruled, confirmed, edited, …")
+
+Out = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write; replaced.")]
+Format = Annotated[str, _FORMAT]
+Split = Annotated[list[str] | None, _SPLIT]
+Call = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only calls of this name.")]
+How = Annotated[list[str] | None, _HOW]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 Url = Annotated[str | None, _URL]
 Db = Annotated[str | None, _DB]
@@ -157,6 +168,24 @@ def go_on(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) -
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
         Answers(source, screen, thread, None).go_on()
+
+
+@app.command()
+def corrections(
+    out: Out,
+    url: Url = None,
+    db: Db = None,
+    graph: Graph = None,
+    format: Format = "rows",
+    split: Split = None,
+    call: Call = None,
+    how: How = None,
+    label: Label = None,
+) -> None:
+    """Write what people corrected to a file: a data set."""
+    with _session(url, db, graph) as (source, screen):
+        selection = {"calls": call, "how": how, "labels": labels_of(label or ())}
+        write_corrections(source, screen, out, format, split, selection)
 
 
 def _require_graph(source: Source) -> None:

@@ -1,0 +1,179 @@
+"""Files of corrections: written whole or not at all, split by thread, and read back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Self, cast
+
+from graph_retry._corrections.record import Correction, redacted_row
+from graph_retry._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
+from graph_retry._json import digest, is_number, is_object
+from graph_retry._wording import did_you_mean
+
+_NEEDED = ("params", "value")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export wrote: rows by file, and how many rows were left out, by reason."""
+
+    written: dict[str, int] = field(default_factory=dict[str, int])
+    left_out: Counter[str] = field(default_factory=Counter[str])
+
+
+class Writer:
+    """Writes rows to the files of an export, which appear when all of them are written."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        format: Format,
+        split: Mapping[str, float] | None,
+        redact: Callable[[str], str] | None,
+        messages: ToMessages | None,
+    ) -> None:
+        if format not in FORMATS:
+            raise ValueError(f"`format` is {format!r}: give one of {', '.join(FORMATS)}.")
+        self._split = _checked_split(split)
+        self._kind, self._redact, self._messages = FORMATS[format], redact, messages
+        whole = Path(path)
+        self._paths = {
+            part: whole.with_name(f"{whole.stem}.{part}{whole.suffix}") if part else whole
+            for part in (self._split or {"": 1.0})
+        }
+        self._files: dict[str, IO[str]] = {}
+        self._written: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for part, path in self._paths.items():
+            file = _unfinished(path).open("w", encoding="utf-8", newline="\n")
+            self._files[part] = self._stack.enter_context(file)
+            file.write(self._kind.head)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        for part, file in self._files.items():
+            file.write(self._kind.end if self._written[part] or self._kind.head else "")
+        self._stack.close()
+        for path in self._paths.values():
+            if kind is None:
+                _unfinished(path).replace(path)
+            else:
+                _unfinished(path).unlink()
+
+    def add(self, rows: Iterable[Correction]) -> None:
+        """Write each row to its part, if the format can hold it."""
+        for row in rows:
+            part = _part_of(row["thread"] or row["id"], self._split)
+            named = cast("Correction", {**row, "split": part} if part else row)
+            try:
+                made = self._kind.render(redacted_row(named, self._redact), self._messages)
+            except LeftOut as why:
+                self._left_out[str(why)] += 1
+                continue
+            self._files[part].write(self._kind.between if self._written[part] else "")
+            self._files[part].write(json.dumps(made))
+            self._written[part] += 1
+
+    def result(self, left_out: Counter[str]) -> Exported:
+        """Tell what was written."""
+        written = {str(path): self._written[part] for part, path in self._paths.items()}
+        return Exported(written, left_out + self._left_out)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.unfinished")
+
+
+def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | None:
+    shares = [] if split is None else list(split.values())
+    if split is not None and not (
+        all(is_number(cast("Any", share)) and share > 0 for share in shares)
+        and abs(sum(shares) - 1) < 1e-9
+        and all(part.isidentifier() for part in split)
+    ):
+        raise ValueError(
+            f"`split` is {dict(split)!r:.200}: give shares that add up to 1, by the name of the "
+            "part, such as {'train': 0.8, 'test': 0.2}."
+        )
+    return split
+
+
+def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
+    """Return a thread's part: where its hash falls, whatever else is exported."""
+    if split is None:
+        return ""
+    at, reached = int(digest(thread), 16) / 16**24, 0.0
+    for part, share in split.items():
+        reached += share
+        if at < reached:
+            return part
+    return list(split)[-1]
+
+
+def import_corrections(path: str | Path) -> Iterator[Correction]:
+    """Read rows back: those `export` wrote as `rows`, and rows of one's own.
+
+    A row of one's own is a JSON object with `params` and the right `value`; every other field of
+    `Correction` may be left out. It counts as vouched for, with `how="own"`.
+
+    Raises:
+        ValueError: If a line is no row; it is named by its number.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "own.jsonl")
+        ...     _ = path.write_text('{"params": {"prompt": "How old?"}, "value": {"age": 36}}')
+        ...     (row,) = import_corrections(path)
+        >>> row["how"], row["vouched"], row["value_from"]
+        ('own', True, 'person')
+    """
+    with Path(path).open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _imported(line, f"line {number} of {path}")
+
+
+def _imported(line: str, place: str) -> Correction:
+    try:
+        given: Any = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{place} is no JSON ({error}): pass a file of rows.") from None
+    missing = [name for name in _NEEDED if not is_object(given) or name not in given]
+    if missing:
+        raise ValueError(f"{place} has no `{missing[0]}`: a row has at least `params` and `value`.")
+    unknown = sorted(given.keys() - Correction.__annotations__.keys())
+    if unknown:
+        meant = did_you_mean(unknown[0], tuple(Correction.__annotations__))
+        raise ValueError(f"{place} has `{unknown[0]}`, which no row has.{meant}")
+    if not is_object(given["params"]) and given["params"] is not None:
+        raise ValueError(f"{place} has `params` that are no object: bare ones are {{'value': …}}.")
+    own = {**_own(), "id": digest(given["params"], given["value"]), **given}
+    return cast("Correction", own)
+
+
+def _own() -> dict[str, Any]:
+    blank = {name: None for name in Correction.__annotations__ if name != "split"}
+    text = dict.fromkeys(("thread", "call", "node", "outcome"), "")
+    return {
+        **blank,
+        **text,
+        "how": "own",
+        "role": "human",
+        "attempt": 1,
+        "labels": {},
+        "issues": [],
+        "value_from": "person",
+        "vouched": True,
+        "pair": False,
+        "redacted": False,
+        "provenance": {},
+    }

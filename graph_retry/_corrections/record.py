@@ -1,0 +1,272 @@
+"""The record of a correction: one decision about one attempt, as a ledger tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._attempts import parsed_value
+from graph_retry._json import digest, is_object
+from graph_retry._redact import Redact, redacted, redacted_path
+from graph_retry.ledger import Ledger
+from graph_retry.records import Attempt, Failure, Issue
+
+How = Literal[
+    "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
+]
+"""What became of the reviewed attempt. `supplied`: the person wrote the output. `overruled`: they
+took an output that is not valid. `confirmed`: they took a valid one. `edited`: they changed the
+params. `commented`: they told the model something. `approved`: they had the model called again with
+the params as shown. `rejected`: they ended the call. `own`: the row is no review, but was imported.
+"""
+
+_HOW: dict[tuple[str, bool], How] = {
+    ("respond", True): "supplied",
+    ("respond", False): "supplied",
+    ("accept", True): "overruled",
+    ("approve", False): "confirmed",
+    ("edit", True): "edited",
+    ("edit", False): "edited",
+    ("comment", True): "commented",
+    ("comment", False): "commented",
+    ("approve", True): "approved",
+    ("reject", True): "rejected",
+    ("reject", False): "rejected",
+}
+"""What a decision made of an attempt, by its type and by whether the attempt had failed."""
+
+
+class Correction(TypedDict):
+    """One decision about one attempt. Plain JSON; what is not known is None."""
+
+    id: str
+    """Known by its review: equal in every fork and export."""
+
+    thread: str
+    """The thread's id, by which rows are split; empty where that is not known."""
+
+    call: str
+    """The call's name."""
+
+    node: str
+    """The graph node the call was made in; empty where that is not known."""
+
+    labels: dict[str, str]
+    """The call's `labels`."""
+
+    attempt: int
+    """Number of the reviewed attempt."""
+
+    how: How
+    """What the decision made of it."""
+
+    role: str
+    """Who decided: `human`, `rewind` (a person, by `rewind`), `agent` or `system`."""
+
+    by: str | None
+    """Their name, where it is known."""
+
+    at: str | None
+    """When they decided, in ISO 8601."""
+
+    channel: str | None
+    """Through what they decided."""
+
+    message: str | None
+    """What they wrote beside it."""
+
+    suggested_by: str | None
+    """The hook or feedback whose params the review suggested, where the ledger says so."""
+
+    params: dict[str, Any] | None
+    """The params of the reviewed attempt: what the person saw."""
+
+    revised: dict[str, Any] | None
+    """The params of the next attempt, where the model was called again."""
+
+    raw: dict[str, Any] | None
+    """What the model gave: `{"text": …}` or `{"value": …}`; None if the call raised."""
+
+    output: Any
+    """What that was read as: its text where nothing could be read."""
+
+    issues: list[Issue]
+    """What was wrong with it."""
+
+    failure: Failure | None
+    """Why the attempt failed; None for a valid output."""
+
+    value: Any
+    """The output that counted in the end: of this decision, or of the call that went on from it.
+    A model's is as it was read, before it was converted to the output type."""
+
+    value_from: Literal["person", "model"] | None
+    """Who wrote `value`; None where there is none, or where the ledger does not hold it."""
+
+    vouched: bool
+    """Whether a person has supplied, taken or approved this `value`."""
+
+    pair: bool
+    """Whether `output` and `value` are a preference pair: the same params, an output that a person
+    turned down, and another one that they supplied. After an edit of the params it is none."""
+
+    outcome: str
+    """How the call ended, as `Ledger.outcome` has it."""
+
+    redacted: bool
+    """Whether the texts went through the call's `redact`."""
+
+    provenance: dict[str, Any]
+    """Where it is from: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
+
+    split: NotRequired[str]
+    """The part of the data set it was exported to, where there are parts."""
+
+
+def corrections_in(ledger: Ledger) -> Iterator[Correction]:
+    """Yield what was decided about the attempts of a call, in order."""
+    for place, attempt in enumerate(ledger.attempts):
+        decision = attempt["decision"]
+        if decision is None or attempt["kept_in"] is not None:
+            continue
+        how = _HOW.get((decision["type"], attempt["failure"] is not None))
+        if how is not None:
+            following = ledger.attempts[place + 1 : place + 2]
+            yield _correction(ledger, attempt, decision, how, following)
+
+
+def _correction(
+    ledger: Ledger,
+    attempt: Attempt,
+    decision: Mapping[str, Any],
+    how: How,
+    following: list[Attempt],
+) -> Correction:
+    role, _, name = str(decision.get("author", "")).partition(":")
+    output = read_output(attempt)
+    value, value_from, vouched = counted_value(ledger)
+    turned_down = how == "supplied" and answer_text(attempt["raw"]) is not None
+    return {
+        "id": digest(
+            *(attempt["idempotency_key"], attempt["started_at"]),
+            *(decision.get("review_id"), decision["type"], decision.get("at")),
+        ),
+        "thread": ledger.thread,
+        "call": ledger.name,
+        "node": ledger.node,
+        "labels": dict(attempt.get("labels", {})),
+        "attempt": attempt["number"],
+        "how": how,
+        "role": role,
+        "by": name or decision.get("by"),
+        "at": decision.get("at"),
+        "channel": decision.get("channel"),
+        "message": decision.get("message"),
+        "suggested_by": decision.get("suggested_by"),
+        "params": _params(ledger, attempt["number"]),
+        "revised": _params(ledger, following[0]["number"]) if following else None,
+        "raw": attempt["raw"],
+        "output": output,
+        "issues": attempt["issues"],
+        "failure": attempt["failure"],
+        "value": value,
+        "value_from": value_from,
+        "vouched": vouched,
+        "pair": turned_down and value_from == "person" and digest(output) != digest(value),
+        "outcome": ledger.outcome,
+        "redacted": bool(attempt.get("redacted")),
+        "provenance": {
+            "namespace": ledger.namespace,
+            "idempotency_key": attempt["idempotency_key"],
+            "started_at": attempt["started_at"],
+            "attempts": len(ledger.attempts),
+            "usage": attempt["usage"],
+        },
+    }
+
+
+def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
+    try:
+        return ledger.params_at(number)
+    except ValueError:  # not kept any more
+        return None
+
+
+def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | None, bool]:
+    """Return the output a call ended with, who wrote it, and whether a person vouched for it."""
+    last, outcome = ledger.attempts[-1], ledger.outcome
+    decision = last["decision"] or {}
+    if outcome == "responded" and "output" in decision:
+        return decision["output"], "person", True
+    if outcome in ("succeeded", "overruled") and last["kept_in"] is None:
+        return read_output(last), "model", bool(decision)
+    return None, None, False
+
+
+def read_output(attempt: Attempt) -> Any:
+    """Return what an attempt's output was read as: its text where nothing was read as JSON."""
+    raw = attempt["raw"] or {}
+    if attempt["parsed"] is None and "text" in raw:
+        if attempt["lossless"] is None:  # its text was the output
+            return raw["text"]
+        try:
+            return parsed_value(attempt)
+        except ValueError:
+            return raw["text"]
+    return (attempt["parsed"] or raw).get("value")
+
+
+def answer_text(given: Any) -> str | None:
+    """Return what a model gave as the text it may have written; None where there is none."""
+    if not is_object(given):
+        return None
+    if "text" in given:
+        return str(given["text"])
+    return as_text(given["value"]) if "value" in given else None
+
+
+def as_text(value: Any) -> str:
+    """Write an output as a model would: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def content_key(row: Correction) -> str:
+    """Return what equal corrections of different calls have in common."""
+    parts = ("call", "how", "params", "raw", "revised", "value", "value_from", "message")
+    fields = cast("dict[str, Any]", row)
+    return digest(*(fields[name] for name in parts))
+
+
+def redacted_row(row: Correction, redact: Redact | None) -> Correction:
+    """Return a row with every text in it redacted that a person, a model or a caller wrote."""
+    if redact is None:
+        return row
+    fields = cast("dict[str, Any]", row)
+    whole = ("params", "revised", "output", "value", "message", "by", "thread")
+    shown = {name: redacted(fields[name], redact) for name in whole}
+    failure = row["failure"]
+    return cast(
+        "Correction",
+        {
+            **fields,
+            **shown,
+            "raw": row["raw"] and {key: redacted(part, redact) for key, part in row["raw"].items()},
+            "labels": {name: redacted(text, redact) for name, text in row["labels"].items()},
+            "failure": failure and {**failure, "message": redacted(failure["message"], redact)},
+            "issues": [_redacted_issue(issue, redact) for issue in row["issues"]],
+            "redacted": True,
+        },
+    )
+
+
+def _redacted_issue(issue: Issue, redact: Redact) -> Issue:
+    return {
+        "path": redacted_path(issue["path"], redact),
+        "message": redacted(issue["message"], redact),
+        "code": issue["code"],
+        "expected": redacted(issue["expected"], redact),
+        "received": redacted(issue["received"], redact),
+    }

@@ -1,0 +1,108 @@
+"""The formats of exported corrections: what each makes of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from langchain_core.messages import convert_to_openai_messages
+
+from graph_retry._corrections.record import Correction, answer_text, as_text
+from graph_retry._json import is_array
+
+Format = Literal["rows", "openai", "preference", "pydantic-evals", "langsmith"]
+"""`rows`: a `Correction` a line. `openai`: chats for fine-tuning, from supplied outputs.
+`preference`: OpenAI's preference pairs. `pydantic-evals`: one data set of cases. `langsmith`: an
+example a line."""
+
+ToMessages = Callable[[dict[str, Any]], list[dict[str, Any]]]
+
+
+class LeftOut(Exception):
+    """Says why a format cannot hold a row."""
+
+
+def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
+    params = row["params"]
+    if params is None:
+        raise LeftOut("its params are not kept any more")
+    if messages is not None:
+        return messages(params)
+    bare = params.get("value") if params.keys() == {"value"} else None
+    given = params.get("messages") or params.get("prompt") or bare
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    if not is_array(given):
+        raise LeftOut("its params have no `messages` or `prompt`: pass `messages=`")
+    return convert_to_openai_messages(given)
+
+
+def _said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def _as_row(row: Correction, messages: ToMessages | None) -> Any:
+    del messages
+    return row
+
+
+def _as_chat(row: Correction, messages: ToMessages | None) -> Any:
+    if row["how"] not in ("supplied", "own") or row["value_from"] != "person":
+        raise LeftOut("no person supplied its output")
+    return {"messages": [*_chat(row, messages), _said(as_text(row["value"]))]}
+
+
+def _as_pair(row: Correction, messages: ToMessages | None) -> Any:
+    if not row["pair"]:
+        edited = row["how"] in ("edited", "commented")
+        why = "its params were changed" if edited else "no output was replaced by a person's"
+        raise LeftOut(f"no pair: {why}")
+    return {
+        "input": {"messages": _chat(row, messages)},
+        "preferred_output": [_said(as_text(row["value"]))],
+        "non_preferred_output": [_said(answer_text(row["raw"]) or "")],
+    }
+
+
+def _as_case(row: Correction, messages: ToMessages | None) -> Any:
+    del messages
+    about = {name: value for name, value in row.items() if name not in ("params", "value")}
+    expected = {"expected_output": row["value"]} if row["vouched"] else {}
+    about |= {} if row["vouched"] else {"value": row["value"]}
+    return {"name": row["id"], "inputs": row["params"], **expected, "metadata": about}
+
+
+def _as_example(row: Correction, messages: ToMessages | None) -> Any:
+    if row["params"] is None:
+        raise LeftOut("its params are not kept any more")
+    case = _as_case(row, messages)
+    outputs = {"output": case["expected_output"]} if "expected_output" in case else None
+    part = {"split": row["split"]} if "split" in row else {}
+    return {
+        "id": str(uuid5(NAMESPACE_URL, f"graph-retry:{row['id']}")),
+        "inputs": case["inputs"],
+        "outputs": outputs,
+        "metadata": case["metadata"],
+        **part,
+    }
+
+
+class Kind(NamedTuple):
+    """How a format is written: its rendering of a row, and what stands around the rows."""
+
+    render: Callable[[Correction, ToMessages | None], Any]
+    head: str = ""
+    between: str = "\n"
+    end: str = "\n"
+
+
+FORMATS: dict[Format, Kind] = {
+    "rows": Kind(_as_row),
+    "openai": Kind(_as_chat),
+    "preference": Kind(_as_pair),
+    "pydantic-evals": Kind(
+        _as_case, '{"name": "corrections", "cases": [\n', ",\n", '\n], "evaluators": []}\n'
+    ),
+    "langsmith": Kind(_as_example),
+}

@@ -1,0 +1,244 @@
+"""What people made of failed and reviewed outputs, as a data set.
+
+Every format is a rendering of the same record, `Correction`. Nothing is sent anywhere: files only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Unpack, cast, get_args
+
+from typing_extensions import TypedDict
+
+from graph_retry._corrections.files import Exported, Writer, import_corrections
+from graph_retry._corrections.record import Correction, How, content_key, corrections_in
+from graph_retry._corrections.renderings import Format, ToMessages
+from graph_retry._json import is_object
+from graph_retry._threads.graphs import saver_of
+from graph_retry._wording import did_you_mean
+from graph_retry.history import LedgerSource, aevery_ledger, every_ledger
+from graph_retry.ledger import Ledger
+
+__all__ = [
+    "Correction",
+    "Exported",
+    "Format",
+    "How",
+    "Selection",
+    "acorrections_of",
+    "aexport",
+    "corrections_of",
+    "export",
+    "import_corrections",
+]
+
+
+class Selection(TypedDict, total=False):
+    """Which corrections are wanted.
+
+    threads: Ids of the threads to read (default: all; see `every_ledger`).
+    calls: Only calls of these names.
+    labels: Only calls with these `labels`, perhaps beside others.
+    how: Only decisions of these kinds (default: all).
+    roles: Who decided: `human`, `rewind` (a person, by `rewind(decision=…)`), `agent`, `system`
+        (default: the first two).
+    since: Only decisions at or after this moment, in ISO 8601.
+    until: Only decisions before this moment.
+    where: A function of a row that tells whether it is wanted.
+    left_behind: Whether calls count that a fork left behind (default False: what was decided there
+        was taken back).
+    """
+
+    threads: Iterable[str]
+    calls: Collection[str]
+    labels: Mapping[str, str]
+    how: Collection[How]
+    roles: Collection[str]
+    since: str
+    until: str
+    where: Callable[[Correction], bool]
+    left_behind: bool
+
+
+def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
+    """Yield the corrections of a source, each once, thread by thread.
+
+    Two rows that say the same of the same call, params and output are one, whatever their threads.
+
+    Args:
+        source: A graph, a checkpointer, the path of exported ledgers, ledgers, or rows.
+        **selection: See `Selection`.
+
+    Raises:
+        TypeError: If `source` is none of these, or `selection` has another name.
+        ValueError: If `selection` has a value that is not allowed.
+
+    Example:
+        >>> from graph_retry import edit, resume, retry_llm_call
+        >>> from langgraph.checkpoint.memory import InMemorySaver
+        >>> from langgraph.func import entrypoint
+        >>> @entrypoint(checkpointer=InMemorySaver())
+        ... def count(prompt):
+        ...     return retry_llm_call(lambda given: given, prompt, output=int)
+        >>> config = {"configurable": {"thread_id": "1"}}
+        >>> _ = count.invoke("many", config)
+        >>> _ = resume(count, config, edit(value="3"))
+        >>> [(row["how"], row["output"], row["value"]) for row in corrections_of(count)]
+        [('edited', 'many', 3)]
+    """
+    sieve = _Sieve(selection)
+    for item in _items(source, selection):
+        yield from sieve.rows(item)
+
+
+async def acorrections_of(
+    source: LedgerSource, **selection: Unpack[Selection]
+) -> AsyncIterator[Correction]:
+    """Do what `corrections_of` does, from async code."""
+    sieve = _Sieve(selection)
+    async for item in _aitems(source, selection):
+        for row in sieve.rows(item):
+            yield row
+
+
+def _items(source: Any, selection: Selection) -> Iterator[Ledger | Correction]:
+    """Yield what rows are made of; rows among ledgers stay what they are."""
+    if _is_storage(source):
+        yield from every_ledger(source, threads=selection.get("threads"))
+        return
+    for item in source:
+        if is_object(item):
+            yield cast("Correction", item)
+        else:
+            yield from every_ledger([item])
+
+
+async def _aitems(source: Any, selection: Selection) -> AsyncIterator[Ledger | Correction]:
+    if _is_storage(source):
+        async for ledger in aevery_ledger(source, threads=selection.get("threads")):
+            yield ledger
+        return
+    for item in _items(source, selection):
+        yield item
+
+
+def _is_storage(source: Any) -> bool:
+    """Tell what is read by its threads from what can be iterated over."""
+    return (
+        saver_of(source) is not None or not isinstance(source, Iterable) or isinstance(source, str)
+    )
+
+
+class _Sieve:
+    """Lets wanted rows pass, each once; counts the others."""
+
+    def __init__(self, selection: Selection) -> None:
+        unknown = sorted(set(selection) - set(Selection.__annotations__))
+        if unknown:
+            known = tuple(Selection.__annotations__)
+            meant = did_you_mean(unknown[0], known) or f" They are {', '.join(known)}."
+            raise TypeError(f"unknown selection `{unknown[0]}`.{meant}")
+        wrong = sorted(set(selection.get("how", ())) - set(get_args(How)))
+        if wrong:
+            raise ValueError(f"`how` has {wrong[0]!r}: give some of {', '.join(get_args(How))}.")
+        self._selection = selection
+        self._seen: set[str] = set()
+        self.left_out: Counter[str] = Counter()
+
+    def rows(self, item: Ledger | Correction) -> Iterator[Correction]:
+        """Yield the wanted rows of a ledger, or a row that is wanted."""
+        for row in self._rows_of(item) if isinstance(item, Ledger) else [item]:
+            if not _is_wanted(row, self._selection):
+                self.left_out["not selected"] += 1
+            elif {row["id"], content_key(row)} & self._seen:
+                self.left_out["said before"] += 1
+            else:
+                self._seen |= {row["id"], content_key(row)}
+                yield row
+
+    def _rows_of(self, ledger: Ledger) -> Iterator[Correction]:
+        if not ledger.current and not self._selection.get("left_behind"):
+            return
+        gone = sum(attempt["kept_in"] is not None for attempt in ledger.attempts)
+        self.left_out.update({"the attempt's record is not kept any more": gone} if gone else {})
+        yield from corrections_in(ledger)
+
+
+def _is_wanted(row: Correction, wanted: Selection) -> bool:
+    at = row["at"] or ""
+    return (
+        row["role"] in wanted.get("roles", ("human", "rewind"))
+        and row["call"] in wanted.get("calls", (row["call"],))
+        and row["how"] in wanted.get("how", (row["how"],))
+        and wanted.get("labels", {}).items() <= row["labels"].items()
+        and wanted.get("since", "") <= at
+        and ("until" not in wanted or at < wanted["until"])
+        and wanted.get("where", bool)(row)
+    )
+
+
+def export(
+    source: LedgerSource,
+    path: str | Path,
+    format: Format = "rows",
+    *,
+    split: Mapping[str, float] | None = None,
+    redact: Callable[[str], str] | None = None,
+    messages: ToMessages | None = None,
+    **selection: Unpack[Selection],
+) -> Exported:
+    """Write the corrections of a source to a file, or to a file for each part of a split.
+
+    One thread is in memory at a time. A file appears when it is whole.
+
+    Args:
+        source: A graph, a checkpointer, the path of exported ledgers, ledgers, or rows, such as
+            those of `import_corrections`.
+        path: The file; an older one is replaced. With a `split`, the part's name goes before its
+            ending: `data.jsonl` becomes `data.train.jsonl`.
+        format: What is written. A row that a format cannot hold honestly is left out and counted.
+        split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. A thread's id decides
+            its part, the same in every export: no thread is in two parts.
+        redact: A function `text -> text` that removes what is private, on top of the call's own.
+        messages: Makes chat messages of the params (default: of `messages`, `prompt` or the bare
+            text), for `openai` and `preference`.
+        **selection: See `Selection`.
+
+    Returns:
+        How many rows each file has, and why others have none.
+
+    Raises:
+        TypeError: If `source` is nothing that can be read.
+        ValueError: If an argument has a value that is not allowed.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     export([Ledger([])], os.path.join(folder, "data.jsonl"), "openai").left_out
+        Counter()
+    """
+    sieve = _Sieve(selection)
+    with Writer(path, format, split, redact, messages) as writer:
+        for item in _items(source, selection):
+            writer.add(sieve.rows(item))
+    return writer.result(sieve.left_out)
+
+
+async def aexport(
+    source: LedgerSource,
+    path: str | Path,
+    format: Format = "rows",
+    *,
+    split: Mapping[str, float] | None = None,
+    redact: Callable[[str], str] | None = None,
+    messages: ToMessages | None = None,
+    **selection: Unpack[Selection],
+) -> Exported:
+    """Do what `export` does, from async code."""
+    sieve = _Sieve(selection)
+    with Writer(path, format, split, redact, messages) as writer:
+        async for item in _aitems(source, selection):
+            writer.add(sieve.rows(item))
+    return writer.result(sieve.left_out)

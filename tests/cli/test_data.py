@@ -1,0 +1,43 @@
+"""What the console command does with a whole database."""
+
+import json
+
+from graph_retry.corrections import import_corrections
+from tests.cli.conftest import answer
+
+
+def test_corrections_are_written_to_a_file(database, run, tmp_path):
+    """Every thread's decisions are rows; what a format cannot hold is counted, and said why."""
+    database.begin("node", "1", "2", "3")
+    for thread, option in (("1", '--respond={"n": 5}'), ("2", '--respond={"n": 6}')):
+        assert run(*answer(database, option, thread=thread))[0] == 0
+    assert run(*answer(database, "--set", "n=2", thread="3"))[0] == 0
+    path = tmp_path / "rows.jsonl"
+    code, out, _ = run("corrections", "--db", database.place, path)
+    assert (code, out) == (0, f"3 written to {path}\n")
+    assert [row["how"] for row in import_corrections(path)] == ["supplied", "supplied", "edited"]
+
+    path = tmp_path / "cases.jsonl"
+    code, out, _ = run(
+        *("corrections", "--db", database.place, path, "--format", "langsmith"),
+        *("--how", "supplied", "--split", "train=0.5", "--split", "test=0.5"),
+    )
+    assert code == 0
+    assert out.splitlines()[-1] == "1 left out: not selected"
+    parts = [tmp_path / f"cases.{part}.jsonl" for part in ("train", "test")]
+    lines = [line for part in parts for line in part.read_text().splitlines()]
+    assert {json.loads(line)["outputs"]["output"]["n"] for line in lines} == {5, 6}
+
+
+def test_a_wrong_export_is_told(sqlite, run, tmp_path):
+    """A format, a share or a kind that does not exist is named, and no file is written."""
+    sqlite.begin()
+    for options, code, says in (
+        (("--format", "csv"), 2, "`--format` is 'csv'"),
+        (("--split", "train"), 2, "`--split` is 'train'"),
+        (("--split", "train=0.5"), 1, "add up to 1"),
+        (("--how", "fixed"), 1, "`how` has 'fixed'"),
+    ):
+        ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / "x", *options)
+        assert (ended, says in err) == (code, True), err
+        assert not (tmp_path / "x").exists()

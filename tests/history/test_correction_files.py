@@ -1,0 +1,148 @@
+"""Files of corrections: refused in time, whole or not at all, without secrets, of any size."""
+
+import json
+import tracemalloc
+from itertools import chain
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import approve, comment, edit, reject, respond, resume
+from graph_retry.corrections import corrections_of, export, import_corrections
+from graph_retry.history import attempts_of, export_ledgers
+from graph_retry.ledger import Ledger
+from tests.history.conftest import ALLOWED, reply
+from tests.loops import Model, answer, one_call, thread
+
+FORMATS = ("rows", "openai", "preference", "pydantic-evals", "langsmith")
+
+
+WRONG = {
+    "selection": ({"hows": []}, TypeError, "Did you mean `how`"),
+    "how": ({"how": ["respond"]}, ValueError, "`how` has 'respond'"),
+    "format": ({"format": "csv"}, ValueError, "`format` is 'csv'"),
+    "split": ({"split": {"train": 0.8}}, ValueError, "add up to 1"),
+    "part": ({"split": {"../x": 1.0}}, ValueError, "add up to 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told_before_anything_is_written(tmp_path, name):
+    """An argument that cannot be meant is named, and no file appears."""
+    options, error, says = WRONG[name]
+    with pytest.raises(error, match=says):
+        export([], tmp_path / "rows.jsonl", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_fails_leaves_the_old_file(many, tmp_path):
+    """A file is replaced when the new one is whole, and not before."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("old")
+
+    def broken(row):
+        return 1 / (row["thread"] != "9") > 0
+
+    with pytest.raises(ZeroDivisionError):
+        export(many, path, where=broken)
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("rows.jsonl", "old")]
+
+
+OWN = {
+    "{": "line 1 of .* is no JSON",
+    "[]": "has no `params`",
+    '{"params": {}}': "has no `value`",
+    '{"params": {}, "value": 1, "vlaue": 2}': "`vlaue`, which no row has.*`value`",
+    '{"params": 3, "value": 1}': "no object",
+}
+
+
+@pytest.mark.parametrize("line", OWN)
+def test_a_line_that_is_no_row_is_told_by_its_number(tmp_path, line):
+    """Nothing of one's own is half understood."""
+    (tmp_path / "own.jsonl").write_text(line)
+    with pytest.raises(ValueError, match=OWN[line]):
+        list(import_corrections(tmp_path / "own.jsonl"))
+
+
+def test_rows_of_ones_own_stand_beside_reviews(many, tmp_path):
+    """Params and the right value suffice; every format takes what it can."""
+    (tmp_path / "own.jsonl").write_text('{"params": {"prompt": "Who?"}, "value": {"n": 99}}\n')
+    rows = chain(corrections_of(many), import_corrections(tmp_path / "own.jsonl"))
+    wrote = export(rows, tmp_path / "chat.jsonl", "openai")
+    assert sum(wrote.written.values()) == 11
+    assert '"content": "{\\"n\\": 99}"' in (tmp_path / "chat.jsonl").read_text()
+
+
+CANARY = "kanarienvogel"
+
+
+@pytest.mark.parametrize("where", ["in the call", "in the export"])
+def test_nothing_redacted_leaks_through_any_format(mode, tmp_path, where):
+    """Params, outputs, errors, comments and supplied outputs: each format has them redacted."""
+
+    def redact(text):
+        return text.replace(CANARY, "***")
+
+    def model(params):
+        if params["n"] == 5:
+            raise ValueError(f"no {CANARY}")
+        return json.dumps({"n": CANARY, CANARY: 1})
+
+    options = {"redact": redact} if where == "in the call" else {}
+    exported = {} if options else {"redact": redact}
+    graph = one_call(
+        "node",
+        mode,
+        Model(model),
+        InMemorySaver(),
+        output=dict[str, int | str],
+        allowed_decisions=ALLOWED,
+        review="always",
+        **options,
+    )
+    decisions = [
+        respond({"n": CANARY, CANARY: 2}),
+        edit(prompt=f"after {CANARY}"),
+        comment(f"look at the {CANARY}"),
+        reject(f"a {CANARY}"),
+        approve(),
+    ]
+    for n, decision in enumerate([*decisions, respond({"n": CANARY})]):
+        given = {"n": n, "prompt": f"How many {CANARY}?", "more": {CANARY: [CANARY]}}
+        mode.invoke(graph, {"params": given}, thread(str(n)))
+        answer(mode, graph, thread(str(n)), decision)
+    for format in FORMATS:
+        export(graph.checkpointer, tmp_path / format, format, **exported)
+        text = (tmp_path / format).read_text()
+        assert "***" in text
+        assert CANARY not in text
+
+
+def padded(count):
+    """Yield ledgers with a supplied output each, some kilobytes long."""
+    graph = one_call("node", None, Model(reply), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    resume(graph, thread(), respond({"n": 3}))
+    (ledger,) = attempts_of(graph, thread())
+    for number in range(count):
+        attempt = json.loads(json.dumps(ledger.attempts[0]))
+        attempt["params_patch"][0]["value"]["prompt"] = f"{number} " + "x" * 2_000
+        attempt["idempotency_key"] = f"key {number}"
+        yield Ledger([attempt], thread=f"thread {number}")
+
+
+@pytest.mark.parametrize(
+    ("count", "most"),
+    [(1_000, 1_500_000), pytest.param(10_000, 6_000_000, marks=pytest.mark.long)],
+)
+def test_many_corrections_take_bounded_memory(tmp_path, count, most):
+    """The file is several times as large as what the export holds at any time."""
+    export_ledgers(padded(count), tmp_path / "ledgers.jsonl")
+    tracemalloc.start()
+    wrote = export(tmp_path / "ledgers.jsonl", tmp_path / "rows.jsonl")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert wrote.written == {str(tmp_path / "rows.jsonl"): count}
+    assert (tmp_path / "rows.jsonl").stat().st_size > 3_000 * count
+    assert peak < most
