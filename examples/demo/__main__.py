@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -104,12 +104,12 @@ def _answer(screen: Screen, answer: Answerer, review: PendingReview) -> None:
     """Hand on one answer; the next review tells if it was not taken."""
     while True:
         try:
-            decision = read_answer(answer(review))
+            decision: Any = read_answer(answer(review))
         except ValueError as error:
             screen.say(f"Not understood: {error}", "bad")
         else:
             if screen.has_person and isinstance(decision, dict):
-                decision["channel"] = "terminal"
+                decision = cast("dict[str, Any]", decision) | {"channel": "terminal"}
             with suppress(AnswerRefused):  # the next review says why
                 review.answer(decision)
             return
