@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from graph_retry._corrections.evaluation import Evaluation
 from graph_retry._wording import counted
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import Attempts, Summary, distinct, ledgers_of, summarize
 from graph_retry.records import Attempt
 
-__all__ = ["plot_summary", "plot_timeline"]
+__all__ = ["plot_evaluations", "plot_summary", "plot_timeline"]
 
 _COLOURS = {
     "succeeded": "#2a9d60",
@@ -36,6 +37,14 @@ _ENDS = {
     "waiting": ("o", "call waits for a person"),
 }
 """What ends a row of the timeline, by `Ledger.outcome`: a marker, and its words for the legend."""
+
+
+_ENDED = {
+    "valid at once": "#2a9d60",
+    "after automation": "#9fd4b5",
+    "would have asked": "#d1603d",
+}
+"""Colours of how evaluated calls came out."""
 
 
 def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
@@ -110,6 +119,40 @@ def plot_summary(attempts: Attempts) -> Any:
     _draw_latency(latency, [attempt for attempt in known if not attempt["kept_in"]], figures)
     _draw_tokens(tokens, known, figures)
     return figure
+
+
+def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
+    """Draw how the calls of each evaluation came out, as shares of them; returns the axes.
+
+    Beside each bar stand the reviews avoided, the new failures, and the outputs that differ from
+    what a person had supplied, taken or approved.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> from graph_retry.evaluate import Evaluation
+        >>> plot_evaluations([Evaluation("small")]).get_xlabel()
+        '% of calls'
+    """
+    axes = axes or _new_axes(height=1.8 + 0.6 * len(evaluations))
+    rows = [evaluation.figures() for evaluation in evaluations]
+    for y, figures in enumerate(rows):
+        left, calls = 0.0, figures["calls"] or 1
+        for ended, colour in _ENDED.items():
+            share = 100 * (figures[ended] or 0) / calls
+            label = ended if y == 0 else None
+            axes.barh(y, share, left=left, height=0.55, color=colour, label=label)
+            left += share
+        told = ", ".join(
+            f"{figures[name]} {name}" for name in ("reviews avoided", "new failures", "differ")
+        )
+        axes.text(1, y, told, va="center", fontsize=8, color="white")
+    axes.set_yticks(range(len(rows)), [evaluation.name for evaluation in evaluations])
+    axes.invert_yaxis()
+    axes.set(xlabel="% of calls", xlim=(0, 100), title="would a person have been asked?")
+    if rows:
+        outside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+        axes.legend(fontsize=8, **outside)
+    return axes
 
 
 def _draw_failures(axes: Any, failures: Mapping[str, int]) -> None:

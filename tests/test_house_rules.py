@@ -144,6 +144,7 @@ PUBLIC = {
         "agents",
         "corrections",
         "errors",
+        "evaluate",
         "expiry",
         "history",
         "hooks",

@@ -16,7 +16,7 @@ import typer
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry.cli.answer import Answers
-from graph_retry.cli.data import write_corrections
+from graph_retry.cli.data import evaluate_calls, write_corrections
 from graph_retry.cli.decide import as_options, from_options, labels_of
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
@@ -44,13 +44,23 @@ _COMMENT = typer.Option(metavar="WORDS", help="Tell the model, and call again (`
 _ACCEPT = typer.Option(metavar="REASON", help="Take the output although it is not valid.")
 
 _FORMAT = typer.Option(help="rows, openai, preference, pydantic-evals or langsmith.")
+_NAME = typer.Option("--name", metavar="NAME", help="Only calls of this name.")
 _SPLIT = typer.Option(metavar="PART=SHARE", help="A file a part, no thread in two of them.")
 _HOW = typer.Option(metavar="KIND", help="Only supplied, overruled, confirmed, edited, …")
 
+_CALL = typer.Option("--call", metavar="MODULE:FUNCTION", help="The function of the params.")
+_OUTPUT = typer.Option(metavar="MODULE:TYPE", help="What it must give (default: anything).")
+_KEEP = typer.Option(metavar="FILE", help="Keep each result, and go on from there after a crash.")
+
+LlmCall = Annotated[str, _CALL]
+Output = Annotated[str | None, _OUTPUT]
+Keep = Annotated[Path | None, _KEEP]
 Out = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write; replaced.")]
 Format = Annotated[str, _FORMAT]
 Split = Annotated[list[str] | None, _SPLIT]
-Call = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only calls of this name.")]
+Call = Annotated[
+    list[str] | None, typer.Option("--name", metavar="NAME", help="Only calls of this name.")
+]
 How = Annotated[list[str] | None, _HOW]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 Url = Annotated[str | None, _URL]
@@ -178,14 +188,31 @@ def corrections(
     graph: Graph = None,
     format: Format = "rows",
     split: Split = None,
-    call: Call = None,
+    name: Call = None,
     how: How = None,
     label: Label = None,
 ) -> None:
     """Write what people corrected to a file: a data set."""
     with _session(url, db, graph) as (source, screen):
-        selection = {"calls": call, "how": how, "labels": labels_of(label or ())}
+        selection = {"calls": name, "how": how, "labels": labels_of(label or ())}
         write_corrections(source, screen, out, format, split, selection)
+
+
+@app.command()
+def evaluate(
+    call: LlmCall,
+    url: Url = None,
+    db: Db = None,
+    graph: Graph = None,
+    output: Output = None,
+    name: Call = None,
+    label: Label = None,
+    keep: Keep = None,
+) -> None:
+    """Make recorded calls again with another function, and count who would have been asked."""
+    with _session(url, db, graph) as (source, screen):
+        selection = {"calls": name, "labels_wanted": labels_of(label or ())}
+        evaluate_calls(source, screen, call, output, keep, selection)
 
 
 def _require_graph(source: Source) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
-from graph_retry.cli.source import Source
+from graph_retry.cli.source import Source, load_object
 from graph_retry.corrections import Format, aexport
+from graph_retry.evaluate import Evaluation, aevaluate
 
 
 def write_corrections(
@@ -31,6 +33,42 @@ def write_corrections(
         screen.say(f"{count} written to {path}")
     for why, count in sorted(exported.left_out.items()):
         screen.say(f"{count} left out: {why}", "quiet")
+
+
+def evaluate_calls(
+    source: Source,
+    screen: Screen,
+    llm_call: str,
+    output: str | None,
+    kept: Path | None,
+    selection: dict[str, Any],
+) -> None:
+    """Make the recorded calls of a database again with a function, and show what came of it."""
+    opened = _database(source)
+    selected: Any = {name: value for name, value in selection.items() if value}
+    if kept is not None:
+        selected["path"] = kept
+    if screen.is_terminal:
+        selected["progress"] = _progress
+    function = load_object(llm_call, "--call")
+    wanted = None if output is None else load_object(output, "--output")
+    done = source.runner.run(aevaluate(opened, function, output=wanted, **selected))
+    if screen.is_terminal:
+        sys.stderr.write("\n")
+    figures = done.figures()
+    screen.table(("figure", "value"), [(name, _number(value)) for name, value in figures.items()])
+    for why, count in sorted(done.skipped.items()):
+        screen.say(f"{count} skipped: {why}", "quiet")
+
+
+def _progress(evaluation: Evaluation) -> None:
+    asked = evaluation.figures()["would have asked"]
+    sys.stderr.write(f"\r{len(evaluation.results)} calls made, {asked} would have asked")
+    sys.stderr.flush()
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,g}"
 
 
 def _database(source: Source) -> Any:

@@ -174,30 +174,39 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     Raises:
         Stop: If there is no such variable, or no graph in it.
     """
+    graph = load_object(name, "--graph")
+    if isinstance(graph, StateGraph):
+        return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
+    if is_local(graph):
+        return graph.copy(update={"checkpointer": saver})
+    came = with_article(type(graph).__name__)
+    what = f"{name.rpartition(':')[2]!r} is {came}, not a graph, a StateGraph or an @entrypoint"
+    raise _refused("--graph", name, what)
+
+
+def load_object(name: str, option: str) -> Any:
+    """Import what `module:variable` or `path/to/file.py:variable` names, for an option.
+
+    Raises:
+        Stop: If there is no such variable.
+    """
     module_or_file, _, variable = name.rpartition(":")
     path = Path(module_or_file)
     is_file = path.suffix == ".py"
     module, folder = (path.stem, path.resolve().parent) if is_file else (module_or_file, Path.cwd())
     sys.path.insert(0, str(folder))  # as `python file.py` and `python -m module` do
     if not (module_or_file and variable):
-        raise _refused(name, "it names no variable")
+        raise _refused(option, name, "it names no variable")
     try:
-        graph: Any = getattr(importlib.import_module(module), variable)
+        return getattr(importlib.import_module(module), variable)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        raise _refused(name, f"there is no module {error.name!r} in {folder}") from None
+        raise _refused(option, name, f"there is no module {error.name!r} in {folder}") from None
     except AttributeError:
-        raise _refused(name, f"the module has no {variable!r}") from None
-    if isinstance(graph, StateGraph):
-        return cast("StateGraph[Any]", graph).compile(checkpointer=saver)
-    if is_local(graph):
-        return graph.copy(update={"checkpointer": saver})
-    came = with_article(type(graph).__name__)
-    what = f"{variable!r} is {came}, not a graph, a StateGraph or an @entrypoint"
-    raise _refused(name, what)
+        raise _refused(option, name, f"the module has no {variable!r}") from None
 
 
-def _refused(name: str, why: str) -> Stop:
-    what = f"`--graph` is {name!r}, but {why}: give module:variable or path/to/file.py:variable."
+def _refused(option: str, name: str, why: str) -> Stop:
+    what = f"`{option}` is {name!r}, but {why}: give module:variable or path/to/file.py:variable."
     return Stop(ExitCode.USAGE, what)

@@ -67,6 +67,15 @@ hiding = graph_of(ask, Bare).compile()
 pair = graph_of(ask).add_node("beside", lambda state: ask(state) and {}).set_entry_point("beside")
 
 
+Number = dict[str, int]
+
+
+def five(params):
+    """Answer without a line in `CALLS`."""
+    assert params["n"] == 0
+    return '{"n": 5}'
+
+
 class Person(BaseModel):
     """An output with two fields."""
 

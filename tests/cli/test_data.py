@@ -41,3 +41,25 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
         ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / "x", *options)
         assert (ended, says in err) == (code, True), err
         assert not (tmp_path / "x").exists()
+
+
+def test_recorded_calls_are_evaluated(sqlite, run, calls, tmp_path):
+    """The function is imported, each call made once, and the threads stay as they were."""
+    sqlite.begin("node", "1", "2", "3")
+    assert run(*answer(sqlite, '--respond={"n": 5}', thread="1"))[0] == 0
+    before = calls()
+    kept = tmp_path / "results.jsonl"
+    code, out, _ = run(
+        *("evaluate", "--db", sqlite.place, "--call", "tests.cli.served:five"),
+        *("--output", "tests.cli.served:Number", "--keep", kept),
+    )
+    cells = [line.strip().removeprefix("figure: ").split(" | value: ") for line in out.splitlines()]
+    figures = dict(cells)
+    told = [figures[name] for name in ("valid at once", "reviews avoided", "agree")]
+    assert (code, told) == (0, ["3", "3", "1"])
+    assert (calls(), len(kept.read_text().splitlines())) == (before, 4)
+    code, _, err = run("evaluate", "--db", sqlite.place, "--call", "tests.cli.served:six")
+    assert (code, "`--call` is 'tests.cli.served:six', but the module has no 'six'" in err) == (
+        2,
+        True,
+    )

@@ -1,0 +1,149 @@
+"""What became of recorded calls that were made again: one by one, and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._json import digest, is_number, is_object
+from graph_retry.records import Failure
+
+Ended = Literal["at_once", "after_automation", "would_ask"]
+"""How a call came out: valid at once, valid after automation, or only with a person."""
+
+Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
+"""How an output is held against one that a person vouched for: `equal` (1 or 0), `fields` (the
+share of equal fields), or a function of output and expected value, both as JSON, that returns 0 to
+1."""
+
+
+class Judged(TypedDict):
+    """What became of one recorded call. Plain JSON."""
+
+    id: str
+    """Known by the recorded call and the params it was made with now."""
+
+    thread: str
+    call: str
+    labels: dict[str, str]
+
+    asked_before: bool
+    """Whether a person was asked when it was recorded."""
+
+    ended: Ended
+    """How it came out now."""
+
+    attempts: int
+    output: Any
+    """What it gave, as JSON; None where a person would have been asked."""
+
+    failure: Failure | None
+    """Why a person would have been asked; None also where a valid output would be reviewed."""
+
+    expected: Any
+    """What a person had supplied, taken or approved."""
+
+    agreement: float | None
+    """From 0 to 1; None where no person vouched for anything, or nothing came out."""
+
+    tokens: dict[str, int | None]
+    cost: float | None
+    seconds: float
+    """Spent on all attempts."""
+
+    redacted: bool
+    """Whether the recorded params went through `redact`, and may not be what was asked then."""
+
+
+@dataclass
+class Evaluation:
+    """What came of recorded calls, made again."""
+
+    name: str = ""
+    """What is evaluated: `llm_call`'s name."""
+
+    results: list[Judged] = field(default_factory=list[Judged])
+
+    left: int = 0
+    """Calls that were not begun because the `limit` was spent."""
+
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    """Recorded calls that cannot be made again, by reason."""
+
+    def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
+        """Count how the calls (or some of them) came out; what nobody reported is None."""
+        some = self.results if results is None else list(results)
+        ended = Counter(one["ended"] for one in some)
+        known = [one["agreement"] for one in some if one["agreement"] is not None]
+        differs = sum(value < 1 for value in known)
+        avoided = [
+            one
+            for one in some
+            if one["asked_before"]
+            and one["ended"] != "would_ask"
+            and one["agreement"] in (None, 1.0)
+        ]
+        return {
+            "calls": len(some),
+            "valid at once": ended["at_once"],
+            "after automation": ended["after_automation"],
+            "would have asked": ended["would_ask"],
+            "asked before": sum(one["asked_before"] for one in some),
+            "reviews avoided": len(avoided),
+            "new failures": sum(
+                not one["asked_before"] and one["ended"] == "would_ask" for one in some
+            ),
+            "agree": len(known) - differs,
+            "differ": differs,
+            "tokens": known_sum(one["tokens"].get("total_tokens") for one in some),
+            "cost": known_sum(one["cost"] for one in some),
+            "seconds": round(sum(one["seconds"] for one in some), 3),
+        }
+
+    def table(self, by: str | None = None) -> str:
+        """Return the figures as a Markdown table, a row in all and one for each group.
+
+        Args:
+            by: `call`, or the name of a label; None for the sum alone.
+
+        Example:
+            >>> print(Evaluation("small").table().splitlines()[0][:28])
+            |  | calls | valid at once |
+        """
+        groups: dict[str, list[Judged]] = {self.name or "all": self.results}
+        for one in self.results if by else ():
+            group = one["call"] if by == "call" else one["labels"].get(cast("str", by), "(none)")
+            groups.setdefault(f"{by}: {group}", []).append(one)
+        rows = [(name, self.figures(some)) for name, some in groups.items()]
+        lines = [f"|  | {' | '.join(rows[0][1])} |", "|---|" + "---:|" * len(rows[0][1])]
+        for name, figures in rows:
+            cells = ["" if value is None else f"{value:,g}" for value in figures.values()]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        return "\n".join(lines)
+
+
+def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
+    """Hold an output against one that a person vouched for."""
+    if callable(compare):
+        given = compare(value, expected)
+        if not (isinstance(given, bool) or is_number(cast("Any", given))) or not 0 <= given <= 1:
+            raise ValueError(f"`compare` returned {given!r:.80}: return a number from 0 to 1.")
+        return float(given)
+    if compare == "fields" and is_object(value) and is_object(expected):
+        names = value.keys() | expected.keys()
+        return sum(_same(value, expected, name) for name in names) / max(len(names), 1)
+    return float(digest(value) == digest(expected))
+
+
+def _same(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
+    return name in one and name in other and digest(one[name]) == digest(other[name])
+
+
+def known_sum(counts: Iterable[Any]) -> Any:
+    """Sum up what is known; None where nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

@@ -1,0 +1,334 @@
+"""Would today's model have needed a person? Recorded calls, made again and compared.
+
+The calls are made outside any graph: nothing is written to the threads they were recorded in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack, cast
+
+from pydantic_core import to_jsonable_python
+
+from graph_retry._attempts import params_at
+from graph_retry._corrections.evaluation import (
+    Compare,
+    Ended,
+    Evaluation,
+    Judged,
+    agreement_of,
+    known_sum,
+)
+from graph_retry._corrections.record import counted_value
+from graph_retry._engine.plan import make_plan
+from graph_retry._json import digest, is_whole
+from graph_retry._output.validator import Validator
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._signatures import LLMCall, OnRetry, name_of
+from graph_retry.errors import AttemptsExhausted, InterventionRequired
+from graph_retry.function import Call
+from graph_retry.history import LedgerSource, aevery_ledger, every_ledger
+from graph_retry.hooks import Budget
+from graph_retry.ledger import Ledger
+from graph_retry.options import RetryOptions, settle
+from graph_retry.records import Attempt
+
+__all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
+
+_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+_VERSION = 1
+
+
+class EvaluateOptions(RetryOptions, total=False):
+    """Options of `evaluate`: those of the call, and these.
+
+    params_type: The type in which `llm_call` gets the params (default `dict`).
+    change: A function `params -> params` that is applied to the recorded first params.
+    compare: How outputs are compared (default `equal`).
+    calls: Only calls of these names. Needed where there are several.
+    labels_wanted: Only calls that had these labels.
+    threads: Ids of the threads to read (default: all).
+    where: A function of a ledger that tells whether its call is wanted.
+    concurrency: Calls at the same time (default 4).
+    limit: A `Budget`: where it is spent no further call is begun; its `price` gives the cost.
+    path: A file that keeps each result as it comes. Run again with it, what it has is not repeated.
+    progress: Called with the `Evaluation` after each result.
+    """
+
+    params_type: Any
+    change: Callable[[Any], Any]
+    compare: Compare
+    calls: Collection[str]
+    labels_wanted: Mapping[str, str]
+    threads: Iterable[str]
+    where: Callable[[Ledger], bool]
+    concurrency: int
+    limit: Budget
+    path: str | Path
+    progress: Callable[[Evaluation], Any]
+
+
+class _Case(NamedTuple):
+    """A recorded call: what it is known by, its ledger, and the params to make it with."""
+
+    id: str
+    ledger: Ledger
+    params: Any
+
+
+def evaluate(
+    source: LedgerSource,
+    llm_call: LLMCall[Any, Any],
+    on_retry: OnRetry[Any] = None,
+    *,
+    output: Any = None,
+    **options: Unpack[EvaluateOptions],
+) -> Evaluation:
+    """Make recorded calls again, with another model, prompt or options, and compare.
+
+    Each call begins with the params of its recorded first attempt, and runs outside any graph: as
+    far as automation goes. Where a person supplied, took or approved an output when it was
+    recorded, the output of now is compared with that.
+
+    Args:
+        source: A graph, a checkpointer, the path of exported ledgers, or ledgers.
+        llm_call: What is evaluated: a function of the params, sync or async, or a runnable.
+        on_retry: Hooks, as in `retry_llm_call`.
+        output: What the call must give, as in `retry_llm_call`.
+        **options: See `EvaluateOptions`.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an option has a value that is not allowed, `source` has calls of several
+            names and `calls` is not given, or `path` is of another evaluation.
+
+    Example:
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> try:
+        ...     retry_llm_call(lambda prompt: "ten", "How many?", output=int)
+        ... except InterventionRequired as error:
+        ...     ledger = Ledger(error.attempts)
+        >>> better = evaluate([ledger], lambda params: "10", output=int)
+        >>> better.figures()["valid at once"], better.results[0]["output"]
+        (1, 10)
+    """
+    run = _Run(llm_call, on_retry, output, {**options})
+
+    async def ledgers() -> AsyncIterator[Ledger]:
+        for ledger in every_ledger(source, threads=options.get("threads")):
+            yield ledger
+
+    async def all_of_them() -> Evaluation:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(run.concurrency))
+        return await run.on(ledgers())
+
+    # In a thread of its own: a notebook has an event loop that runs already.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, all_of_them()).result()
+
+
+async def aevaluate(
+    source: LedgerSource,
+    llm_call: LLMCall[Any, Any],
+    on_retry: OnRetry[Any] = None,
+    *,
+    output: Any = None,
+    **options: Unpack[EvaluateOptions],
+) -> Evaluation:
+    """Do what `evaluate` does, from async code."""
+    run = _Run(llm_call, on_retry, output, {**options})
+    return await run.on(aevery_ledger(source, threads=options.get("threads")))
+
+
+class _Run:
+    """One evaluation: its options, checked, and what is known so far."""
+
+    def __init__(
+        self, llm_call: Any, on_retry: OnRetry[Any], output: Any, options: dict[str, Any]
+    ) -> None:
+        take = options.pop
+        self._codec = ParamsCodec[Any](take("params_type", dict))
+        self._change, self._compare = take("change", None), take("compare", "equal")
+        self._calls, self._labels = take("calls", None), take("labels_wanted", {})
+        self._where, self._progress = take("where", None), take("progress", None)
+        self._limit, self._path = take("limit", None) or Budget(), take("path", None)
+        self.concurrency: int = take("concurrency", 4)
+        take("threads", None)
+        if not (self._compare in ("equal", "fields") or callable(self._compare)):
+            raise ValueError(
+                f"`compare` is {self._compare!r}: give 'equal', 'fields' or a function."
+            )
+        if not is_whole(cast("Any", self.concurrency)) or self.concurrency < 1:
+            raise ValueError(f"`concurrency` is {self.concurrency!r}: give a whole number from 1.")
+        if not isinstance(self._limit, Budget):
+            raise TypeError(f"`limit` is {self._limit!r:.80}: give a `Budget`.")
+        self._call = (llm_call, on_retry, output, options)
+        settings = settle(name_of(llm_call, "llm_call"), "function", cast("RetryOptions", options))
+        plan = make_plan(llm_call, self._codec, on_retry, output, settings)
+        self._validator = plan.validator
+        self.evaluation = Evaluation(settings.name)
+        self._names: set[str] = set()
+        self._spent: Any = None
+        self._done = self._read() if self._path else {}
+
+    async def on(self, ledgers: AsyncIterator[Ledger]) -> Evaluation:
+        """Evaluate the wanted calls of some ledgers; what fails cancels what has begun."""
+        pending: set[asyncio.Task[None]] = set()
+        try:
+            async for ledger in ledgers:
+                case = self._case(ledger)
+                if case is None:
+                    continue
+                while len(pending) >= self.concurrency:
+                    pending = await _first_done(pending)
+                if case.id in self._done:
+                    self.evaluation.results.append(self._done.pop(case.id))
+                elif self._limit.exceeded([], self._spent):
+                    self.evaluation.left += 1
+                else:  # in no context: what runs here may itself be the step of a graph
+                    task = asyncio.create_task(self._judge(case), context=Context())
+                    pending.add(task)
+            while pending:
+                pending = await _first_done(pending)
+        finally:
+            for task in pending:
+                task.cancel()
+        return self.evaluation
+
+    def _case(self, ledger: Ledger) -> _Case | None:
+        """Return what is to be made again of a ledger, if its call is wanted and known."""
+        if not (ledger.attempts and ledger.current and self._is_wanted(ledger)):
+            return None
+        self._names.add(ledger.name)
+        if self._calls is None and len(self._names) > 1:
+            names = ", ".join(f"`{name}`" for name in sorted(self._names))
+            raise ValueError(f"`source` has calls of several names ({names}): choose in `calls`.")
+        first = ledger.attempts[0]
+        encoded = params_at(ledger.attempts, first["number"])
+        if encoded is None or first["kept_in"] is not None:
+            self.evaluation.skipped["the first attempt's record is not kept any more"] += 1
+            return None
+        params = self._codec.decode(*encoded)
+        if self._change is not None:
+            params = self._change(params)
+        asked = self._codec.encode(params, owner="the params that `change` returned")
+        made = digest(first["idempotency_key"], first["started_at"], *asked)
+        return _Case(made, ledger, params)
+
+    def _is_wanted(self, ledger: Ledger) -> bool:
+        labels = ledger.attempts[0].get("labels", {})
+        return (
+            (self._calls is None or ledger.name in self._calls)
+            and self._labels.items() <= labels.items()
+            and (self._where is None or bool(self._where(ledger)))
+        )
+
+    async def _judge(self, case: _Case) -> None:
+        """Make a call again and keep its result."""
+        llm_call, on_retry, output, options = self._call
+        call = Call(llm_call, case.params, on_retry, output, cast("RetryOptions", dict(options)))
+        value, failure = None, None
+        ended: Ended = "would_ask"
+        try:
+            value, attempts = await call.ainvoke()
+        except (InterventionRequired, AttemptsExhausted) as error:
+            attempts = error.attempts
+            failure = attempts[-1]["failure"] if attempts else None
+        else:
+            value = to_jsonable_python(value, fallback=str)
+            ended = "at_once" if len(attempts) == 1 else "after_automation"
+        expected, _, vouched = counted_value(case.ledger)
+        if vouched:
+            expected = await _today(expected, self._validator)
+        compared = vouched and ended != "would_ask"
+        first = case.ledger.attempts[0]
+        self._keep(
+            {
+                "id": case.id,
+                "thread": case.ledger.thread,
+                "call": case.ledger.name,
+                "labels": first.get("labels", {}),
+                "asked_before": _was_asked(case.ledger),
+                "ended": ended,
+                "attempts": len(attempts),
+                "output": value,
+                "failure": failure,
+                "expected": expected if vouched else None,
+                "agreement": agreement_of(self._compare, value, expected) if compared else None,
+                "tokens": {
+                    name: known_sum((one["usage"] or {}).get(name) for one in attempts)
+                    for name in _TOKENS
+                },
+                "cost": known_sum(self._limit.price(one) for one in attempts),
+                "seconds": round(sum(one["duration_s"] for one in attempts), 6),
+                "redacted": bool(first.get("redacted")),
+            },
+            attempts,
+        )
+
+    def _keep(self, judged: Judged, attempts: list[Attempt]) -> None:
+        self._spent = self._limit.spent_on(attempts, self._spent)
+        if self._path:
+            with Path(self._path).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(judged) + "\n")
+        self.evaluation.results.append(judged)
+        if self._progress is not None:
+            self._progress(self.evaluation)
+
+    def _read(self) -> dict[str, Judged]:
+        """Read the results that an earlier run left; a line that a crash cut off is taken away."""
+        path, name = Path(self._path), self.evaluation.name
+        head = {"graph_retry_evaluation": _VERSION, "name": name}
+        whole = path.read_bytes() if path.exists() else b""
+        kept = whole[: whole.rfind(b"\n") + 1]
+        lines = kept.decode().splitlines()
+        if not lines:
+            path.write_text(json.dumps(head) + "\n", encoding="utf-8", newline="\n")
+            return {}
+        first: Any = json.loads(lines[0])
+        if first != head:
+            raise ValueError(
+                f"`path` ({path}) has {lines[0]:.120}, and this is an evaluation of {name!r}: give "
+                "a new file, or `name=` what it was made with."
+            )
+        if kept != whole:
+            path.write_bytes(kept)
+        done = {one["id"]: one for one in map(json.loads, lines[1:])}
+        for one in done.values():
+            before = self._spent or Budget().spent_on([])
+            total = one["tokens"].get("total_tokens") or 0
+            self._spent = {
+                "tokens": before["tokens"] + total,
+                "cost": before["cost"] + (one["cost"] or 0.0),
+                "seconds": before["seconds"] + one["seconds"],
+                "rounds": 0,
+            }
+        return done
+
+
+async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+    """Wait for the first of some tasks; raise what it raised; return the others."""
+    done, left = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+    return left
+
+
+async def _today(expected: Any, validator: Validator | None) -> Any:
+    """Return a recorded value as today's validator writes it; as it is where that refuses it."""
+    if validator is None:
+        return expected
+    checked = await validator.acheck(expected)
+    return checked.jsonable if checked.ok else expected
+
+
+def _was_asked(ledger: Ledger) -> bool:
+    """Tell whether a person was asked about a recorded call, or waits to be."""
+    decided = [str((one["decision"] or {}).get("author", "")) for one in ledger.attempts]
+    return ledger.waits is True or any(one.startswith(("human", "system")) for one in decided)

@@ -1,0 +1,250 @@
+"""Recorded calls made again, with other models: what a person would still be asked."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+
+import graph_retry.evaluate
+from graph_retry import Completion, approve, edit, respond, resume
+from graph_retry.evaluate import evaluate
+from graph_retry.history import attempts_of, every_ledger, export_ledgers
+from graph_retry.hooks import Budget
+from graph_retry.plot import plot_evaluations
+from tests.loops import Model, one_call, thread
+
+USAGE = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
+
+
+def old(params):
+    """Fail for even numbers."""
+    return '{"n": "x"}' if params["n"] % 2 == 0 else '{"n": 1}'
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Ten calls: five valid at once, five asked about; of these four answered."""
+    graph = one_call("node", None, Model(old), InMemorySaver(), labels={"tenant": "acme"})
+    for n in range(10):
+        graph.invoke({"params": {"n": n, "prompt": "How many?"}}, thread(str(n)))
+        if n in (0, 2, 4):
+            resume(graph, thread(str(n)), respond({"n": n}))
+        elif n == 6:
+            resume(graph, thread(str(n)), edit(n=7))
+    return graph
+
+
+def better(params):
+    """Be right for all but 2 and 9, of which one is wrong and one fails."""
+    n = params["n"]
+    return Completion({2: '{"n": 99}', 9: "none"}.get(n, f'{{"n": {n}}}'), USAGE)
+
+
+def test_what_would_have_been_asked_is_counted(mode, recorded):
+    """Each recorded call is made once; agreement is with what a person supplied."""
+    model = Model(better)
+    done = mode.call(
+        *(graph_retry.evaluate, "evaluate", recorded, mode.colour(model)), output=dict[str, int]
+    )
+    assert sorted(params["n"] for params in model.calls) == list(range(10))
+    figures = done.figures()
+    assert figures.pop("seconds") >= 0
+    assert figures == {
+        "calls": 10,
+        "valid at once": 9,
+        "after automation": 0,
+        "would have asked": 1,
+        "asked before": 5,
+        "reviews avoided": 4,  # of 2 the output is valid, and not what the person had supplied
+        "new failures": 1,
+        "agree": 2,
+        "differ": 1,
+        "tokens": 100,
+        "cost": None,
+    }
+
+
+def test_the_threads_stay_as_they_were(mode, recorded):
+    """An evaluation writes nothing, even where it runs inside a node of the same graph."""
+    saver = recorded.checkpointer
+
+    def saved():
+        return sorted(
+            (each.config["configurable"]["checkpoint_id"], len(each.pending_writes or ()))
+            for each in saver.list(None)
+        )
+
+    before = saved()
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def inside(_):
+        return evaluate(recorded, better, output=dict[str, int]).figures()["calls"]
+
+    assert inside.invoke("go", thread()) == 10
+    assert attempts_of(inside, thread()) == []
+    assert saved() == before
+
+
+def test_automation_and_changed_params_are_evaluated(recorded):
+    """Hooks, options and `change` are those of now; recorded params are what they start from."""
+
+    def again(error, attempt, params):
+        return {**params, "n": params["n"] + 1}
+
+    options = {"output": dict[str, int], "auto_retries": 1}
+    done = evaluate(recorded, old, again, **options)
+    assert (done.figures()["valid at once"], done.figures()["after automation"]) == (5, 5)
+    changed = evaluate(recorded, old, change=lambda params: {**params, "n": 1}, **options)
+    assert changed.figures()["valid at once"] == 10
+
+
+def test_outputs_are_compared_as_asked(recorded):
+    """By field, by a function, or whole; a recorded value is read by today's type."""
+    threads = ["0", "2", "4"]
+    by_field = evaluate(
+        recorded,
+        lambda params: json.dumps({"n": params["n"], "more": 1}),
+        output=dict[str, int],
+        threads=threads,
+        compare="fields",
+    )
+    assert [one["agreement"] for one in by_field.results] == [0.5] * 3
+    near = evaluate(
+        recorded,
+        lambda params: f'{{"n": {params["n"]}.0}}',
+        output=dict[str, float],
+        threads=threads,
+    )
+    assert [one["agreement"] for one in near.results] == [1.0] * 3
+    with pytest.raises(ValueError, match="`compare` returned 'yes'"):
+        evaluate(recorded, better, threads=threads, compare=lambda *_: "yes")
+
+
+def test_a_spent_limit_begins_no_further_call(recorded):
+    """What is left is counted, and the price of each attempt summed up."""
+    model = Model(better)
+    limit = Budget(cost=0.25, price=lambda attempt: attempt["usage"]["total_tokens"] / 100)
+    done = evaluate(recorded, model, output=dict[str, int], limit=limit, concurrency=1)
+    assert (len(model.calls), done.left, done.figures()["cost"]) == (3, 7, pytest.approx(0.3))
+
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from graph_retry.evaluate import evaluate
+
+def model(params):
+    with Path(sys.argv[3]).open("a") as file:
+        file.write(f"{params['n']}\\n")
+    if len(Path(sys.argv[3]).read_text().split()) == 5 and sys.argv[4] == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return '{"n": 1}'
+
+done = evaluate(sys.argv[1], model, output=dict[str, int], path=sys.argv[2], concurrency=1)
+print(len(done.results))
+"""
+
+
+def test_a_crash_repeats_only_the_call_in_flight(recorded, tmp_path):
+    """A killed evaluation goes on from its file, a line that was cut off included."""
+    export_ledgers(every_ledger(recorded), tmp_path / "ledgers.jsonl")
+    calls, kept = tmp_path / "calls", tmp_path / "results.jsonl"
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "ledgers.jsonl"), str(kept), str(calls)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    first = subprocess.run([*command, "dies"], check=False, env=environment)
+    assert first.returncode == -signal.SIGKILL
+    assert len(kept.read_text().splitlines()) == 1 + 4
+    kept.write_text(kept.read_text() + '{"id": "cut o')
+    second = subprocess.run(
+        [*command, "lives"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert second.stdout == "10\n"
+    made = calls.read_text().split()
+    assert (len(made), len(set(made))) == (11, 10)
+    with pytest.raises(ValueError, match=r"`path` .* evaluation of 'better'"):
+        evaluate(recorded, better, output=dict[str, int], path=kept)
+
+
+def test_calls_of_several_names_are_chosen_from():
+    """What one function would answer is not asked of another call."""
+    saver = InMemorySaver()
+    for number, name in enumerate(("read", "sum")):
+        graph = one_call("node", None, Model(old), saver, name=name)
+        graph.invoke({"params": {"n": 1}}, thread(str(number)))
+    with pytest.raises(ValueError, match=r"several names \(`read`, `sum`\)"):
+        evaluate(saver, better)
+    assert evaluate(saver, better, calls=["sum"]).figures()["calls"] == 1
+
+
+def test_a_review_of_valid_outputs_counts_as_one(recorded):
+    """`review="always"` would ask about each; that nobody can be asked here changes nothing."""
+    done = evaluate(recorded, better, output=dict[str, int], review="always")
+    assert done.figures()["would have asked"] == 10
+
+
+def test_concurrency_is_bounded_and_used(recorded):
+    """As many calls run at the same time as are allowed, sync functions, too."""
+    import threading
+
+    together = threading.Barrier(5, timeout=60)
+    now, most, lock = [0], [0], threading.Lock()
+
+    def model(params):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        together.wait()
+        with lock:
+            now[0] -= 1
+        return '{"n": 1}'
+
+    evaluate(recorded, model, output=dict[str, int], concurrency=5)
+    assert most == [5]
+
+
+def test_a_table_and_a_plot_show_the_figures(recorded):
+    """A row for each group, a bar for each evaluation; progress is told after each call."""
+    seen = []
+    done = evaluate(
+        recorded,
+        better,
+        output=dict[str, int],
+        progress=lambda evaluation: seen.append(len(evaluation.results)),
+    )
+    assert seen == list(range(1, 11))
+    lines = done.table(by="tenant").splitlines()
+    assert lines[2].startswith("| better | 10 | 9 | 0 | 1 |")
+    assert lines[3].startswith("| tenant: acme | 10 | 9 |")
+    axes = plot_evaluations([done])
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["better"]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend[0] == "valid at once"
+
+
+def test_wrong_options_are_told_before_a_call():
+    """An option that cannot be meant is named."""
+    for options, says in (
+        ({"compare": "near"}, "`compare` is 'near'"),
+        ({"concurrency": 0}, "`concurrency` is 0"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            evaluate([], better, **options)
+    with pytest.raises(TypeError, match="`limit` is 3"):
+        evaluate([], better, limit=3)
+    with pytest.raises(TypeError, match="unknown option `comparing`"):
+        evaluate([], better, comparing="equal")
+
+
+def test_what_a_person_approved_is_expected():
+    """An approved output counts as one a person vouched for."""
+    graph = one_call("node", None, Model(old), InMemorySaver(), review="always")
+    graph.invoke({"params": {"n": 1}}, thread())
+    resume(graph, thread(), approve())
+    (one,) = evaluate(graph, lambda params: '{"n": 2}', output=dict[str, int]).results
+    assert (one["expected"], one["agreement"]) == ({"n": 1}, 0.0)
