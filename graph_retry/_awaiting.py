@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import threading
 import time
@@ -18,10 +19,12 @@ from collections.abc import (
     Awaitable,
     Callable,
     Coroutine,
+    Generator,
     Iterable,
     Iterator,
 )
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -60,6 +63,41 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
         )
     finally:
         _sync.reset(token)
+
+
+_ASYNC_ONLY = ("Synchronous calls to Async", "No synchronous function provided")
+"""How async savers, and LangGraph for an async node, begin to refuse a sync call."""
+
+
+def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a sync function name its async twin where a graph or its saver is async only."""
+    twin = f"a{function.__name__}"
+
+    @functools.wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> T:
+        with naming_twin(twin):
+            return function(*args, **kwargs)
+
+    return named
+
+
+@contextmanager
+def naming_twin(twin: str) -> Generator[None, None, None]:
+    """Name the async twin of what is called here, where a graph or its saver is async only.
+
+    Raises:
+        AsyncUnderSyncError: If it is.
+    """
+    try:
+        yield
+    except (TypeError, asyncio.InvalidStateError) as error:
+        if not str(error).startswith(_ASYNC_ONLY):
+            raise
+        why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise AsyncUnderSyncError(
+            f"`{twin.removeprefix('a')}` is sync, but this graph or its checkpointer is async only "
+            f"({why}): use `await {twin}(…)`."
+        ) from error
 
 
 async def run_async(steps: Coroutine[Any, Any, T]) -> T:

@@ -36,15 +36,14 @@ class AttemptContext:
 LLMCall = (
     Callable[[ParamsT], ResultT]
     | Callable[[ParamsT, AttemptContext], ResultT]
-    | Callable[[], ResultT]
     | Runnable[ParamsT, ResultT]
 )
 """A model call: a function, sync or async, or one of LangChain's runnables, such as a chat model,
 which is invoked with the params.
 
 A function gets a copy of the params, which is its own, and an `AttemptContext` if its second
-parameter has that annotation or the name `context`; it may also take nothing. It returns text, a
-LangChain message, a `Completion` or any other value; what it raises is the attempt's failure.
+parameter has that annotation or the name `context`. It returns text, a LangChain message, a
+`Completion` or any other value; what it raises is the attempt's failure.
 """
 
 
@@ -94,12 +93,12 @@ def bind_call(
 ) -> Callable[[Any, AttemptContext], tuple[Any, ...]]:
     """Return a function that makes the positional arguments for `llm_call`.
 
-    A function without parameters gets none, one with a second parameter called `context` (or
-    annotated `AttemptContext`) gets the context too; every other function, and a runnable, gets the
-    params alone.
+    A function with a second parameter called `context` (or annotated `AttemptContext`) gets the
+    context, too; every other function, and a runnable, gets the params alone.
 
     Raises:
-        TypeError: If `llm_call` is not callable, or needs arguments nobody will give.
+        TypeError: If `llm_call` is not callable, takes no params, or needs arguments nobody will
+            give.
     """
     if isinstance(llm_call, Runnable):
         return lambda params, _context: (params,)
@@ -133,11 +132,15 @@ def bind_call(
             "into params and capture the rest, e.g. with a lambda."
         )
         raise TypeError(msg)
+    if not (positional or takes_any):
+        msg = (
+            f"`{name_of(llm_call, 'llm_call')}` takes no params, so nobody could change anything "
+            "about its call: give it one parameter, and pass as `params` what may be changed."
+        )
+        raise TypeError(msg)
     if with_context:
         return lambda params, context: (params, context)
-    if positional or takes_any:
-        return lambda params, _context: (params,)
-    return lambda _params, _context: ()
+    return lambda params, _context: (params,)
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -40,6 +41,7 @@ from graph_retry._agents.tool_call import (
     with_update,
 )
 from graph_retry._signatures import OnRetry
+from graph_retry._wording import did_you_mean
 from graph_retry.errors import CallCancelled
 from graph_retry.function import Call
 from graph_retry.hooks._feedback import Feedback
@@ -50,6 +52,7 @@ __all__ = ["Ledgers", "RetryMiddleware", "RetryState", "merge_ledgers"]
 
 Ledgers = dict[str, list[Attempt]]
 
+_LOG = logging.getLogger("graph_retry")
 _ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
 
 
@@ -139,7 +142,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self.tools = []
         self._hooks, self._last = on_retry, messages
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
-        self._wrapped = _tool_names(tools)
+        self._wrapped, self._has_told = _tool_names(tools), False
         if not isinstance(cast("object", models), Mapping | None):
             raise TypeError(f"`models` is {models!r:.80}: give a dict of chat models by name.")
         self._models = dict(models or {})
@@ -235,6 +238,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         return requested(request, params, self._models, self._last)
 
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
+        self._tell_unknown_tools(request)
         params = params_of(request, self._models, self._last)
         validator = AnswerValidator(request, self._repair)
         options: RetryOptions = {**self._options, "key": place_of(request)}
@@ -252,6 +256,20 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if isinstance(self._wrapped, bool):
             return self._wrapped
         return request.tool_call["name"] in self._wrapped
+
+    def _tell_unknown_tools(self, request: ModelRequest[Any]) -> None:
+        """Warn, at the first model call, of `tools` that it is not offered."""
+        if isinstance(self._wrapped, bool) or self._has_told:
+            return
+        self._has_told = True
+        offered = {
+            str(tool.get("name") if isinstance(tool, dict) else tool.name) for tool in request.tools
+        }
+        for name in sorted(self._wrapped - offered):
+            meant = did_you_mean(name, tuple(sorted(offered)))
+            known = ", ".join(f"`{tool}`" for tool in sorted(offered)) or "none"
+            what = "`tools` of `RetryMiddleware` names `%s`, which the model is not offered (%s).%s"
+            _LOG.warning(what, name, known, meant)
 
     def _tool_call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
         call = request.tool_call

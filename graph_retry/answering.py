@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.decision import Answer
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, shown_reviews
@@ -64,6 +64,7 @@ class PendingReview(Waiting):
         return await aresume(self.graph, self.config, answers=answers, context=context)
 
 
+@with_async_twin
 def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """List the reviews a thread waits for, in the order they were asked.
 
@@ -104,6 +105,7 @@ async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRe
     return await run_async(shown_reviews(graph, config, PendingReview))
 
 
+@with_async_twin
 def resume(
     graph: Any,
     config: RunnableConfig,

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import find_reviews
@@ -18,6 +18,7 @@ from graph_retry.inbox import find_all
 __all__ = ["aexpire_reviews", "expire_reviews"]
 
 
+@with_async_twin
 def expire_reviews(
     source: Any, *, config: RunnableConfig | None = None, context: Any = None
 ) -> list[PendingReview]:

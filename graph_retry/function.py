@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from graph_retry._awaiting import naming_twin
 from graph_retry._engine.finish import WITH_OUTPUT, ended_error
 from graph_retry._engine.graph import function_graph, steps_allowed
 from graph_retry._engine.identity import identity_of
@@ -235,7 +236,7 @@ class Call:
 
     def invoke(self) -> tuple[Any, list[Attempt]]:
         """Make the call; return its output and its ledger."""
-        with watched_pause(self.plan.settings.name):
+        with watched_pause(self.plan.settings.name), naming_twin("aretry_llm_call"):
             state = self.graph.invoke(self.inputs, self.config)
         return self._result(state), state["attempts"]
 

@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
 from graph_retry._attempts import check_version
-from graph_retry._awaiting import is_sync, run_async, run_sync
+from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._engine.open_reviews import INDEX
 from graph_retry._json import is_array, is_object
 from graph_retry._threads.calls import read_calls, whole_ledgers
@@ -41,6 +41,7 @@ LedgerSource = Any
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports had none
 
 
+@with_async_twin
 def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
@@ -18,6 +18,7 @@ from graph_retry.answering import PendingReview
 __all__ = ["alist_reviews", "list_reviews"]
 
 
+@with_async_twin
 def list_reviews(
     source: Any,
     *,

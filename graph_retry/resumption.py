@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import naming_twin, run_async, run_sync
 from graph_retry._review.decision import Answer
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import take_thread
@@ -62,7 +62,8 @@ def resumption(
         ...         print(update)
         {'count': 3}
     """
-    thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
+    with naming_twin("aresumption"):
+        thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
     with thread:
         yield thread.given
     run_sync(thread.check_shown())

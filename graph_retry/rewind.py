@@ -8,7 +8,7 @@ from typing import Any, NotRequired, Unpack, cast
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypedDict
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._engine.fork import REWIND
 from graph_retry._issues import literal
 from graph_retry._threads.calls import read_calls, read_ledgers
@@ -37,6 +37,7 @@ class Change(TypedDict):
     reason: NotRequired[str]
 
 
+@with_async_twin
 def rewind(
     graph: Any,
     config: RunnableConfig,

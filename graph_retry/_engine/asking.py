@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +43,15 @@ _warned: set[str] = set()
 NO_CHECKPOINTER = (
     "this run has no checkpointer to pause on: compile the graph with one, e.g. "
     "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`"
+)
+OUTSIDE = (
+    "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "
+    "that has a checkpointer, or pass `review=False`"
+)
+LOST_CONTEXT = (
+    ". If a node started this thread, the thread has lost the context of the run: submit "
+    "`contextvars.copy_context().run` and the function to the `ThreadPoolExecutor`, or use "
+    "`aretry_llm_call` with `gather_calls`"
 )
 LEFT_OVER = (
     "This answer was left over from an earlier question: it was sent before anybody could see this "
@@ -94,7 +104,7 @@ async def take_answer(given: StepInput) -> Taken:
             loop=loop,
             passed=passed,
         )
-    value, was_shown = await _ask_person(plan, question, attempts)
+    value, was_shown = await _ask_person(given, question)
     if not was_shown:
         return _of_person(question, loop, value, LEFT_OVER)
     fork = await _fork(value, attempts)
@@ -140,11 +150,10 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     )
 
 
-async def _ask_person(
-    plan: Plan[Any], question: Question, attempts: list[Attempt]
-) -> tuple[Any, bool]:
+async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     """Return the answer, and whether anybody can have seen the question it came for."""
-    saver = require_checkpointer(plan.settings.name, attempts)
+    plan, attempts = given.plan, given.attempts
+    saver = _require_checkpointer(given, attempts)
     here = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
     payload: dict[str, Any] = {**build_payload(question), **place}
@@ -167,17 +176,21 @@ async def _ask_person(
     return value, shown.is_ours and not given_before and not too_early
 
 
-def require_checkpointer(name: str, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
+def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
     """Return what saves the pause, and refuse to ask where nothing does."""
     saver = current_saver()
     if saver is not None:
         return saver
     failure = attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "a valid output"
-    made = counted(len(attempts), "attempt")
-    raise InterventionRequired(
-        f"`{name}` needs a person after {made} ({why}), but {NO_CHECKPOINTER}.", attempts
+    needed = (
+        f"`{given.plan.settings.name}` needs a person after {counted(len(attempts), 'attempt')}"
     )
+    missing = NO_CHECKPOINTER
+    if given.run.caller is None:
+        is_main = threading.current_thread() is threading.main_thread()
+        missing = OUTSIDE if is_main else OUTSIDE + LOST_CONTEXT
+    raise InterventionRequired(f"{needed} ({why}), but {missing}.", attempts)
 
 
 def check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:

@@ -40,7 +40,7 @@ from graph_retry._engine.state import (
     fresh_loop,
     loop_of,
 )
-from graph_retry._engine.step import StepInput, read_input
+from graph_retry._engine.step import StepInput, read_input, warn_of_lost_output
 from graph_retry._engine.task import as_task
 from graph_retry._engine.tracing import model_call_span
 from graph_retry._engine.transitions import goes_on
@@ -76,6 +76,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         warn_of_credentials(name, params.view, settings.redact, plan.codec.names)
         check_first(plan, params)
         check_checkpointer(settings, in_a_graph=run.caller is not None)
+        warn_of_lost_output(run)
     emit("attempt_started", name, number)
     attempt = partial(_attempt, run, plan, params, record, count(1))
     outcome = await as_task(f"{name}#{number}", attempt, _transport_policy(settings.transient))

@@ -10,11 +10,12 @@ from graph_retry._engine.opening import read_value, succeeded
 from graph_retry._engine.state import LOOP, REVIEWED
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.tracing import validation_span
-from graph_retry._issues import json_problem
+from graph_retry._issues import issue, json_problem
 from graph_retry._output.build import Checked, Validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.formats.format import read_as
+from graph_retry._output.mistakes import place_of, tell
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
 from graph_retry._wording import quoted_with_article
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _SHORT = 4_000
 """Characters of an output whose value stands in the ledger beside its text."""
+
+_NOTHING = "NothingReturned"
+"""The type of the failure of a function that returned None where something else was wanted."""
 
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
@@ -111,6 +115,8 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     update |= redacted_fields({**record, **update}, plan.settings.redact, plan.output_names)
     if checked is None or not checked.ok:
         update["status"] = "failed"
+        if (failure := update.get("failure")) and failure["type"] == _NOTHING:
+            tell(failure["message"], place_of(plan.llm_call))
         failed: dict[str, Any] = {LOOP: {**loop, "next": "revise"}, attempts_key: [update]}
         may_be_taken = checked is not None and "accept" in plan.settings.allowed_decisions
         return failed | ({REVIEWED: read_value(record, plan.validator)} if may_be_taken else {})
@@ -137,7 +143,12 @@ async def validate_attempt(
         "issues": checked.issues,
         "repairs": [*record["repairs"], *checked.repairs],
     }
-    if not checked.ok:
+    if not checked.ok and (record["raw"] or {}).get("value", ...) is None:
+        made_by = f"`{record['name']}`" if record.get("name") else "the call"
+        message = f"{made_by} returned nothing (a forgotten `return`?)"
+        update["failure"] = {"kind": "invalid_schema", "type": _NOTHING, "message": message}
+        update["issues"] = [issue("", message, "nothing_returned", validator.name)]
+    elif not checked.ok:
         update["failure"] = _schema_failure(record, validator, checked.issues)
     return update, checked
 

@@ -16,6 +16,7 @@ from graph_retry._engine.stored import store, unsavable
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, failure_of
+from graph_retry._output.mistakes import place_of, place_of_bug, tell, tell_bug
 from graph_retry._redact import redacted
 from graph_retry._signatures import name_of
 from graph_retry._wording import quoted_with_article
@@ -44,6 +45,11 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
         trace = redacted(trace, settings.redact)
         _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
     failure = _failure_of(error, settings)
+    place = place_of_bug(error, plan.llm_call) if failure["kind"] == "rejected_input" else None
+    if place is not None:
+        name = name_of(plan.llm_call, "llm_call")
+        tell_bug(f"`{name}` (attempt {record['number']})", error, place, settings.redact)
+        failure["message"] += f" ({place})"
     # Only an error about the output has issues; a transport error is told by its message.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
     raw = {"text": said} if isinstance(said, str) else None
@@ -63,9 +69,9 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     reading = read_result(result, plan.validator)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
     outcome = Outcome(record=record, output=None, output_types={})
-    came = type(result).__name__
+    came, name = type(result).__name__, name_of(plan.llm_call, "llm_call")
     if plan.validator is None:
-        _keep(result, outcome, name_of(plan.llm_call, "llm_call"))
+        _keep(result, outcome, name)
     else:
         record["failure"] = announced(
             reading.finish_reason,
@@ -89,9 +95,12 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
         record["raw"] = {"type": came}
         if plan.validator is not None:
             message = (
-                f"the call returned {quoted_with_article(came)}, which has no JSON form to validate"
+                f"`{name}` returned {quoted_with_article(came)}, which has no JSON form to validate"
             )
             record["failure"] = _failure("invalid_schema", "TypeError", message)
+    failure = record.get("failure")
+    if failure is not None and failure["type"] == "TypeError":  # of a value nobody can keep
+        tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
 
 

@@ -7,14 +7,16 @@ where one is missing the engine does without it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -44,6 +46,17 @@ def _is_scratchpad(value: Any) -> bool:
     return callable(getattr(value, "subgraph_counter", None)) and callable(
         getattr(value, "get_null_resume", None)
     )
+
+
+def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
+    """Return the state keys of the graph whose task this is; None where they cannot be known."""
+    for value in configurable.values():
+        for given in value.args if isinstance(value, partial) else ():
+            if isinstance(given, Mapping) and given:
+                named = cast("Mapping[str, Any]", given)
+                if all(isinstance(channel, BaseChannel) for channel in named.values()):
+                    return named.keys()
+    return None
 
 
 def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:

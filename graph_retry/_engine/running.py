@@ -58,7 +58,8 @@ class LoopRun:
     """One run of the loop.
 
     `caller` is the config of the node or function that made the call, `identity` what the call is
-    known by inside that node's task (at `task_path`), and `slot` where its state is.
+    known by inside that node's task (at `task_path`), and `slot` where its state is. `is_task`
+    tells that LangGraph itself runs the loop, as a node of a graph.
     """
 
     plan: Plan[Any]
@@ -66,6 +67,7 @@ class LoopRun:
     identity: str | None = None
     task_path: str | None = None
     slot: Slot | None = None
+    is_task: bool = False
 
     @property
     def past(self) -> dict[str, Any] | None:
@@ -167,15 +169,16 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if saved and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
+        is_task = self.plan is not None and scratchpad_in(given) is not None
         if not (is_nested and saved):
-            run = LoopRun(plan, caller if is_nested else None)
+            run = LoopRun(plan, caller if is_nested else None, is_task=is_task)
         else:
             place = task_path(caller)
-            made = self._made(plan, input, place, is_task=scratchpad_in(given) is not None)
+            made = self._made(plan, input, place, is_task=is_task)
             await begin_index(saver_in(configurable))
             slot = await find_slot(made, configurable)
             identity = slot.identity if slot else made.identity
-            run = LoopRun(plan, caller, identity, place, slot)
+            run = LoopRun(plan, caller, identity, place, slot, is_task=is_task)
             if call is not None:
                 call.identity = cast("str", run.identity)
             if slot is not None:
@@ -199,5 +202,5 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             identity=loop["identity"] or identity_of(*params),
             task_path=place,
             is_node=self.plan is not None,
-            is_task=is_task and self.plan is not None,
+            is_task=is_task,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,12 +13,18 @@ from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.keeping import leave_earlier
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import state_keys_around
 from graph_retry._engine.running import LoopRun, current_run
 from graph_retry._engine.state import Loop, loop_of
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt
+
+_LOG = logging.getLogger("graph_retry")
+_MAX_TOLD = 1_000
+_told: set[str] = set()
+"""The names of nodes whose output is dropped: one line for each."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,26 @@ def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) 
             f"`{plan.settings.name}` goes on with a saved call that has nothing under the state "
             f"key `{renamed}`: if it was renamed in `keys=`, give it its old name back."
         )
+
+
+def warn_of_lost_output(run: LoopRun) -> None:
+    """Log, once for each name, that the graph around a retry node has no key for its output.
+
+    LangGraph drops what a node gives under unknown keys, without a word.
+    """
+    name, key = run.plan.settings.name, run.plan.settings.keys["output"]
+    around = (run.caller or {}).get("configurable", {}) if run.is_task else {}
+    known = state_keys_around(around)
+    if known is None or key in known or name in _told or len(_told) >= _MAX_TOLD:
+        return
+    _told.add(name)
+    _LOG.warning(
+        "the retry node `%s` gives its output under the state key `%s`, which the graph around it "
+        "does not have, so that LangGraph drops it: add the key to the graph's state, or name "
+        "another with `keys={'output': …}`",
+        name,
+        key,
+    )
 
 
 def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:

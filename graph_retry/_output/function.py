@@ -14,6 +14,7 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry._awaiting import AsyncUnderSyncError, awaited, run_sync
 from graph_retry._issues import MAX_ISSUES, REFUSED, cut, describe, issue, wrap_error
 from graph_retry._json import is_array, is_object
+from graph_retry._output.mistakes import place_of_bug, tell_bug
 from graph_retry._output.validator import Validator
 from graph_retry._params.fields import fields_of
 from graph_retry._signatures import declared_params, name_of
@@ -83,8 +84,17 @@ class FunctionValidator(Validator):
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as error:  # noqa: BLE001 - the function is the caller's
-            return value, wrap_error(error)
+            return value, self._raised(error)
         return self._decided(value, given, answer)
+
+    def _raised(self, error: Exception) -> list[Issue]:
+        issues = wrap_error(error)
+        # A `KeyError` or `TypeError` is often how a value is refused; these never are.
+        place = place_of_bug(error, self.function, (NameError, AttributeError, ImportError))
+        if place is not None:
+            tell_bug(f"the validator `{self.name}`", error, place)
+            issues[0]["message"] += f" ({place})"
+        return issues
 
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
         """Read what the function returned; see the table above."""

@@ -174,6 +174,18 @@ def test_an_id_that_is_used_again_keeps_both_ledgers(mode):
     }
 
 
+def test_a_tool_that_does_not_exist_is_told_at_the_first_run(mode, caplog):
+    """Once, with what the model is offered: the tool that was meant would run without review."""
+    model = ScriptedChat(answer=travelling)
+    retry = RetryMiddleware(tools=["wether", "weather"])
+    tools = [Weather().tool(is_async=mode.is_async)]
+    agent = agent_of(model, tools, retry, checkpointer=InMemorySaver())
+    mode.invoke(agent, HI, thread())
+    (said,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert "names `wether`, which the model is not offered (`weather`)." in said
+    assert "Did you mean `weather`?" in said
+
+
 def test_a_tool_that_updates_the_agent_s_state_still_does(mode):
     """A `Command` of a tool comes through, after a review as well."""
     failed = []

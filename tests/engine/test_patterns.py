@@ -44,7 +44,7 @@ def test_pattern_closure_without_params():
     """With `None` params there is nothing to edit: retry, respond or cancel."""
     tries = []
 
-    def call():
+    def call(_):
         tries.append(1)
         if len(tries) == 1:
             message = "hiccup"

@@ -19,7 +19,7 @@ def test_a_stalled_stream_hits_the_timeout(mode):
     """The attempt fails as transient, and the stream is closed when it moves again."""
     moves, closed = threading.Event(), threading.Event()
 
-    def stalls():
+    def stalls(_):
         try:
             yield '{"n": '
             moves.wait(30)
@@ -28,7 +28,7 @@ def test_a_stalled_stream_hits_the_timeout(mode):
         finally:
             closed.set()
 
-    async def astalls():
+    async def astalls(_):
         try:
             yield '{"n": '
             await asyncio.Event().wait()
@@ -85,10 +85,10 @@ def test_an_error_of_closing_loses_nothing(mode, text, caplog):
     records = []
     options = {"output": Person, "review": False, "on_attempt": records.append}
     if text == GOOD:
-        assert call(mode, lambda: stream(text), None, **options).age == 36
+        assert call(mode, lambda _: stream(text), None, **options).age == 36
     else:
         with pytest.raises(AttemptsExhausted):
-            call(mode, lambda: stream(text), None, **options)
+            call(mode, lambda _: stream(text), None, **options)
         assert records[0]["issues"][0]["path"] == "/age"
     assert text.startswith(records[0]["raw"]["text"])
     assert "could not be closed: RuntimeError" in caplog.text
@@ -99,7 +99,7 @@ def test_a_cancelled_run_closes_the_stream(kind):
     """Cancellation passes through, and neither kind of stream is left open behind it."""
     begun, closed, moves = threading.Event(), threading.Event(), threading.Event()
 
-    def sync_stream():
+    def sync_stream(_):
         try:
             yield "a"
             begun.set()
@@ -108,7 +108,7 @@ def test_a_cancelled_run_closes_the_stream(kind):
         finally:
             closed.set()
 
-    async def async_stream():
+    async def async_stream(_):
         try:
             yield "a"
             begun.set()
@@ -164,7 +164,7 @@ def test_a_run_cut_off_in_mid_stream_repeats_the_call_in_flight(form, mode):
 def test_an_async_stream_in_a_sync_run_is_refused():
     """The error says what to use instead."""
 
-    async def ask():
+    async def ask(_):
         yield "a"
 
     with pytest.raises(TypeError, match=r"ask` is async"):

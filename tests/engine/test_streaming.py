@@ -106,7 +106,7 @@ HALVES = [
 def test_a_character_may_come_in_two_pieces(mode, pieces, as_chunks):
     """Some servers cut an emoji in the middle, and some begin with a byte order mark."""
 
-    def ask():
+    def ask(_):
         return (AIMessageChunk(content=piece) if as_chunks else piece for piece in pieces)
 
     assert call(mode, ask, None, output=Person).name == "\U0001f600"
@@ -118,7 +118,7 @@ def test_half_a_character_that_stays_alone_is_told(mode):
     """The whole text says so, as for a call that does not stream."""
     pieces = ['{"name": "\ud83d', 'A", "age": 36}']
     with pytest.raises(AttemptsExhausted) as caught:
-        call(mode, lambda: iter(pieces), None, output=Person, review=False)
+        call(mode, lambda _: iter(pieces), None, output=Person, review=False)
     (record,) = caught.value.attempts
     assert record["failure"]["kind"] == "invalid_schema"
     assert record["raw"] == {"text": "".join(pieces)}
@@ -140,7 +140,7 @@ def test_the_cuts_change_nothing(text, cuts):
             failure = error.attempts[0]["failure"]
             return failure["kind"], [issue["path"] for issue in error.attempts[0]["issues"]]
 
-    assert result(lambda: iter(chunked(text, cuts))) == result(lambda: text)
+    assert result(lambda _: iter(chunked(text, cuts))) == result(lambda _: text)
 
 
 @pytest.mark.parametrize("returned", ["chunks", "model.stream", "stream of a coroutine"])
@@ -154,17 +154,17 @@ def test_messages_are_merged(mode, returned):
     ]
     model = GenericFakeChatModel(messages=iter([AIMessage('{"name": "Ada", "age": 36}')]))
 
-    async def later():
+    async def later(_):
         for chunk in chunks:
             yield chunk
 
-    async def coroutine():
+    async def coroutine(_):
         return iter(chunks)
 
     calls = {
-        "chunks": later if mode.is_async else lambda: iter(chunks),
-        "model.stream": lambda: model.astream("?") if mode.is_async else model.stream("?"),
-        "stream of a coroutine": coroutine if mode.is_async else lambda: iter(chunks),
+        "chunks": later if mode.is_async else lambda _: iter(chunks),
+        "model.stream": lambda _: model.astream("?") if mode.is_async else model.stream("?"),
+        "stream of a coroutine": coroutine if mode.is_async else lambda _: iter(chunks),
     }
     records = []
     options = {"output": Person, "on_attempt": records.append}
@@ -177,7 +177,7 @@ def test_a_completion_may_end_a_stream(mode):
     """A generator tells usage and finish reason with its last piece."""
     records = []
 
-    def ask():
+    def ask(_):
         yield '{"n":'
         yield Completion(" 1}", {"total_tokens": 7}, "stop")
 
@@ -188,19 +188,19 @@ def test_a_completion_may_end_a_stream(mode):
 def test_of_objects_the_last_one_counts(mode):
     """LangChain's parsers stream the value as far as it is known, again and again."""
     values = [{"n": 1}, {"n": 1, "m": 2}]
-    assert call(mode, lambda: iter(values), None, output=dict[str, int]) == values[-1]
+    assert call(mode, lambda _: iter(values), None, output=dict[str, int]) == values[-1]
 
 
 def test_a_piece_of_no_known_kind_is_named(mode):
     """The failure says what came and what may come."""
     with pytest.raises(AttemptsExhausted, match="a piece must be text"):
-        call(mode, lambda: iter([1, 2]), None, review=False)
+        call(mode, lambda _: iter([1, 2]), None, review=False)
 
 
 def test_without_output_a_message_is_a_message(mode):
     """What a plain call returns as a message comes as one, not as a chunk of one."""
     chunks = [AIMessageChunk(content="Hello"), AIMessageChunk(content=", Ada")]
-    result = call(mode, lambda: iter(chunks), None)
+    result = call(mode, lambda _: iter(chunks), None)
     assert (type(result), result.content) == (AIMessage, "Hello, Ada")
 
 

@@ -108,7 +108,7 @@ PIECES = {
 def test_pieces_are_put_together(mode, pieces, result):
     """A list that continues the one before replaces it, any other is added to it."""
     expected = pieces[-1] if result is None else result
-    assert call(mode, lambda: iter(pieces), None) == expected
+    assert call(mode, lambda _: iter(pieces), None) == expected
 
 
 DOUBTS = {
@@ -125,7 +125,7 @@ DOUBTS = {
 def test_pieces_that_do_not_fit_together_are_an_error(mode, pieces):
     """Nothing that came is dropped for something else."""
     with pytest.raises(AttemptsExhausted, match="the stream gave"):
-        call(mode, lambda: iter(pieces), None, review=False)
+        call(mode, lambda _: iter(pieces), None, review=False)
 
 
 ANSWERS = {

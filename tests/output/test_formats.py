@@ -262,26 +262,26 @@ def test_a_call_reads_validates_and_tells_in_its_format(name):
 def test_what_cannot_be_read_is_a_failure_of_its_format():
     """The failure names the format, and quotes what stands there."""
     with pytest.raises(AttemptsExhausted) as caught:
-        retry_llm_call(lambda: "a: [", None, output=Person, format="yaml", review=False)
+        retry_llm_call(lambda _: "a: [", None, output=Person, format="yaml", review=False)
     (record,) = caught.value.attempts
     assert record["failure"]["kind"] == "invalid_syntax"
     assert record["failure"]["type"] == "InvalidYAML"
     assert record["issues"][0]["code"] == "invalid_yaml"
     with pytest.raises(AttemptsExhausted, match="no exclamation marks"):
-        retry_llm_call(lambda: "!", None, output=Person, format=Inverted(), review=False)
+        retry_llm_call(lambda _: "!", None, output=Person, format=Inverted(), review=False)
 
 
 def test_a_word_is_a_word_in_yaml():
     """A type of a few words is read from one, as in JSON."""
     output = Literal["yes", "no"]
-    assert retry_llm_call(lambda: "no\n", None, output=output, format="yaml") == "no"
+    assert retry_llm_call(lambda _: "no\n", None, output=output, format="yaml") == "no"
 
 
 @pytest.mark.parametrize("given", ["toml", 3, Inverted, object()])
 def test_what_is_no_format_is_refused_before_the_call(given):
     """The error lists the names."""
     with pytest.raises(ValueError, match="`format`: give one of json, yaml, jsonl, xml"):
-        retry_llm_call(lambda: "", None, format=given)
+        retry_llm_call(lambda _: "", None, format=given)
 
 
 def test_a_bomb_and_a_deep_nest_are_refused_in_time():

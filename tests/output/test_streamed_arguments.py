@@ -38,7 +38,7 @@ def answered(pieces, output, **options):
     records = []
     options = {"review": False, "on_attempt": records.append, **options}
     try:
-        result = retry_llm_call(lambda: pieces, None, output=output, **options)
+        result = retry_llm_call(lambda _: pieces, None, output=output, **options)
     except AttemptsExhausted:
         result = None
     return result, records[0]

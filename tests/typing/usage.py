@@ -86,7 +86,7 @@ def sync_usages() -> None:
     assert_type(retry_llm_call(ask, P(prompt=""), revise, output=Person, auto_retries=2), Person)
     assert_type(retry_llm_call(ask, P(prompt=""), [revise], output=list[Person]), list[Person])
     assert_type(retry_llm_call(ask, P(prompt=""), output={"type": "object"}), Any)
-    assert_type(retry_llm_call(lambda: 3, None), int)
+    assert_type(retry_llm_call(lambda _: 3, None), int)
     retry_llm_call(lambda params: params.prompt, P(prompt=""))
     assert_type(retry_llm_call(Client().ask, P(prompt=""), Client().revise), str)
     assert_type(retry_llm_call(functools.partial(ask), P(prompt="")), str)

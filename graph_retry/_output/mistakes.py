@@ -1,0 +1,102 @@
+"""Mistakes in the code that was handed over, told with the line they were made in.
+
+The model is not to blame for them, and no reviewer can mend them by other params.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sysconfig
+from collections.abc import Callable
+from dis import get_instructions
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import Any, NamedTuple
+
+from langchain_core.runnables import Runnable
+
+from graph_retry._awaiting import unwrapped
+from graph_retry._credentials import without_keys
+from graph_retry._issues import text_of
+from graph_retry._redact import Redact, redacted
+
+_LOG = logging.getLogger("graph_retry")
+
+BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
+"""What Python itself raises for wrong code. It decides what is told, and nothing else."""
+
+_OURS = Path(__file__).parents[1]
+_STANDARD = Path(sysconfig.get_path("stdlib"))
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+class Place(NamedTuple):
+    """A line of the code that was handed over."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"line {self.line} of {Path(self.file).name}"
+
+
+def place_of_bug(
+    error: Exception,
+    function: Callable[..., Any] | Runnable[Any, Any],
+    bugs: tuple[type[Exception], ...] = BUGS,
+) -> Place | None:
+    """Return where the code of `function` raised what Python raises for wrong code, if it did."""
+    if not isinstance(error, bugs):
+        return None
+    code = _code_of(function)
+    own = None if code is None else code.co_filename
+    of_user: TracebackType | None = None
+    below = error.__traceback__
+    while below is not None:
+        file = below.tb_frame.f_code.co_filename
+        of_user = below if file == own or not _is_library(file) else of_user
+        below = below.tb_next
+    if of_user is None or (of_user.tb_next is None and _is_raise(of_user)):
+        return None
+    return Place(of_user.tb_frame.f_code.co_filename, of_user.tb_lineno)
+
+
+def _is_raise(at: TracebackType) -> bool:
+    """Tell whether an exception was raised there by a statement, which somebody meant."""
+    steps = get_instructions(at.tb_frame.f_code)
+    return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
+
+
+def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
+    """Return where a function is written; None for a runnable and what has no Python code."""
+    code = _code_of(function)
+    return None if code is None else Place(code.co_filename, code.co_firstlineno)
+
+
+def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
+    """Log a mistake as a warning, with its file and line."""
+    at = "" if place is None else f' (file "{place.file}", line {place.line})'
+    _LOG.warning("%s%s", redacted(without_keys(what), redact), at)
+
+
+def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
+    """Log an exception that wrong code has raised; `of` says in what."""
+    tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)
+
+
+def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | None:
+    target: Any = inspect.unwrap(unwrapped(function))
+    if not (inspect.isfunction(target) or inspect.ismethod(target)):
+        target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
+    code = getattr(target, "__code__", None)  # a method has that of its function
+    return code if isinstance(code, CodeType) else None
+
+
+def _is_library(file: str) -> bool:
+    """Tell whether a file is of this package or of an installed one, or no file at all."""
+    if file.startswith("<frozen"):
+        return True
+    path = Path(file)
+    is_installed = not _INSTALLED.isdisjoint(path.parts)
+    return is_installed or path.is_relative_to(_OURS) or path.is_relative_to(_STANDARD)

@@ -1,0 +1,290 @@
+"""Failures of the developer's own making: told with file and line, not only asked at night."""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import StateGraph
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+import graph_retry
+from graph_retry import (
+    InterventionRequired,
+    aretry_llm_call,
+    create_retry_node,
+    edit,
+    expiry,
+    history,
+    inbox,
+    pending_reviews,
+    resumption,
+    retry_llm_call,
+    rewind,
+)
+from graph_retry._engine import step
+from tests.loops import Model, one_call, reviews, thread
+
+
+class Person(BaseModel):
+    """What the model must give."""
+
+    age: int
+
+
+def misspelt(params):
+    """Use a name that does not exist."""
+    return promt  # noqa: F821
+
+
+def no_attribute(params):
+    """Use a field that params do not have."""
+    return params.promt
+
+
+def no_key(params):
+    """Look up what is not there, inside a library's function."""
+    return "".join(map(params.__getitem__, ["promt"]))
+
+
+def forgets(params):
+    """Compute an answer and keep it."""
+    '{"age": 36}'.strip()
+
+
+def unsavable(params):
+    """Return what no checkpointer can save."""
+    return object()
+
+
+def warnings_of(caplog):
+    return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+
+
+def line_of(function, text):
+    """Return the number of the line of a function that has a text."""
+    import inspect
+
+    lines, first = inspect.getsourcelines(function)
+    return first + next(n for n, line in enumerate(lines) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("call", "at", "words"),
+    [
+        (misspelt, "return promt", "name 'promt' is not defined"),
+        (no_attribute, "return params", "no attribute 'promt'"),
+        (no_key, "return", "'promt'"),
+    ],
+)
+def test_wrong_code_is_told_with_its_line(form, mode, caplog, call, at, words):
+    """A warning names file and line, and so does the question: no other params would help."""
+    graph = one_call(form, mode, mode.colour(call), InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    place = f"line {line_of(call, at)}"
+    (review,) = reviews(mode, graph, thread())
+    assert f"({place} of test_own_mistakes.py)" in review.error
+    assert words in review.error
+    (told,) = [text for text in warnings_of(caplog) if words in text]
+    assert f'test_own_mistakes.py", {place}' in told
+
+
+def test_a_failure_that_was_raised_on_purpose_is_told_as_it_is(caplog):
+    """Only what Python raises for wrong code gets a line."""
+
+    def looks_up(params):
+        raise LookupError("no such city")
+
+    graph = one_call("node", None, looks_up, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    assert pending_reviews(graph, thread())[0].error == "LookupError: no such city"
+    assert warnings_of(caplog) == []
+
+
+def test_a_forgotten_return_is_called_that(form, mode, caplog):
+    """The question says that the function returned nothing, and not that a model was expected."""
+    graph = one_call(
+        form, mode, mode.colour(forgets), InMemorySaver(), output=Person, name="forgets"
+    )
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert "`forgets` returned nothing" in review.error
+    assert [issue["message"] for issue in review.issues] == [
+        "`forgets` returned nothing (a forgotten `return`?)"
+    ]
+    (told,) = warnings_of(caplog)
+    assert f'test_own_mistakes.py", line {line_of(forgets, "def forgets")}' in told
+
+
+def test_none_is_an_answer_where_it_is_wanted():
+    """An optional output, or none at all, takes it."""
+    assert retry_llm_call(forgets, {}, output=Person | None) is None
+    assert retry_llm_call(forgets, {}) is None
+
+
+@pytest.mark.parametrize("output", [None, Person])
+def test_a_value_that_cannot_be_saved_is_told_with_its_function(caplog, output):
+    """The warning says where the function is."""
+    graph = one_call("node", None, unsavable, InMemorySaver(), output=output)
+    graph.invoke({"params": {"n": 0}}, thread())
+    (told,) = warnings_of(caplog)
+    assert "`unsavable` returned" in told
+    assert f'test_own_mistakes.py", line {line_of(unsavable, "def unsavable")}' in told
+
+
+def test_a_validator_with_a_mistake_is_told(caplog):
+    """Else the model would be told, and paid, for what is wrong in the code around it."""
+
+    def grown_up(value):
+        return valeu["age"] > 17  # noqa: F821
+
+    graph = one_call("node", None, lambda params: '{"age": 1}', InMemorySaver(), output=grown_up)
+    graph.invoke({"params": {"n": 0}}, thread())
+    place = f"line {line_of(grown_up, 'return')}"
+    assert f"({place} of test_own_mistakes.py)" in pending_reviews(graph, thread())[0].error
+    (told,) = warnings_of(caplog)
+    assert "the validator `grown_up` has a mistake: NameError: name 'valeu'" in told
+    assert place in told
+
+
+def test_texts_of_mistakes_are_redacted(caplog):
+    """What an error quotes may be private."""
+    redact = lambda text: text.replace("promt", "NAME")  # noqa: E731
+    graph = one_call("node", None, misspelt, InMemorySaver(), redact=redact)
+    graph.invoke({"params": {"n": 0}}, thread())
+    assert "name 'NAME' is not defined" in warnings_of(caplog)[0]
+
+
+@pytest.mark.parametrize("call", [lambda: "x", lambda *, more=1: "x"])
+def test_a_call_without_a_parameter_is_refused(call):
+    """Nobody could change anything about it."""
+    for form in (lambda: create_retry_node(call, None), lambda: retry_llm_call(call, None)):
+        with pytest.raises(TypeError, match="`llm_call` takes no params, so nobody could change"):
+            form()
+
+
+def test_a_thread_without_the_runs_context_is_told_so():
+    """A pool's thread knows nothing of the node; with a copy of the context it pauses."""
+    errors = []
+
+    def ask(state, run):
+        model = Model()
+        with ThreadPoolExecutor(1) as pool:
+            call = pool.submit(*run, retry_llm_call, model, state["params"], output=int)
+        return {"output": call.result()}
+
+    def graph(context):
+        builder = StateGraph(State)
+        builder.add_node("ask", lambda state: ask(state, context()))
+        return builder.set_entry_point("ask").compile(checkpointer=InMemorySaver())
+
+    with pytest.raises(InterventionRequired) as caught:
+        graph(list).invoke({"params": {"n": 0}}, thread())
+    errors.append(str(caught.value))
+    assert "the thread has lost the context of the run" in errors[0]
+    assert "`contextvars.copy_context().run`" in errors[0]
+    right = graph(lambda: [copy_context().run])
+    assert "__interrupt__" in right.invoke({"params": {"n": 0}}, thread())
+
+    with pytest.raises(InterventionRequired, match="not made in a LangGraph run") as caught:
+        retry_llm_call(Model(), {"n": 0}, output=int)
+    assert "thread" not in str(caught.value)
+
+
+class State(TypedDict, total=False):
+    """A graph's state."""
+
+    params: Any
+    output: Any
+
+
+class WithoutOutput(TypedDict, total=False):
+    """A graph's state that lacks the key of the output."""
+
+    params: Any
+    result: Any
+
+
+TWINS = {
+    "apending_reviews": lambda graph: pending_reviews(graph, thread()),
+    "aresume": lambda graph: graph_retry.resume(graph, thread(), edit(n=1)),
+    "alist_reviews": inbox.list_reviews,
+    "aexpire_reviews": expiry.expire_reviews,
+    "aattempts_of": lambda graph: history.attempts_of(graph, thread()),
+    "arewind": lambda graph: rewind.rewind(graph, thread(), attempt=1),
+    "aresumption": lambda graph: resumption.resumption(graph, thread(), edit(n=1)).__enter__(),
+}
+
+
+def test_a_sync_function_on_an_async_saver_names_its_twin():
+    """LangGraph's own message names methods of the saver."""
+
+    async def use():
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            graph = one_call("node", None, Model(), saver)
+            await graph.ainvoke({"params": {"n": 0}}, thread())
+            for twin, call in TWINS.items():
+                with pytest.raises(TypeError, match=rf"use `await {twin}\(…\)`") as caught:
+                    call(graph)
+                assert f"`{twin[1:]}` is sync" in str(caught.value)
+
+            async def node(state):
+                return {"output": retry_llm_call(Model(), state["params"])}
+
+            wrong = StateGraph(State).add_node(node).set_entry_point("node")
+            with pytest.raises(TypeError, match=r"use `await aretry_llm_call\(…\)`"):
+                await wrong.compile(checkpointer=saver).ainvoke({"params": {"n": 0}}, thread("2"))
+
+    asyncio.run(use())
+
+
+def test_a_sync_function_on_an_async_graph_names_its_twin_and_loses_nothing():
+    """The answer can be given again by the twin."""
+    model = Model()
+
+    async def node(state):
+        return {"output": await aretry_llm_call(model, state["params"], output=dict)}
+
+    graph = StateGraph(State).add_node(node).set_entry_point("node").compile(
+        checkpointer=InMemorySaver()
+    )  # fmt: skip
+
+    async def use():
+        await graph.ainvoke({"params": {"n": 0}}, thread())
+        with pytest.raises(TypeError, match=r'\(No sync.*"node"\): use `await aresume'):
+            graph_retry.resume(graph, thread(), edit(n=1))
+        return await graph_retry.aresume(graph, thread(), edit(n=1))
+
+    assert asyncio.run(use())["output"] == {"n": 1}
+    assert [params["n"] for params in model.calls] == [0, 1]
+
+
+def retry_node(**options):
+    return create_retry_node(lambda params: "x", dict, name="extract", review=False, **options)
+
+
+def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, caplog, monkeypatch):
+    """LangGraph drops the output without a word; a renamed key, or a call by hand, is fine."""
+    monkeypatch.setattr(step, "_told", set())
+
+    def run(node):
+        graph = StateGraph(WithoutOutput).add_node("ask", node).set_entry_point("ask").compile()
+        mode.invoke(graph, {"params": {}}, thread())
+
+    run(retry_node(keys={"output": "result"}))
+
+    def by_hand(state: WithoutOutput, config: RunnableConfig):
+        return {"result": retry_node().invoke({"params": {}})["output"]}
+
+    run(by_hand)
+    assert warnings_of(caplog) == []
+    run(retry_node())
+    run(retry_node())
+    (told,) = warnings_of(caplog)
+    assert "`extract` gives its output under the state key `output`, which the graph" in told
