@@ -133,7 +133,7 @@ bench: install ## measure, beside other libraries: print all tables and write do
 	$(BIN)/python -m bench.report | tee docs/comparison.tmp
 	@mv docs/comparison.tmp docs/comparison.md
 
-crash: install postgres ## kill workers at random, 200 times in each of 36 configurations and more
+crash: install postgres ## end a process at every write of every scene, and compare what goes on
 	$(BIN)/python -m bench.crash
 
 races: install postgres ## let 8 processes answer the same reviews, on SQLite and PostgreSQL

@@ -20,8 +20,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, empty_checkpoint
 
 from graph_retry._awaiting import sync_or_async
-from graph_retry._engine.checkpoints import list_checkpoints, newest_checkpoint, read_checkpoint
-from graph_retry._engine.state import LOOP, is_open
+from graph_retry._engine.checkpoints import (
+    list_checkpoints,
+    newest_checkpoint,
+    read_checkpoint,
+    waits_for,
+)
+from graph_retry._engine.state import LOOP
 from graph_retry._json import digest
 
 INDEX = "graph-retry:open-reviews"
@@ -121,7 +126,7 @@ async def end_answered(saver: BaseCheckpointSaver[Any] | None, note: Note) -> No
     if saver is None or not keeps_index(saver):
         return
     call = await newest_checkpoint(saver, note.thread_id, note.namespace)
-    if call is None or not is_open(call.checkpoint["channel_values"], note.review_id):
+    if call is None or not waits_for(call, note.review_id):
         await end_note(saver, note)
 
 

@@ -16,9 +16,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 
-from graph_retry._engine.checkpoints import newest_checkpoint, put_writes
+from graph_retry._engine.checkpoints import newest_checkpoint, put_writes, waits_for
 from graph_retry._engine.run_config import has_answer, saver_in
-from graph_retry._engine.state import call_namespace, is_open
+from graph_retry._engine.state import call_namespace
 from graph_retry._json import is_object
 
 _GIVEN = "graph_retry_given"
@@ -69,7 +69,7 @@ async def look_at_shown(review_id: str) -> Shown:
         if namespace == call_namespace():
             continue  # an earlier question of this call, which is answered
         call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
-        if call is None or is_open(call.checkpoint["channel_values"], question.get("review_id")):
+        if call is None or waits_for(call, question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)
     return Shown(is_ours=False, saver=saver, thread=thread)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.checkpoints import newest_checkpoint
+from graph_retry._engine.checkpoints import newest_checkpoint, waits_for
 from graph_retry._engine.keeping import whole
 from graph_retry._engine.state import LOOP, is_open
 from graph_retry._redact import shown_record
@@ -84,12 +85,17 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
         if value is None or value["review_id"] in [review.review_id for review in reviews]:
             continue
         call = calls.get(question.id)
-        values = call.values if call else await _saved_call(graph, config, value)
-        if values is None and not local and await _has_moved(graph, snapshot, question):
-            continue
+        saved = None if call else await _saved_call(graph, config, value)
+        values: Any = call.values if call else saved and saved.checkpoint["channel_values"]
         # LangGraph shows a question until its node has ended: an answered one while its answer
         # is applied, too, and after a crash on the way.
-        if values is None or (is_open(values, value["review_id"]) and _is_reached(call)):
+        if call:
+            waits = is_open(values, value["review_id"]) and call.next == ("review",)
+        elif saved:
+            waits = waits_for(saved, value["review_id"])
+        else:
+            waits = local or not await _has_moved(graph, snapshot, question)
+        if waits:
             _check_place(graph, value["checkpoint_ns"])
             parts = parts_of(value, records_in(values), thread_id)
             place = call.config if call and local else None
@@ -112,11 +118,6 @@ def check_thread(graph: Any, config: RunnableConfig) -> str | None:
     if thread_id is None and thread_of(own) is None:
         raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
     return thread_id
-
-
-def _is_reached(call: StateSnapshot | None) -> bool:
-    """Tell whether the question was saved, too: a crash may come between it and its message."""
-    return call is None or call.next == ("review",)
 
 
 def _check_place(graph: Any, namespace: str) -> None:
@@ -166,29 +167,22 @@ def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
 
 async def _saved_call(
     graph: Any, config: RunnableConfig, value: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Read a function-form call's state, which the graph itself does not show."""
+) -> CheckpointTuple | None:
+    """Read a function-form call's newest checkpoint, which the graph itself does not show."""
     saver = saver_of(graph)
     if saver is None:
         return None
-    saved = await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
-    return None if saved is None else saved.checkpoint["channel_values"]
+    return await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
 
 
 async def question_now(review: Waiting) -> dict[str, Any] | None:
     """Return what a function-form call of this process asks now, seen by the thread or not."""
-    saver = saver_of(review.graph)
-    if review.call_config is not None or saver is None:
+    if review.call_config is not None:
         return None
-    thread_id, namespace = thread_of(review.config), review.value["checkpoint_ns"]
-    saved = await newest_checkpoint(saver, thread_id, namespace)
+    saved = await _saved_call(review.graph, review.config, review.value)
     for _, channel, asked in (saved and saved.pending_writes) or ():
         question = intervention(asked[0].value) if channel == INTERRUPT else None
-        if (
-            saved
-            and question
-            and is_open(saved.checkpoint["channel_values"], question["review_id"])
-        ):
+        if saved and question and waits_for(saved, question["review_id"]):
             return question
     return None
 

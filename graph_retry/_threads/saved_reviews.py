@@ -15,7 +15,12 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.checkpoints import list_checkpoints, newest_checkpoint, read_checkpoint
+from graph_retry._engine.checkpoints import (
+    list_checkpoints,
+    newest_checkpoint,
+    read_checkpoint,
+    waits_for,
+)
 from graph_retry._engine.open_reviews import (
     INDEX,
     Note,
@@ -29,7 +34,7 @@ from graph_retry._engine.open_reviews import (
     open_notes,
 )
 from graph_retry._engine.running import RetryGraph
-from graph_retry._engine.state import LOOP, is_open, loop_of
+from graph_retry._engine.state import LOOP, loop_of
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.lock import ThreadLock
@@ -168,8 +173,7 @@ class _Thread:
 
     def _open_call(self, namespace: str, review_id: str) -> dict[str, Any] | None:
         call = self.calls.get(namespace)
-        values = call and call.checkpoint["channel_values"]
-        return values if values is not None and is_open(values, review_id) else None
+        return call.checkpoint["channel_values"] if call and waits_for(call, review_id) else None
 
     def has_gone_on(self, note: Note) -> bool:
         """Tell whether a question that does not wait never will, unless it is asked again.

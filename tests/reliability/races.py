@@ -20,7 +20,7 @@ from graph_retry import AnswerRefused, AttemptContext, StaleDecision, edit
 from tests.conftest import Mode
 from tests.loops import answer, fan_out, one_call, reviews, thread
 from tests.reliability.forking import end, fork
-from tests.reliability.journal import Journal, read, telling
+from tests.reliability.journal import SAVERS, Journal, read
 
 Work = Callable[["Racer"], None]
 FORMS = ("node", "function")
@@ -85,8 +85,7 @@ class Racer:
     @contextmanager
     def saver(self) -> Iterator[Any]:
         """Open the database."""
-        saver_class = telling(self.place.store, self.mode.name)
-        saver_class.journal = Journal(self.place.folder / "saved")
+        saver_class = SAVERS[self.place.store, self.mode.name]
         with self.mode.opened(saver_class.from_conn_string(self.place.location)) as saver:
             yield saver
 

@@ -1,0 +1,393 @@
+"""End a process at every write and inside user code, go on from what is saved, and compare.
+
+Usage: python -m tests.reliability.every_write SCENES STORE MODE DURABILITY WAYS STEP DSN
+
+One process plays a scene undisturbed. Before and after each of its writes, and wherever its user
+code says so, the storage is copied: a copy holds what the end of the process at that moment leaves
+behind. From each copy (every STEP-th of them) a new process goes on in the same WAY: with `resume`,
+with `invoke(None)` and answers by interrupt, or with plain answers. Calls, keys, questions, inbox,
+results and ledgers must equal those of the undisturbed process, but for a call that was in flight.
+Every process is a fork of this one.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sqlite3
+import sys
+import tempfile
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import psycopg
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
+
+import graph_retry
+from graph_retry import history, inbox
+from graph_retry._engine.asking import LEFT_OVER
+from tests.conftest import Mode
+from tests.loops import thread
+from tests.reliability.forking import end, fork
+from tests.reliability.journal import SAVERS
+from tests.reliability.scenes import SCENES, Scene
+
+WAYS = ("resume", "invoke", "command")
+_MOST_STEPS = 25
+_MOST_FAULTS = 20
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = re.compile(r"\b[0-9a-f]{24}\b")
+
+
+class Life:
+    """What one process does with a scene; `copy` is called at each moment it might end."""
+
+    def __init__(self, copy: Callable[[int], None] | None = None) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.moments: list[tuple[int, str]] = []
+        self._copy, self._lock = copy, threading.RLock()
+
+    def note(self, event: str, **told: Any) -> None:
+        """Note what user code does."""
+        with self._lock:
+            self.events.append({"event": event, **told})
+            self.moment(event)
+
+    def moment(self, what: str) -> None:
+        """Pass a moment at which the process might end."""
+        with self._lock:
+            if self._copy is not None:
+                self._copy(len(self.moments))
+                self.moments.append((len(self.events), what))
+
+    def saved(self, data: Any) -> None:
+        """Note what a finished write holds."""
+        self.events.append({"event": "saved", "data": str(data)})
+
+    def saver(self, store: str, mode: str) -> Any:
+        """Return a saver class that tells this life of its writes."""
+        life, plain = self, SAVERS[store, mode]
+
+        class Telling(plain):
+            def put(self, *args: Any, **more: Any) -> Any:
+                life.moment("before put")
+                done = super().put(*args, **more)
+                life.moment("after put")
+                return done
+
+            def put_writes(self, config: Any, writes: Any, *args: Any, **more: Any) -> None:
+                life.moment("before writes")
+                super().put_writes(config, writes, *args, **more)
+                life.saved(writes)
+                life.moment("after writes")
+
+            async def aput(self, *args: Any, **more: Any) -> Any:
+                life.moment("before put")
+                done = await super().aput(*args, **more)
+                life.moment("after put")
+                return done
+
+            async def aput_writes(self, config: Any, writes: Any, *args: Any, **more: Any) -> None:
+                life.moment("before writes")
+                await super().aput_writes(config, writes, *args, **more)
+                life.saved(writes)
+                life.moment("after writes")
+
+        Telling.__name__ = plain.__name__
+        Telling.__module__ = plain.__module__
+        return Telling
+
+    def live(self, scene: Scene, way: str, place: "Place", number: int | None) -> None:
+        """Bring the scene's thread to its end, in one way, from what is saved in a place."""
+        with asyncio.Runner() as runner, place.opened(number) as location:
+            mode = Mode(place.mode, runner)
+            made = self.saver(place.store, place.mode).from_conn_string(location)
+            with mode.opened(made) as saver:
+                graph = scene.build(mode, self.note).compile(checkpointer=saver)
+                client = _Client(scene, way, mode, graph, {"durability": place.durability}, self)
+                for _ in range(_MOST_STEPS):
+                    if client.step():
+                        return
+                self.note("wrong", why=f"it has not ended after {_MOST_STEPS} steps")
+
+
+class _Client:
+    """Whoever starts a thread, answers, and goes on with it."""
+
+    def __init__(
+        self, scene: Scene, way: str, mode: Mode, graph: Any, how: dict[str, Any], life: Life
+    ) -> None:
+        self._scene, self._way, self._mode, self._graph = scene, way, mode, graph
+        self._how, self._life, self._config = how, life, thread()
+        self._is_first = True
+
+    def step(self) -> bool:
+        """Do the next thing, by what the thread shows; return whether it is over."""
+        mode, graph, config, how = self._mode, self._graph, self._config, self._how
+        first, self._is_first = self._is_first, False
+        state = mode.call(graph, "get_state", config)
+        if state.created_at is None:
+            mode.invoke(graph, self._scene.given, config, **how)
+            return False
+        # A node whose writes are saved is not shown as the next one, also before the thread's end.
+        results = state.values.get("results") or str(state.values.get("structured_response") or "")
+        if not state.next and results:
+            if self._scene.last(mode, graph, config, state, []):
+                return False
+            self._tell_end(results)
+            return True
+        open_ = self._look()
+        if self._way == "invoke" and first:
+            mode.invoke(graph, None, config, **how)
+        elif self._scene.first(mode, graph, config, state, open_):
+            pass
+        elif open_:
+            self._answer(open_, is_only=len(state.interrupts) == 1)
+        elif self._way == "resume":
+            mode.call(graph_retry, "resume", graph, config, **how)
+        else:
+            mode.invoke(graph, None, config, **how)
+        return False
+
+    def _look(self) -> list[Any]:
+        """List what is asked, and compare the places that tell it."""
+        mode, graph, config = self._mode, self._graph, self._config
+        open_ = mode.call(graph_retry, "pending_reviews", graph, config)
+        listed = mode.call(inbox, "list_reviews", graph)
+        ids, in_inbox = (sorted(each.review_id for each in some) for some in (open_, listed))
+        if ids != in_inbox:
+            self._life.note("wrong", why=f"the thread shows {ids}, and the inbox {in_inbox}")
+        for each in open_:
+            problem = each.problem
+            if self._way == "command" and problem == LEFT_OVER:
+                problem = None  # LangGraph gave an answer that names no question to the next one
+            told = {"attempt": each.attempt, "params": each.params, "problem": problem}
+            self._life.note("asked", review_id=each.review_id, **told)
+        return list(open_)
+
+    def _answer(self, open_: list[Any], *, is_only: bool) -> None:
+        answers = [(review, self._scene.answer(review)) for review in open_]
+        if self._way == "resume":
+            by_review = {review.review_id: answer for review, answer in answers}
+            mode, graph, config = self._mode, self._graph, self._config
+            mode.call(graph_retry, "resume", graph, config, answers=by_review, **self._how)
+            return
+        given: Any = {review.interrupt_id: answer for review, answer in answers}
+        if self._way == "command" and is_only:
+            given = answers[0][1]
+        self._mode.invoke(self._graph, Command(resume=given), self._config, **self._how)
+
+    def _tell_end(self, results: Any) -> None:
+        ledgers = self._mode.call(history, "attempts_of", self._graph, self._config)
+        told = [
+            [
+                each.namespace.partition(":")[0],
+                [
+                    [
+                        *(record["status"], record["author"], record["idempotency_key"]),
+                        (record["decision"] or {}).get("type"),
+                        each.params_at(record["number"]),
+                    ]
+                    for record in each.attempts
+                ],
+            ]
+            for each in ledgers
+        ]
+        self._life.note("end", results=results, ledgers=told)
+
+
+class Place:
+    """A storage with its copies: files of SQLite, or schemas of PostgreSQL."""
+
+    def __init__(self, store: str, mode: str, durability: str, folder: Path, dsn: str) -> None:
+        self.store, self.mode, self.durability = store, mode, durability
+        self._folder, self._dsn = folder, dsn
+        self._name = f"s{os.getpid()}_{folder.name}"
+
+    def __str__(self) -> str:
+        return f"{self.store} {self.mode} {self.durability}"
+
+    @contextmanager
+    def opened(self, number: int | None) -> Any:
+        """Yield where a copy is, or the first storage of all."""
+        if self.store == "sqlite":
+            yield str(self._folder / f"{number}.sqlite")
+        else:
+            yield f"{self._dsn}&options=-csearch_path%3D{self._schema(number)}"
+
+    def begin(self) -> None:
+        """Make the first storage."""
+        if self.store == "sqlite":
+            with SqliteSaver.from_conn_string(str(self._folder / "None.sqlite")) as saver:
+                saver.setup()
+            return
+        self._execute(f"CREATE SCHEMA {self._schema(None)}")
+        with self.opened(None) as dsn, PostgresSaver.from_conn_string(dsn) as saver:
+            saver.setup()
+
+    def copy(self, number: int) -> None:
+        """Copy what is saved now."""
+        if self.store == "sqlite":
+            paths = (self._folder / f"{each}.sqlite" for each in (None, number))
+            source, target = (sqlite3.connect(path, isolation_level=None) for path in paths)
+            with closing(source), closing(target):
+                target.execute("pragma synchronous = off")
+                source.backup(target)
+            return
+        old, new = self._schema(None), self._schema(number)
+        tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
+        self._execute(
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE SCHEMA {new}",
+            *(f"CREATE TABLE {new}.{each} (LIKE {old}.{each} INCLUDING ALL)" for each in tables),
+            *(f"INSERT INTO {new}.{each} SELECT * FROM {old}.{each}" for each in tables),
+            "COMMIT",
+        )
+
+    def end(self, number: int | None) -> None:
+        """Remove a copy."""
+        if self.store == "sqlite":
+            for path in self._folder.glob(f"{number}.sqlite*"):
+                if path.is_file():
+                    path.unlink()
+        else:
+            self._execute(f"DROP SCHEMA IF EXISTS {self._schema(number)} CASCADE")
+
+    def _schema(self, number: int | None) -> str:
+        return f"{self._name}_{number}".lower()
+
+    def _execute(self, *statements: str) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            connection.execute("; ".join(statements))  # type: ignore[arg-type]
+
+
+def different(
+    calm: list[dict[str, Any]], dead: list[dict[str, Any]], after: list[dict[str, Any]]
+) -> list[str]:
+    """Say what differs from the undisturbed life in one that ended and one that went on."""
+    calm, ended = _named(calm), len(dead)
+    whole = _named([*dead, *after])
+    dead, after = whole[:ended], whole[ended:]
+    wrong = [event["why"] for event in (*dead, *after) if event["event"] == "wrong"]
+    saved = "".join(event["data"] for event in dead if event["event"] == "saved")
+    calls = [event for event in dead if event["event"] == "call"]
+    last = {call["told"][0]: call for call in calls}.values()
+    in_flight = Counter(_call(call) for call in last if call["mark"] not in saved)
+    made = Counter(_call(event) for event in (*dead, *after) if event["event"] == "call")
+    right = Counter(_call(event) for event in calm if event["event"] == "call")
+    again, missing = made - right - in_flight, right - made
+    wrong += [f"{call} was made {number} times too often" for call, number in again.items()]
+    wrong += [f"{call} was not made" for call in missing]
+    for kind in ("asked", "end"):
+        told, should = (
+            {json.dumps(event) for event in events if event["event"] == kind}
+            for events in ([*dead, *after], calm)
+        )
+        wrong += [f"instead of {should - told} there is {told - should}"] * (told != should)
+    return wrong
+
+
+def _named(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return events whose ids are named by what they belong to.
+
+    Ids differ between two runs of a scene, and for what had not begun when a process ended.
+    """
+    names: dict[str, str] = {}
+    for event in events:
+        if event["event"] == "call":
+            name, given = f"key of {event['told']}", event["key"]
+        elif event["event"] == "asked":
+            told = (event["attempt"], event["params"], event["problem"])
+            name, given = _UUID.sub("", f"review of {told}"), event["review_id"]
+        else:
+            continue
+        if given not in names:
+            names[given] = f"{name}, number {sum(name in each for each in names.values()) + 1}"
+    told = _UUID.sub("uuid", json.dumps(events))
+    named = list(json.loads(_ID.sub(lambda found: _in_json(names.get(found[0], "?")), told)))
+    for event in named:
+        event["ledgers"] = sorted(event.get("ledgers", ()), key=str)  # in no order of their own
+    return named
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _call(event: dict[str, Any]) -> str:
+    return str({name: event[name] for name in ("told", "attempt", "key")})
+
+
+def _forked(work: Callable[[Life], None], life: Life, folder: Path) -> Life:
+    """Have a fork live, and return what it noted."""
+    told, log = folder / "told.json", folder / "errors.log"
+
+    def working() -> None:
+        try:
+            work(life)
+        except Exception:  # noqa: BLE001 - what a client would see
+            life.events.append({"event": "wrong", "why": traceback.format_exc()[-400:]})
+        told.write_text(json.dumps([life.events, life.moments], default=str))
+
+    told.unlink(missing_ok=True)
+    code = end(fork(working, log))
+    if not told.exists():
+        why = f"ended with {code}: {log.read_text() if log.exists() else ''}"
+        life.events.append({"event": "wrong", "why": why})
+        return life
+    life.events, life.moments = json.loads(told.read_text())
+    return life
+
+
+def play(scene: str, way: str, place: Place, folder: Path, step: int) -> dict[str, Any]:
+    """End a scene at its moments, and tell how often and what was different."""
+    place.begin()
+    calm = _forked(
+        lambda life: life.live(SCENES[scene], way, place, None), Life(place.copy), folder
+    )
+    faults: list[str] = [event["why"] for event in calm.events if event["event"] == "wrong"]
+    offset, ended = crc32(f"{scene} {place} {way}".encode()) % step, 0
+    for number, (events, what) in enumerate(calm.moments):
+        if number % step == offset and len(faults) < _MOST_FAULTS:
+            after = _forked(
+                lambda life, at=number: life.live(SCENES[scene], way, place, at), Life(), folder
+            )
+            wrong = different(calm.events, calm.events[:events], after.events)
+            faults += [f"{number} ({what}): {why}" for why in wrong]
+            ended += 1
+        place.end(number)
+    place.end(None)
+    calls = sum(event["event"] == "call" for event in calm.events)
+    return {
+        "setting": f"{scene}, {place}, {way}",
+        "moments": len(calm.moments),
+        "calls": calls,
+        "ended": ended,
+    } | {"faults": faults}
+
+
+def main(*given: str) -> None:
+    """Play scenes in some ways and write what was found."""
+    scenes, store, mode, durability, ways, step, dsn = (*given, "")[:7]
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    found = []
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        for number, (scene, way) in enumerate(
+            (scene, way) for scene in scenes.split(",") for way in ways.split(",")
+        ):
+            own = Path(folder) / str(number)
+            own.mkdir()
+            place = Place(store, mode, durability, own, dsn)
+            found.append(play(scene, way, place, own, int(step)))
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,339 @@
+"""The scenes of `every_write`: small programs, each with the answers that bring it to its end."""
+
+import asyncio
+import operator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import RetryPolicy, Send
+from typing_extensions import TypedDict
+
+from graph_retry import (
+    AttemptContext,
+    PendingReview,
+    aretry_llm_call,
+    create_retry_node,
+    edit,
+    expiry,
+    gather_calls,
+    history,
+    respond,
+    retry_llm_call,
+    rewind,
+)
+from tests.agents.journey import traveller
+from tests.conftest import Mode
+
+Note = Callable[..., None]
+"""Notes what user code does; the process may end there."""
+
+
+class Output(TypedDict):
+    """What a call returns."""
+
+    n: int
+    name: str
+    mark: str
+
+
+class State(TypedDict, total=False):
+    """The state around the calls."""
+
+    params: Any
+    output: Any
+    status: Any
+    attempts: Any
+    results: Annotated[list[Any], operator.add]
+    messages: Annotated[list[Any], operator.add]
+    touched: str
+
+
+class _Results(TypedDict):
+    results: Annotated[list[Any], operator.add]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A program and how it is brought to its end.
+
+    `first` comes before any answer, while reviews are open, and `last` after the end; both are
+    told the state and return whether they did something.
+    """
+
+    build: Callable[[Mode, Note], Any]
+    given: Any
+    answer: Callable[[PendingReview], Any]
+    first: Callable[..., bool] = lambda *_: False
+    last: Callable[..., bool] = lambda *_: False
+
+
+def forward(review: PendingReview) -> Any:
+    """Answer as a person who brings a call one step nearer to success."""
+    if "city" in review.params:
+        return edit(city="Bergen")
+    if "system_prompt" in review.params:
+        return edit(system_prompt="Be exact.")
+    return edit(n=review.params["n"] + 1, answered=review.attempt)
+
+
+def params(name: str, n: int = 0) -> dict[str, Any]:
+    """Return the first params of a call; it fails while `n` is less than 2."""
+    return {"name": name, "n": n, "answered": 0}
+
+
+def model(mode: Mode, note: Note, *, streamed: bool = False) -> Any:
+    """Return a model that fails at `n` 0, answers no JSON at 1, and is right from 2 on."""
+
+    def begin(given: dict[str, Any], context: AttemptContext) -> None:
+        told = [given["name"], given["n"], given["answered"]]
+        mark, key = mark_of(told), context.idempotency_key
+        note("call", told=told, mark=mark, attempt=context.attempt, key=key)
+
+    def answer(given: dict[str, Any]) -> str:
+        mark = mark_of([given["name"], given["n"], given["answered"]])
+        if given["n"] == 0:
+            raise ValueError(f"the call {mark} failed")
+        if given["n"] == 1:
+            return f"no JSON {mark}"
+        return f'{{"n": {given["n"]}, "name": "{given["name"]}", "mark": "{mark}"}}'
+
+    def whole(given: dict[str, Any], context: AttemptContext) -> str:
+        begin(given, context)
+        return answer(given)
+
+    async def awhole(given: dict[str, Any], context: AttemptContext) -> str:
+        begin(given, context)
+        await asyncio.sleep(0)
+        return answer(given)
+
+    def pieces(given: dict[str, Any], context: AttemptContext) -> Iterator[str]:
+        begin(given, context)
+        text = answer(given)
+        for at in range(0, len(text), 20):
+            note("piece")
+            yield text[at : at + 20]
+
+    async def apieces(given: dict[str, Any], context: AttemptContext) -> AsyncIterator[str]:
+        for piece in pieces(given, context):
+            yield piece
+
+    kinds = {(False, False): whole, (False, True): awhole, (True, False): pieces}
+    return {**kinds, (True, True): apieces}[streamed, mode.is_async]
+
+
+def mark_of(told: list[Any]) -> str:
+    """Return what stands in the output of a call, by which a write is known to hold it."""
+    return "<{}:{}:{}>".format(*told)
+
+
+def _caller(mode: Mode, note: Note, *, streamed: bool = False, **options: Any) -> Any:
+    """Return a function, sync or async, that makes a call of the function form."""
+    called = model(mode, note, streamed=streamed)
+    options = {"output": Output, "max_attempts": 9, "name": "ask", **options}
+
+    async def acall(given: dict[str, Any], **more: Any) -> Any:
+        return await aretry_llm_call(called, given, **options, **more)
+
+    def call(given: dict[str, Any], **more: Any) -> Any:
+        return retry_llm_call(called, given, **options, **more)
+
+    return acall if mode.is_async else call
+
+
+def _node(mode: Mode, note: Note, *, streamed: bool = False, **options: Any) -> Any:
+    called = model(mode, note, streamed=streamed)
+    options = {"output": Output, "max_attempts": 9, "name": "ask", **options}
+    return create_retry_node(called, dict, **options)
+
+
+def _results(form: str, mode: Mode, note: Note, **options: Any) -> Any:
+    """Return a node that puts one call's output into `results`."""
+    if form == "node":
+        graph = StateGraph(State, output_schema=_Results)
+        graph.add_node("ask", _node(mode, note, **options))
+        graph.add_node("end", lambda state: {"results": [state["output"]]})
+        return graph.add_edge(START, "ask").add_edge("ask", "end").compile()
+    call = _caller(mode, note, **options)
+
+    async def acalling(state: State) -> State:
+        return {"results": [await call(state["params"])]}
+
+    return acalling if mode.is_async else lambda state: {"results": [call(state["params"])]}
+
+
+def one(form: str, policy: RetryPolicy | None = None, **options: Any) -> Any:
+    """Make the builder of one call in one of the forms."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        graph = StateGraph(State)
+        if form == "node":
+            graph.add_node("ask", _node(mode, note, **options), retry_policy=policy)
+            graph.add_node("end", lambda state: {"results": [state["output"]]})
+            return graph.add_edge(START, "ask").add_edge("ask", "end")
+        graph.add_node("ask", _results(form, mode, note, **options), retry_policy=policy)
+        return graph.add_edge(START, "ask")
+
+    return build
+
+
+def several(mode: Mode, note: Note) -> Any:
+    """Build three calls of one node, one after the other; the second succeeds at once."""
+    call = _caller(mode, note)
+    made = [params("a", 1), params("b", 2), params("c", 1)]
+
+    async def aask(_: State) -> State:
+        return {"results": [await call(each) for each in made]}
+
+    def ask(_: State) -> State:
+        return {"results": [call(each) for each in made]}
+
+    return StateGraph(State).add_node("ask", aask if mode.is_async else ask).add_edge(START, "ask")
+
+
+def by_hand(mode: Mode, note: Note) -> Any:
+    """Build a node whose code invokes two retry nodes."""
+    first, second = (_node(mode, note, name=name) for name in ("draft", "critique"))
+    made = [(first, {"params": params("a", 1)}), (second, {"params": params("b", 1)})]
+
+    async def aask(_: State) -> State:
+        return {"results": [(await each.ainvoke(given))["output"] for each, given in made]}
+
+    def ask(_: State) -> State:
+        return {"results": [each.invoke(given)["output"] for each, given in made]}
+
+    return StateGraph(State).add_node("ask", aask if mode.is_async else ask).add_edge(START, "ask")
+
+
+def gathered(mode: Mode, note: Note) -> Any:
+    """Build a node that makes three calls at once: only async code can."""
+    call = _caller(mode, note)
+
+    async def ask(_: State) -> State:
+        made = [call(params(name, 1 if name != "b" else 2)) for name in "abc"]
+        return {"results": list(await gather_calls(*made))}
+
+    if not mode.is_async:
+        return several(mode, note)
+    return StateGraph(State).add_node("ask", ask).add_edge(START, "ask")
+
+
+def sent(form: str) -> Any:
+    """Make the builder of three branches; the second succeeds at once."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        graph = StateGraph(State).add_node("branch", _results(form, mode, note))
+        made = [Send("branch", {"params": params(n, 1 if n != "b" else 2)}) for n in "abc"]
+        return graph.add_conditional_edges(START, lambda _: made, ["branch"])
+
+    return build
+
+
+def nested(form: str) -> Any:
+    """Make the builder of a call two graphs deep."""
+
+    def build(mode: Mode, note: Note) -> Any:
+        inner = one(form)(mode, note).compile()
+        middle = StateGraph(State).add_node("inner", inner).add_edge(START, "inner").compile()
+        return StateGraph(State).add_node("middle", middle).add_edge(START, "middle")
+
+    return build
+
+
+def tools(mode: Mode, note: Note) -> Any:
+    """Build LangGraph's `ToolNode` with two calls of a tool that calls a model."""
+    call = _caller(mode, note)
+
+    @tool
+    async def acount(name: str) -> str:
+        """Count."""
+        return str(await call(params(name, 1)))
+
+    @tool
+    def count(name: str) -> str:
+        """Count."""
+        return str(call(params(name, 1)))
+
+    made = acount if mode.is_async else count
+    calls: list[Any] = [{"name": made.name, "args": {"name": n}, "id": n} for n in "ab"]
+    graph = StateGraph(State)
+    graph.add_node("ask", lambda _: {"messages": [AIMessage("", tool_calls=calls)]})
+    graph.add_node("tools", ToolNode([made]))
+    graph.add_node("end", lambda state: {"results": [m.content for m in state["messages"][1:]]})
+    return graph.add_edge(START, "ask").add_edge("ask", "tools").add_edge("tools", "end")
+
+
+class _Agent:
+    """An agent of LangChain, with broken arguments, a failing tool and a wrong final answer."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+
+    def compile(self, *, checkpointer: Any) -> Any:
+        """Compile it, as a builder."""
+
+        def log(told: dict[str, Any]) -> None:
+            ((kind, what),) = told.items()
+            mark = {"Oslo": "about Oslo"}.get(what, f"sunny in {what}")
+            self._note("call", told=[f"{kind} {what}"], mark=mark, attempt=0, key="")
+
+        return traveller(log, checkpointer=checkpointer)
+
+
+def touch(mode: Mode, graph: Any, config: Any, state: Any, open_: list[Any]) -> bool:
+    """Update the state around a call that waits, once."""
+    if "touched" in state.values or not open_:
+        return False
+    mode.call(graph, "update_state", config, {"touched": "yes"})
+    return True
+
+
+def expire(mode: Mode, graph: Any, _config: Any, _state: Any, open_: list[Any]) -> bool:
+    """Let all open reviews expire."""
+    if open_:
+        mode.call(expiry, "expire_reviews", graph)
+    return bool(open_)
+
+
+def go_back(mode: Mode, graph: Any, config: Any, _state: Any, _open: list[Any]) -> bool:
+    """Rewind the first attempt, once."""
+    ledgers = mode.call(history, "attempts_of", graph, config)
+    if any(record["author"] == "rewind" for each in ledgers for record in each.attempts):
+        return False
+    again = params("a", 3)
+    mode.call(rewind, "rewind", graph, config, attempt=1, params=again)
+    return True
+
+
+_ONE = {"params": params("a")}
+_LATE: Any = {"expires_after": 1e-6, "default_decision": respond(Output(n=0, name="", mark=""))}
+_POLICY = RetryPolicy(initial_interval=0.001, jitter=False, retry_on=KeyError)
+_FORMS: dict[str, Any] = {
+    "": {},
+    "streamed ": {"streamed": True},
+    "always ": {"review": "always"},
+    "retried ": {"policy": _POLICY},
+}
+
+SCENES = {
+    **{
+        f"{kind}{form}": Scene(one(form, **options), _ONE, forward)
+        for kind, options in _FORMS.items()
+        for form in ("node", "function")
+    },
+    **{f"nested {form}": Scene(nested(form), _ONE, forward) for form in ("node", "function")},
+    **{f"send {form}": Scene(sent(form), _ONE, forward) for form in ("node", "function")},
+    "several": Scene(several, _ONE, forward),
+    "by hand": Scene(by_hand, _ONE, forward),
+    "gather": Scene(gathered, _ONE, forward),
+    "tools": Scene(tools, _ONE, forward),
+    "agent": Scene(lambda _, note: _Agent(note), {"messages": [("user", "Where?")]}, forward),
+}
+for _form in ("node", "function"):
+    SCENES[f"touched {_form}"] = Scene(one(_form), _ONE, forward, first=touch)
+    SCENES[f"expired {_form}"] = Scene(one(_form, **_LATE), _ONE, forward, first=expire)
+    SCENES[f"rewound {_form}"] = Scene(one(_form), _ONE, forward, last=go_back)

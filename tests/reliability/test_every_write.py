@@ -1,0 +1,112 @@
+"""The process ends at every write and inside user code; `make crash` tries every moment of all."""
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graph_retry import pending_reviews
+from tests.loops import Model, one_call, thread
+from tests.parts import draws
+from tests.reliability.every_write import WAYS, different
+from tests.reliability.forking import counted
+from tests.reliability.scenes import SCENES
+
+
+def faults(scenes, store, mode, durability, step, dsn=""):
+    """Return what was wrong in scenes, each gone on with in every way."""
+    words = (",".join(scenes), store, mode, durability, ",".join(WAYS), str(step), dsn)
+    found = counted("every_write", *words)
+    assert len(found) == len(scenes) * len(WAYS)
+    assert all(each["ended"] for each in found)
+    return [f"{each['setting']}: {fault}" for each in found for fault in each["faults"]]
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize(("scene", "mode_name"), [("node", "sync"), ("several", "async")])
+def test_a_process_that_ends_at_a_write_changes_nothing(scene, mode_name):
+    """What goes on from there calls, asks, lists and returns what an undisturbed process does."""
+    assert faults([scene], "sqlite", mode_name, "sync", draws(12, 1)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("mode_name", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("store", "durability"), [("sqlite", "sync"), ("sqlite", "async"), ("postgres", "sync")]
+)
+def test_no_scene_is_changed_by_the_end_of_a_process(request, scene, mode_name, store, durability):
+    """One moment in seven of each scene, on each storage; others in each of its settings."""
+    dsn = request.getfixturevalue("postgres_database") if store == "postgres" else ""
+
+    assert faults([scene], store, mode_name, durability, 7, dsn) == []
+
+
+def call(name="a", key="k", mark="<a>"):
+    """Make the event of a call."""
+    return {"event": "call", "told": [name], "mark": mark, "attempt": 1, "key": key * 24}
+
+
+SAVED = {"event": "saved", "data": "<a>"}
+ASKED = {"event": "asked", "review_id": "b" * 24, "attempt": 1, "params": {}, "problem": None}
+END = {"event": "end", "results": ["a"], "ledgers": [["ask", []]]}
+CALM = [call(key="a"), SAVED, ASKED, END]
+
+
+@pytest.mark.parametrize(
+    ("dead", "after", "is_right"),
+    [
+        ([], CALM, True),
+        ([call(key="a")], CALM, True),
+        ([call(key="a")], [call(key="c"), SAVED, ASKED, END], False),
+        ([call(key="a"), SAVED], CALM, False),
+        ([call(key="a"), SAVED], [END], False),
+        ([], [call(key="a"), ASKED, END, call("b")], False),
+        (CALM, [{**END, "results": ["b"]}], False),
+        ([], [*CALM, {"event": "wrong", "why": "it failed"}], False),
+    ],
+)
+def test_the_judge_condemns(dead, after, is_right):
+    """Only a call in flight may be made again, and only with its key."""
+    assert (different(CALM, dead, after) == []) is is_right
+
+
+STYLES = {
+    "plain": lambda review: {},
+    "attempt": lambda review: {"attempt": review.attempt},
+    "review_id": lambda review: {"review_id": review.review_id},
+    "title": lambda review: {"action": f"count failed (attempt {review.attempt}): ValueError"},
+}
+"""How a client marks an answer that it sends with `Command(resume=...)` itself."""
+
+
+class Crash(BaseException):
+    """What ends a process from inside, as Ctrl-C does."""
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_an_answer_that_is_delivered_again_is_refused(form, style):
+    """Marked or not, it decides no question that came after it, and pays for no call."""
+
+    def answer_or_die(params):
+        if params["n"] == 1 and len(model.calls) == 2:
+            raise Crash
+        raise ValueError(params["n"])
+
+    model = Model(answer_or_die)
+    graph = one_call(form, None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    answer = {"type": "edit", "params": {"n": 1}, **STYLES[style](review)}
+    with pytest.raises(Crash):
+        graph.invoke(Command(resume=answer), thread())
+
+    graph.invoke(None, thread())
+
+    (review,) = pending_reviews(graph, thread())
+    assert [params["n"] for params in model.calls] == [0, 1, 1]
+    assert (review.attempt, bool(review.problem)) == (2, True)
+
+    graph.invoke(None, thread())
+
+    (review,) = pending_reviews(graph, thread())
+    assert ([params["n"] for params in model.calls], review.attempt) == ([0, 1, 1], 2)
