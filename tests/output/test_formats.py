@@ -1,5 +1,6 @@
 """Answers in YAML, JSON Lines and tags: read to what they say, or refused."""
 
+import ast
 import json
 import time
 from typing import Any, Literal
@@ -45,7 +46,9 @@ YAML = [
     ("name: NO\ncountry: no", {"name": "NO", "country": "no"}),  # Norway
     ("name: 123\nversion: 1.10", {"name": "123", "version": "1.10"}),  # where text is wanted
     ("name: true\ncountry: null", {"name": "true", "country": None}),
-    ("country: ~\nversion: ~", {"country": None, "version": "~"}),
+    ("country: ~\nversion: ~", {"country": None, "version": None}),  # validation tells
+    ("name: null\nversion:", {"name": None, "version": None}),
+    ("name: 'null'\nversion: \"~\"", {"name": "null", "version": "~"}),
     ("name: 2026-01-31\nversion: 12:30:00", {"name": "2026-01-31", "version": "12:30:00"}),
     ("age: 0o17\nversion: 0x1F\nname: 1_000", {"age": "0o17", "version": "0x1F", "name": "1_000"}),
     ("age: '36'\nname: \"x: y\"", {"age": "36", "name": "x: y"}),
@@ -146,6 +149,11 @@ TAGGED = [
         {"friends": [{"name": "A"}, {"name": "B"}]},
     ),
     ("<age>many</age>", {"age": "many"}),  # validation tells
+    ("<name>\n<![CDATA[a < b]]>\n</name><age><![CDATA[36]]></age>", {"name": "a < b", "age": 36}),
+    ("<name><![CDATA[a ]]]]><![CDATA[> b]]></name>", {"name": "a ]]> b"}),
+    ("<name>write <![CDATA[x]]></name>", {"name": "write <![CDATA[x]]>"}),  # text about it
+    ("<name><![CDATA[x]]> y</name>", "syntax"),
+    ("<name><![CDATA[x</name>", "syntax"),
     ("<name>So:\n```py\nx\n```\n</name>", {"name": "So:\n```py\nx\n```"}),
     ("```xml\n<name>\n```\nx\n```\n</name>\n<age>1</age>\n```", {"name": "```\nx\n```", "age": 1}),
     ("<friends></friends>", {"friends": []}),
@@ -269,6 +277,22 @@ def test_what_cannot_be_read_is_a_failure_of_its_format():
     assert record["issues"][0]["code"] == "invalid_yaml"
     with pytest.raises(AttemptsExhausted, match="no exclamation marks"):
         retry_llm_call(lambda _: "!", None, output=Person, format=Inverted(), review=False)
+
+
+class Literals(Inverted):
+    """A format whose reader raises errors of its own kind."""
+
+    name = "literal"
+
+    def parse(self, text, schema):
+        return ast.literal_eval(text)
+
+
+def test_whatever_a_format_raises_is_a_failure_of_the_answer():
+    """Else the thread would end in an error, and again whenever it is resumed."""
+    with pytest.raises(AttemptsExhausted, match="SyntaxError") as caught:
+        retry_llm_call(lambda: "{1: ", None, output=Person, format=Literals(), review=False)
+    assert caught.value.attempts[0]["failure"]["type"] == "InvalidLITERAL"
 
 
 def test_a_word_is_a_word_in_yaml():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 
+from langgraph.errors import GraphBubbleUp
+
 from graph_retry._issues import json_problem
 from graph_retry._output.formats.fences import whole_fence
 from graph_retry._output.repair.report import ParsedOutput, Unreadable
@@ -29,7 +31,8 @@ class Format(Protocol):
                 spell out.
 
         Raises:
-            ValueError: With what is wrong, for the model to read.
+            ValueError: With what is wrong, for the model to read. Any other exception says that
+                the answer is not in this format, too.
         """
         ...
 
@@ -111,8 +114,11 @@ def read_as(
         value = written.parse(inside, schema)
     except Unreadable as error:
         refusal = error.refusal
-    except (ValueError, RecursionError) as error:
-        refusal = Unreadable("syntax", 0, str(error) or type(error).__name__).refusal
+    except GraphBubbleUp:
+        raise
+    except Exception as error:  # noqa: BLE001 - a format of the caller's may raise anything
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+        refusal = Unreadable("syntax", 0, f"{kind}{error}" if str(error) else kind[:-2]).refusal
     else:
         problem = json_problem(value)
         if problem is None:

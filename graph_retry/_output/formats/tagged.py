@@ -1,8 +1,9 @@
 """Fields in XML tags, as models are often asked for them: `<name>Ada</name>`.
 
 This is no XML: text stands in its tag as it is, with `<` and `&` in it, so that code and prose need
-no escapes. What the schema wants instead of text is JSON inside the tag, or tags again; a list may
-be the tag again and again.
+no escapes. A CDATA section around all of a text is XML's way to say the same, and is no text. What
+the schema wants instead of text is JSON inside the tag, or tags again; a list may be the tag again
+and again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from graph_retry.records import Repair
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")
 _CLOSING_TAG = re.compile(r"</([A-Za-z_][\w.-]*)>")
 _JSON_LIST = re.compile(r"(?s)\s*(?:\[\s*[\"'\[{]|\[.*\]\s*\Z)")
+_CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 _MAX_DEPTH = 20
 
 
@@ -93,9 +95,10 @@ def _value(texts: list[str], place: Place, depth: int) -> Any:
 
 
 def _one(text: str, place: Place, depth: int) -> Any:
-    kinds = place.kinds
+    kinds, quoted = place.kinds, _quoted(text)
     if not kinds or "string" in kinds:
-        return _trimmed(text)
+        return _trimmed(text) if quoted is None else quoted
+    text = text if quoted is None else quoted
     tag = _TAG.match(text.strip())
     if tag and "object" in kinds:
         return _fields(text, place, depth + 1)
@@ -104,6 +107,14 @@ def _one(text: str, place: Place, depth: int) -> Any:
         return [_one(part, place.element(at), depth + 1) for at, part in enumerate(inside)]
     read = parse_output(text.strip(), "none")
     return read.value if read.ok else _trimmed(text)
+
+
+def _quoted(text: str) -> str | None:
+    """Return the text in the CDATA sections that a tag holds, if it holds such and nothing else."""
+    if not text.lstrip().startswith("<![CDATA["):
+        return None
+    refuse_if(_CDATA.sub("", text).strip(), "syntax", 0, "Text stands beside a CDATA section.")
+    return "".join(_CDATA.findall(text))
 
 
 def _fields_of(text: str, name: str) -> list[str]:

@@ -1,7 +1,8 @@
 """YAML, read by PyYAML's parser, without YAML's habit of making something else of plain words.
 
 `NO` stays a country, `1.10` a version where text is wanted, `2026-01-31` and `12:30` text: only
-what JSON, too, would read as a number, a boolean or null is one, and only where that may be wanted.
+what JSON, too, would read as a number or a boolean is one, and only where that may be wanted.
+`null`, `~` and nothing at all are null, whatever is wanted: no text was given.
 Aliases are refused, since a few lines of them can stand for gigabytes; so are tags, keys that are
 there twice, and a second document.
 """
@@ -156,6 +157,7 @@ def _plain(text: str, place: Place, at: int) -> Any:
     if number is not None and not _AGREED.fullmatch(text) and not place.excludes_text:
         return text
     value = _WORDS[text] if number is None else json.loads(text)
-    kind = "null" if value is None else "boolean" if number is None else "number"
-    kind = "integer" if type(value) is int else kind
+    if value is None:
+        return None
+    kind = "boolean" if number is None else "integer" if type(value) is int else "number"
     return text if place.wants_text_only(kind) else value
