@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from langgraph.config import get_stream_writer
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.config import get_config, get_stream_writer
 
 from graph_retry._awaiting import call
 from graph_retry._engine.plan import Plan
+from graph_retry._engine.run_config import seen_from
+from graph_retry._engine.running import current_run
 from graph_retry._engine.state import thread_in_logs
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
@@ -23,10 +26,17 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 def emit(event: str, name: str, attempt: int, **details: Any) -> None:
-    """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`."""
-    get_stream_writer()(
-        {"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details}
-    )
+    """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`.
+
+    It is an event of the node that made the call, and so is seen without `subgraphs=True`.
+    """
+    config = seen_from(current_run().caller, get_config())
+    token = var_child_runnable_config.set(config)
+    try:
+        write = get_stream_writer()
+    finally:
+        var_child_runnable_config.reset(token)
+    write({"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details})
 
 
 def log_review(event: str, name: str, attempt: int, review_id: str, author: str = "") -> None:

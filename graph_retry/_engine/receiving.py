@@ -88,7 +88,7 @@ def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> 
 def _watch(
     validator: Validator | None, settings: Settings, *, may_be_element: bool = False
 ) -> Watch | None:
-    if validator is None or settings.format is not None:
+    if settings.format is not None:
         return None
     level, function = settings.repair
     # What a function of the user's makes of the text, nobody knows before.

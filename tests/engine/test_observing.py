@@ -41,15 +41,15 @@ def test_on_attempt_is_called_once_per_attempt(form, mode, checkpointer):
 
 
 def test_events_tell_the_story_on_the_custom_stream(form, mode):
-    """Started, finished, asked, answered: each once, in order."""
+    """Started, finished, asked, answered: each once, in order, without `subgraphs=True`."""
     graph = one_call(form, mode, Model(goal=1), InMemorySaver())
     told = []
     for given in ({"params": {"n": 0}}, edit(n=1)):
         from langgraph.types import Command
 
         step = Command(resume=given) if told else given
-        parts = mode.call(graph, "stream", step, thread(), stream_mode="custom", subgraphs=True)
-        told += [(part["event"], part["attempt"]) for _, part in parts]
+        parts = mode.call(graph, "stream", step, thread(), stream_mode="custom")
+        told += [(part["event"], part["attempt"]) for part in parts]
 
     assert told == [
         ("attempt_started", 1),

@@ -221,6 +221,34 @@ def test_progress_and_tokens_are_seen_as_from_a_plain_node(form, mode):
     assert {about["langgraph_node"] for _, about in messages} == {"ask"}
 
 
+def partial_values(mode, text, **options):
+    """Stream a text from a call; return the values that its progress told."""
+    graph = one_call("function", mode, Stream(mode), InMemorySaver(), **options)
+    given = {"params": {"text": text}}
+    events = mode.call(graph, "stream", given, thread(), stream_mode="custom")
+    return [event["value"] for event in events if event["event"] == "partial_output"]
+
+
+@pytest.mark.parametrize("output", [None, str])
+def test_plain_text_is_seen_while_it_comes(mode, output):
+    """A text is its own beginning; with a redactor it is not shown before its end."""
+    text = "It was the best of times, it was the worst of times. " * 9
+    values = partial_values(mode, text, output=output)
+    assert all(text.startswith(value) for value in values)
+    assert len(text) / 2 < len(values[-1])
+    assert 9 < len(values) <= len(text) / 32 + 1
+    assert partial_values(mode, text, output=output, redact=str.upper) == []
+
+
+@pytest.mark.parametrize("prose", ["Sure! ```json\n", "Sure:\n", "Sure: ", "Of [1]:\n~~~\n"])
+def test_a_document_behind_prose_is_seen_while_it_comes(mode, prose):
+    """It is shown, and is not judged: what stands in prose need not be the answer."""
+    values = partial_values(mode, prose + GOOD, output=Person)
+    assert values[-1]["notes"][0] == "wrote the first program"
+    wrong = 'Not {"name": 1, "age": "old", "notes": 5, "more": 1} but:\n```json\n' + GOOD + "\n```"
+    assert partial_values(mode, wrong, output=Person)[-1]["age"] == "old"
+
+
 def test_a_private_text_does_not_come_out_while_it_grows(mode):
     """Its beginning is not what a redactor looks for, so a text is shown once it has ended."""
     private = "Augusta Ada King, Countess of Lovelace, born Byron, of London" * 2

@@ -1,9 +1,22 @@
-"""No answer is stopped that would have been accepted: documents drawn at random."""
+"""No answer is stopped that would have been accepted: documents and types drawn at random."""
+
+import datetime as dt
+import enum
+import json
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, Json, create_model
+from pydantic.dataclasses import dataclass
 
 from bench import false_stops
+from graph_retry._output.build import build_validator
 from graph_retry._output.partial import growing
+from graph_retry._output.partial.watch import Watch
 from tests.parts import draws
 
 
@@ -39,3 +52,123 @@ def test_no_damaged_document_that_is_mended_is_stopped():
     drawn, wrong = false_stops.run_damaged(3, draws(200, 3_000))
     assert wrong == []
     assert drawn["accepted as a whole, not stopped"] > 10
+
+
+class Colour(enum.Enum):
+    """A word or a number."""
+
+    RED = "red"
+    ONE = 1
+
+
+class Small(enum.IntEnum):
+    """A number."""
+
+    ONE = 1
+    TWO = 2
+
+
+class Named(BaseModel):
+    """A model."""
+
+    x: int
+    y: str = "q"
+
+
+@dataclass
+class Point:
+    """A dataclass."""
+
+    a: int
+    b: float = 1.0
+
+
+ZERO = "00000000-0000-0000-0000-000000000000"
+SCALARS: list[tuple[Any, list[Any]]] = [
+    (int, [1, 2]),
+    (Annotated[int, Field(strict=True, gt=0)], [1]),
+    (float, [1, 2.5]),
+    (bool, [True, False]),
+    (str, ["a", ""]),
+    (bytes, ["ab"]),
+    (dt.date, ["2020-01-01"]),
+    (dt.datetime, ["2020-01-01T00:00:00"]),
+    (dt.timedelta, ["PT1S", 3]),
+    (UUID, [ZERO]),
+    (Decimal, [1.5, "2.5"]),
+    (Path, ["/a"]),
+    (Colour, ["red", 1]),
+    (Small, [1, 2]),
+    (Literal["a", 1] | None, ["a", 1, None]),
+    (Any, [1, {"a": [1]}]),
+    (Json[list[int]], ["[1, 2]"]),
+    (Named, [{"x": 1}, {"y": "z", "x": 2}]),
+    (Point, [{"a": 1, "b": 2}]),
+    (set[int], [[1, 2, 1]]),
+    (tuple[int, ...], [[1, 2, 3]]),
+    (int | str, [1, "a"]),
+    (Named | list[int], [{"x": 1}, [1]]),
+]
+KEYS: list[tuple[Any, list[str]]] = [
+    (int, ["1", "-2"]),
+    (float, ["1.5", "2"]),
+    (bool, ["true", "false"]),
+    (str, ["a", "b"]),
+    (dt.date, ["2020-01-01", "2021-01-01"]),
+    (UUID, [ZERO]),
+    (Decimal, ["1.5", "2"]),
+    (Small, ["1", "2"]),
+    (Literal["a", "b"], ["a", "b"]),
+    (int | str, ["1", "a"]),
+    (Annotated[int, Field(gt=0)], ["3"]),
+]
+
+
+def drawn_type(rng: random.Random, depth: int) -> tuple[Any, list[Any]]:
+    """Draw a type, and JSON values that it may take."""
+    if depth == 0 or rng.random() < 0.3:
+        return rng.choice(SCALARS)
+    kind, values = drawn_type(rng, depth - 1)
+
+    def some() -> Any:
+        return rng.choice(values)
+
+    match rng.randrange(6):
+        case 0:
+            return list[kind], [[some(), some(), some()]]
+        case 1:
+            key, names = rng.choice(KEYS)
+            return dict[key, kind], [{name: some() for name in names}]
+        case 2:
+            return kind | None, [None, *values]
+        case 3:
+            config = ConfigDict(
+                extra=rng.choice(["forbid", "ignore", "allow"]), strict=rng.choice([None, True])
+            )
+            made = create_model("Made", __config__=config, a=(kind, ...), b=(kind | None, None))
+            return made, [{"a": some()}, {"b": some(), "a": some()}]
+        case 4:
+            return tuple[kind, kind], [[some(), some()]]
+        case _:
+            other, others = drawn_type(rng, 0)
+            return kind | other, [*values, *others]
+
+
+@pytest.mark.drawn
+@pytest.mark.usefixtures("at_every_character")
+@pytest.mark.parametrize("strict", [False, True])
+def test_no_value_of_any_type_is_stopped(strict):
+    """Whatever the type, lax or strict: what the whole would be accepted as comes to its end."""
+    rng, judged = random.Random(1), 0
+    for _ in range(draws(300, 3_000)):
+        kind, values = drawn_type(rng, 3)
+        validator = build_validator(kind, strict=strict)
+        for value in values[:3]:
+            if not validator.check(value).ok:
+                continue
+            judged += 1
+            watch = Watch(validator, "standard")
+            for character in json.dumps(value) + "\n":
+                watch.add(character)
+            assert watch.failure is None, (kind, value)
+    assert judged > 200

@@ -26,6 +26,10 @@ _FENCE = r"(?:(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n)?"
 _THOUGHTS = r"(?s:<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>)?"
 _BEGIN = re.compile(rf"(?i){_SPACE}{_THOUGHTS}{_SPACE}{_FENCE}{_SPACE}(?=[{{\[])")
 _MAY_BEGIN = re.compile(rf"{_SPACE}(?:[<`~]|\Z)")
+_IN_PROSE = re.compile(
+    r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # a fence, wherever it begins
+    r"|(?=\{\s*+[\"}])|^[ \t]*+(?=\[\s*+[\[{\"])"
+)
 _STRICT_BEGIN = re.compile(r"[ \t\r\n]*+")
 _FENCED_BEGIN = re.compile(rf"{_SPACE}(?:(?:`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*\s)?{_SPACE}")
 _VALUE = re.compile(r"[{\[\"\-\dtfn]")
@@ -34,23 +38,17 @@ _MARGIN = 12
 """Characters before the end of what has come in which a syntax error may be an unfinished word."""
 
 
-class GrowingDocument:
-    """Takes a text piece by piece; `value` is what it has come to, as far as it is strict JSON.
+class GrowingText:
+    """Takes a text piece by piece; `value` is what has come, told from time to time."""
 
-    What is not strict JSON is never guessed at: the reader of the whole may mend it, so from there
-    on nothing is known. Only where the level allows no repair is it an `error` for good.
-    """
+    error: str | None = None
+    begins_the_text = True
 
-    def __init__(self, level: RepairLevel) -> None:
+    def __init__(self) -> None:
         self.value: Any = ABSENT
-        self.error: str | None = None
-        self._repairs = level not in {"none", "minimal"}
-        self._level = level
         self._pieces: list[str] = []
         self._length = 0
         self._next = 1
-        self._start = -1
-        self._ended = False
 
     @property
     def text(self) -> str:
@@ -62,24 +60,51 @@ class GrowingDocument:
         """Take a piece; tell whether the text was read again, so that there may be more to see."""
         self._pieces.append(piece)
         self._length += len(piece)
-        if self._ended or self._length < self._next:
+        if self._length < self._next:
             return False
         self._next = self._length + max(_STEP, self._length // _GROWTH)
         return self._read(self.text)
 
     def without_open_text(self) -> Any:
         """Return the value without a text at its end that has not ended; `ABSENT` if it is one."""
+        return ABSENT
+
+    def is_exact(self) -> bool:
+        """Tell whether each key of the text is in the value: one that is there twice is not."""
+        return True
+
+    def _read(self, text: str) -> bool:
+        self.value = without_half(text)
+        return True
+
+
+class GrowingDocument(GrowingText):
+    """Takes a text piece by piece; `value` is what it has come to, as far as it is strict JSON.
+
+    What is not strict JSON is never guessed at: the reader of the whole may mend it, so from there
+    on nothing is known. Only where the level allows no repair is it an `error` for good.
+    """
+
+    def __init__(self, level: RepairLevel) -> None:
+        super().__init__()
+        self._repairs = level not in {"none", "minimal"}
+        self._level = level
+        self._start = -1
+        self._ended = False
+
+    def without_open_text(self) -> Any:
         try:
             return from_json(self.text[self._start :], allow_partial=True)
         except ValueError:
             return ABSENT
 
     def is_exact(self) -> bool:
-        """Tell whether each key of the text is in the value: one that is there twice is not."""
         keys = sum(1 for match in _KEY.finditer(self.text, self._start) if match[1])
         return keys == _members(self.value)
 
     def _read(self, text: str) -> bool:
+        if self._ended:
+            return False
         if self._start < 0:
             self._start = self._beginning(text)
         if self._start < 0 or self._ended:
@@ -100,8 +125,11 @@ class GrowingDocument:
         if self._repairs:
             if match := _BEGIN.match(text):
                 return match.end()
-            self._ended = not _MAY_BEGIN.match(text)
-            return -1
+            if _MAY_BEGIN.match(text):
+                return -1
+            self.begins_the_text = False
+            match = _IN_PROSE.search(text)
+            return match.end() if match else -1
         strict = _STRICT_BEGIN if self._level == "none" else _FENCED_BEGIN
         match = strict.match(text)
         start = match.end() if match else 0

@@ -46,6 +46,15 @@ class _Scope:
     definitions: dict[str, Schema] = field(default_factory=dict[str, Schema])
     config: Any = None
     validators: _Validators = field(default_factory=_Validators)
+    of_any_length: dict[int, Schema] = field(default_factory=dict[int, Schema])
+
+    def without_lengths(self, schema: Schema) -> Schema:
+        """Return a container's schema for one that may have any number of members, made once."""
+        if id(schema) not in self.of_any_length:
+            lengths = ("min_length", "max_length")
+            plain = {name: schema[name] for name in schema if name not in lengths}
+            self.of_any_length[id(schema)] = plain
+        return self.of_any_length[id(schema)]
 
     def validator(self, schema: Schema) -> SchemaValidator | None:
         """Return pydantic's validator for one part, made once; None where there can be none."""
@@ -183,11 +192,9 @@ class _Dict(_Typed):
         return self.schema.get("values_schema")
 
     def wrong_part(self, key: Key, child: Any) -> list[Issue]:
-        keys = self.schema.get("keys_schema")
-        error = None if keys is None else self.scope.errors(keys, key)
-        if error is not None:
-            return under(key, pydantic_issues(error, key))
-        return super().wrong_part(key, child)
+        # In a dict of its own: JSON's keys are text, which pydantic reads as keys even when strict.
+        error = self.scope.errors(self.scope.without_lengths(self.schema), {key: child})
+        return [] if error is None else pydantic_issues(error, {key: child})
 
     def wrong_number(self, value: Container, settled: int) -> list[Issue]:
         most = self.schema.get("max_length")
