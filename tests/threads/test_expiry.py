@@ -153,9 +153,9 @@ def test_an_early_expiry_is_asked_again(clock):
 
 
 def test_a_default_that_is_not_possible_any_more_ends_the_call(clock):
-    """Approving by default stops where the attempts do."""
+    """Approving by default calls once more, and then stops: the last attempt is a person's."""
     model = Model(goal=9)
-    options = {"expires_after": 3600, "default_decision": approve(), "max_attempts": 2}
+    options = {"expires_after": 3600, "default_decision": approve(), "max_attempts": 3}
     graph = one_call("node", None, model, InMemorySaver(), **options)
     graph.invoke({"params": {"n": 0}}, thread())
     for _ in range(2):
@@ -163,7 +163,7 @@ def test_a_default_that_is_not_possible_any_more_ends_the_call(clock):
         assert len(expiry.expire_reviews(graph)) == 1
     state = graph.get_state(thread()).values
     assert (state["status"], len(model.calls)) == ("cancelled", 2)
-    assert "not allowed" in state["attempts"][1]["decision"]["message"]
+    assert "failed in the same way" in state["attempts"][1]["decision"]["message"]
 
 
 def test_two_sweeps_at_once_end_each_review_once(tmp_path, clock):
