@@ -12,6 +12,7 @@ BRING_PIP := $(BIN)/python -m ensurepip --default-pip >/dev/null || { \
   exit 1; }
 MODEL ?=
 PORT ?= 2024
+PAGE ?= 8765
 CHAT ?=
 INBOX ?=
 
@@ -27,7 +28,7 @@ PERMISSIVE := tests/engine/test_answering.py tests/engine/test_plain_state.py \
   tests/history/test_exporting.py tests/reliability/test_storage_failures.py \
   tests/reliability/test_surroundings.py tests/threads/test_first_answer.py
 
-.PHONY: help install format lint types mypy pyright postgres test long compat demo studio bench crash \
+.PHONY: help install format lint types mypy pyright postgres chromium test long compat demo web studio bench crash \
   races load docs site notebooks pictures
 
 help: ## list the commands
@@ -65,13 +66,17 @@ DEMO_NEEDS := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"
 	$(PIP) --no-compile --editable '.[cli,sqlite,server]'
 	@touch $@
 
+.venv/.web: .venv/.pip
+	$(PIP) --no-compile --editable '.[cli,sqlite,web]'
+	@touch $@
+
 .venv/.site: .venv/.pip
 	$(PIP) --no-compile --editable '.[docs]'
 	@touch $@
 
 .venv/.installed: .venv/.pip
 	$(PIP) --editable '.[dev]'
-	@touch .venv/.studio .venv/.site $@
+	@touch .venv/.studio .venv/.web .venv/.site $@
 
 format: install ## rewrite the code in the house format
 	$(BIN)/ruff check --fix-only .
@@ -97,18 +102,31 @@ postgres:
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; \
 	fi
 
-test: lint types postgres ## lint, types, and the short part of the tests (see tests/parts.py)
+# The page is tested in a real browser.
+chromium:
+	@if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo "The tests need Chromium and chromedriver: install them first." >&2; exit 1; \
+	  fi; \
+	  apt-get update -qq; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver; \
+	fi
+
+test: lint types postgres chromium ## lint, types, and the short part of the tests (see tests/parts.py)
 	LANGGRAPH_STRICT_MSGPACK=false $(PYTEST) -n 4 --part short $(PERMISSIVE)
 	$(PYTEST) -n 4 --part short --durations 10
 
-long: install postgres ## the other part of the tests: every combination, and more random draws
+long: install postgres chromium ## the other part of the tests: every combination, and more random draws
 	$(PYTEST) -n 3 --part long --durations 10
 
-compat: install postgres ## the short part on the lowest and newest versions, oldest and newest Python
+compat: install postgres chromium ## the short part on the lowest and newest versions, oldest and newest Python
 	.ci/compat
 
 demo: .venv/.demo $(if $(MODEL),.venv/.pip) ## review a failing model call in the terminal; MODEL=openai:... asks a real model
 	@$(BIN)/python -m examples.demo $(if $(MODEL),--model '$(MODEL)') || [ $$? = 130 ] # Ctrl-C
+
+web: .venv/.web ## answer the demo's reviews in a browser; PAGE=8766 for another port
+	@$(BIN)/python -m examples.reviews --port $(PAGE) || [ $$? = 130 ] # Ctrl-C
 
 # Nothing is sent anywhere: no analytics, no version check, no traces. Studio is a page that comes
 # from the web and talks to the server on this machine. The server's own log would scroll the
@@ -155,7 +173,8 @@ notebooks: install ## run the notebooks, and keep their outputs in them
 	$(BIN)/jupyter execute --inplace --NbClient.record_timing=False notebooks/*.ipynb
 
 # CHAT=http://127.0.0.1:3000 and INBOX=… are clients that run, built from their own repositories.
-pictures: install ## draw the pictures of the terminal anew, with CHAT=url and INBOX=url those of clients
+pictures: install chromium ## draw the pictures of the terminal and the page anew, with CHAT=url and INBOX=url those of clients
 	$(BIN)/python -m docs.images.draw
+	$(BIN)/python -m docs.images.page
 	$(if $(CHAT)$(INBOX),$(BIN)/python -m docs.images.clients \
 	  $(if $(CHAT),--chat '$(CHAT)') $(if $(INBOX),--inbox '$(INBOX)'))

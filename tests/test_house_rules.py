@@ -153,7 +153,7 @@ PUBLIC = {
         "metrics",
         "options",
     ),
-    *("output", "plot", "records", "replay", "resumption", "rewind", "testing"),
+    *("output", "plot", "records", "replay", "resumption", "rewind", "testing", "web"),
     # What comes from `graph_retry` itself, and the console command.
     *("answering", "cli", "function", "node"),
 }

@@ -22,6 +22,7 @@ from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
 from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review
 from graph_retry.cli.source import Source, open_source
+from graph_retry.cli.web import serve
 from graph_retry.errors import StaleDecision
 
 app = typer.Typer(
@@ -76,6 +77,8 @@ Comment = Annotated[str | None, _COMMENT]
 Accept = Annotated[str | None, _ACCEPT]
 ReviewId = Annotated[str | None, typer.Option(metavar="ID", help="Which one, where several wait.")]
 By = Annotated[str | None, _BY]
+Port = Annotated[int, typer.Option(metavar="PORT", help="Port of this machine (0: any free one).")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only show, take no answer.")]
 
 
 def _print_version(asked: bool) -> None:
@@ -109,6 +112,20 @@ def inbox(
             screen.table(INBOX, inbox_rows(reviews))
         else:
             screen.say("Nothing waits.")
+
+
+@app.command()
+def web(
+    url: Url = None,
+    db: Db = None,
+    graph: Graph = None,
+    port: Port = 8765,
+    read_only: ReadOnly = False,
+    by: By = None,
+) -> None:
+    """Show what waits in a browser on this machine, and take answers there."""
+    with _session(url, db, graph) as (source, screen):
+        serve(source, screen, port=port, by=by or _login(), read_only=read_only)
 
 
 @app.command()

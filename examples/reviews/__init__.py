@@ -1,0 +1,1 @@
+"""Reviews of several kinds to try the page with: `make web`."""

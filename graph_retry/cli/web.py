@@ -1,0 +1,50 @@
+"""Serve the page on which people answer reviews, to the browser of whoever started it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from contextlib import closing
+from typing import Any
+
+from graph_retry.cli.exits import ExitCode, Stop
+from graph_retry.cli.screen import Screen
+from graph_retry.cli.source import Source
+
+
+def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_only: bool) -> None:
+    """Serve the page on this machine until Ctrl-C, and print the address that lets in.
+
+    Raises:
+        Stop: If the extra is missing, or the port is taken.
+    """
+    try:
+        import uvicorn  # noqa: PLC0415 - an extra
+
+        from graph_retry.web import create_app  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        what = f"the page needs the extra `web`: graph-retry[web] ({error})."
+        raise Stop(ExitCode.USAGE, what) from None
+    token = secrets.token_urlsafe(24)
+    app = create_app(source.opened, token=token, user=by, read_only=read_only)
+    options: dict[str, Any] = {"access_log": False, "log_level": "warning", "lifespan": "off"}
+    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **options))
+    with closing(_bound(port)) as bound:
+        screen.say(f"http://127.0.0.1:{bound.getsockname()[1]}/?token={token}")
+        if not source.can_answer:
+            screen.say("Only to look at: name the graph with --graph to answer, too.", "quiet")
+        screen.say("Open this address in a browser on this machine. Ctrl-C stops it.", "quiet")
+        source.runner.run(server.serve(sockets=[bound]))
+
+
+def _bound(port: int) -> socket.socket:
+    """Return a socket on this machine's own address, which no other machine reaches."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(("127.0.0.1", port))
+    except OSError as error:
+        bound.close()
+        what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."
+        raise Stop(ExitCode.USAGE, what) from None
+    return bound

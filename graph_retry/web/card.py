@@ -1,0 +1,337 @@
+"""One review as the page shows it: what is wrong, what the model wrote, and a form for each way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from graph_retry._attempts import parsed_value
+from graph_retry._issues import ABSENT, excerpt
+from graph_retry._json import is_array, is_object
+from graph_retry._params.patch import changes
+from graph_retry.answering import PendingReview
+from graph_retry.ledger import Ledger
+from graph_retry.web.fields import Field, Form, read_form
+from graph_retry.web.marks import marked, word_diff
+from graph_retry.web.schema import alternatives, blank, branch_of, item_node
+from graph_retry.web.waiting import key_of
+from graph_retry.web.ways import Filled, NotYetError, Way, shown_params, ways_of
+
+_LINE = re.compile(r"\d+\. (/\S*|\(whole value\)): (.*)")
+_NAMED = re.compile(r"`([^`]+)` (.*)")
+
+Posted = Sequence[tuple[str, str]]
+
+
+@dataclass
+class Card:
+    """One review, and what somebody filled in for it."""
+
+    review: PendingReview
+    ways: list[Way]
+    chosen: str = ""
+    problem: str = ""
+    problem_lines: list[str] = field(default_factory=list[str])
+    forms: dict[str, Field] = field(default_factory=dict[str, Field])
+    words: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def key(self) -> str:
+        """The review's name in addresses."""
+        return key_of(self.review)
+
+    @property
+    def title(self) -> str:
+        """What happened, in a sentence for somebody who was just woken up."""
+        review = self.review
+        if review.failure is None:
+            return "The model's output is valid. Should it be used?"
+        count = len(review.issues)
+        if review.failure["kind"] == "invalid_schema" and count:
+            things = "one thing is" if count == 1 else f"{count} things are"
+            return f"The model answered, but {things} wrong with its answer."
+        return _HAPPENED.get(review.failure["kind"], "The call to the model failed.")
+
+    @property
+    def last(self) -> Any:
+        """The record of the attempt under review; None where the ledger cannot be read."""
+        records = [each for each in self.review.history if each["number"] == self.review.attempt]
+        return records[-1] if records else None
+
+    @property
+    def pieces(self) -> list[tuple[str, str]]:
+        """What the model wrote, with the pointer of what is wrong beside the faulty places."""
+        last: dict[str, Any] = self.last or {}
+        raw = _written(last.get("raw"), self.review.raw_output)
+        if raw is None:
+            return []
+        read: str = (last.get("repaired") or {"text": raw})["text"]
+        before, is_in, after = raw.partition(read)
+        if not is_in:  # reading it took more than leaving out what is around
+            before, after = "", ""
+        pointers = [issue["path"] for issue in self.review.issues]
+        pieces = [(before, ""), *marked(read, pointers), (after, "")]
+        return [piece for piece in pieces if piece[0]]
+
+    @property
+    def was_repaired(self) -> bool:
+        """Whether `pieces` shows what was made of the model's text, which is another."""
+        raw = _written((self.last or {}).get("raw"), None)
+        return raw is not None and "".join(text for text, _ in self.pieces) != raw
+
+    @property
+    def suggestion(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What the suggested params change, by field, word by word."""
+        review = self.review
+        if review.suggested_params is None:
+            return []
+        return _compared(review.params, review.suggested_params)
+
+    @property
+    def params(self) -> Field:
+        """What the model was asked with, to read."""
+        form = _form(self.review, "params", {})
+        return form.field(_node(self.review, "params"), self.review.params)
+
+    @property
+    def suggested_fields(self) -> list[str]:
+        """The top-level fields that the suggestion changes, as pointers."""
+        tops = (f"/{where.split('/')[1]}" for where, _ in self.suggestion)
+        return list(dict.fromkeys(tops))
+
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """The attempts so far, the last first: who changed what for each, and how it ended."""
+        ledger = Ledger(self.review.history)
+        return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
+
+    @property
+    def output(self) -> str:
+        """The valid output, to read."""
+        output = self.review.output
+        return (
+            output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
+        )
+
+
+_HAPPENED = {
+    "transient": "The model could not be reached, or had no room for this call.",
+    "invalid_syntax": "The model answered with something that cannot be read.",
+    "invalid_schema": "The model answered, but its answer does not fit.",
+    "truncated": "The model's answer was cut off before its end.",
+    "context_overflow": "The text is too long for this model.",
+    "refusal": "The model declined to answer.",
+    "rejected_input": "The call was refused: something in it is wrong.",
+    "permanent": "The call to the model failed, and would fail again.",
+}
+
+
+def make_card(
+    review: PendingReview, posted: Posted | None = None, problem: str = "", place: str | None = None
+) -> Card:
+    """Make the card of a review, with what was typed into it before, if it was.
+
+    `problem` says why what was typed was not taken; the fields it names are marked.
+    """
+    card = Card(review, ways_of(review), problem=problem)
+    mine = _own(card.key, posted or ())
+    card.chosen = dict(mine).get("way", "")
+    card.words = {name.partition(".")[2]: text for name, text in mine if name.startswith("words.")}
+    needs = {way.needs for way in card.ways if way.needs}
+    about = next((way.needs for way in card.ways if way.word == card.chosen), "")
+    for which in needs:
+        value = _changed(review, which, mine) if posted else _first_value(review, which)
+        told: dict[str, list[str]] = {}
+        if which == about and problem:
+            told, card.problem, card.problem_lines = _placed(problem, place)
+        elif which == "output" and not posted:
+            for issue in review.issues:
+                told.setdefault(issue["path"], []).append(issue["message"])
+        form = _form(review, which, told)
+        card.forms[which] = form.field(_node(review, which), value)
+        lost = [text for where, texts in told.items() if where not in form.placed for text in texts]
+        card.problem_lines += lost if which == about else []
+    return card
+
+
+def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
+    """Return the way that was chosen on a card, and what was filled in for it.
+
+    Raises:
+        NotYetError: If none was, or words are missing.
+    """
+    mine = _own(card.key, posted)
+    chosen = dict(mine).get("way", "")
+    way = next((way for way in card.ways if way.word == chosen), None)
+    if way is None:
+        raise NotYetError("Choose what should happen.")
+    words = card.words.get(way.word, "").strip()
+    if way.must_say and not words:
+        raise NotYetError("Write something first.")
+    value = read_form(_within(way.needs, mine)) if way.needs else ABSENT
+    return way, Filled(value, words)
+
+
+def _own(key: str, posted: Posted) -> list[tuple[str, str]]:
+    """Return what was posted about one review, without its key."""
+    start = f"{key}."
+    return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
+
+
+def _within(which: str, mine: Posted) -> list[tuple[str, str]]:
+    start = f"{which}."
+    return [(name.removeprefix(start), text) for name, text in mine if name.startswith(start)]
+
+
+def _node(review: PendingReview, which: str) -> Any:
+    return review.value["response_schema"].get("$defs", {}).get(which, {})
+
+
+def _form(review: PendingReview, which: str, told: Mapping[str, Sequence[str]]) -> Form:
+    node = _node(review, which)
+    locked = node.get("propertyNames", {}).get("not", {}).get("enum", ())
+    root = review.value["response_schema"]
+    is_output = which == "output"
+    return Form(root, told, show_absent=is_output, locked=() if is_output else locked)
+
+
+def _first_value(review: PendingReview, which: str) -> Any:
+    """Return what a form begins with: the params as shown, or the output as far as it was read."""
+    if which == "params":
+        return shown_params(review)
+    if review.output is not None:
+        return review.output
+    records = [each for each in review.history if each["number"] == review.attempt]
+    if not records or review.value.get("redacted"):
+        return ABSENT  # what is redacted must not become the output
+    try:
+        return parsed_value(records[-1])
+    except ValueError:
+        return ABSENT
+
+
+def _changed(review: PendingReview, which: str, mine: Posted) -> Any:
+    """Return the posted value of a form, after what its buttons do: add, remove, take."""
+    within = _within(which, mine)
+    value = read_form(within)
+    if which == "params" and is_object(value):
+        value = {**shown_params(review), **value}  # locked fields are not posted
+    for name, where in within:
+        if name == "do":
+            value = _done(review, which, value, *where.split(":", 1))
+    return value
+
+
+def _done(review: PendingReview, which: str, value: Any, what: str, where: str) -> Any:
+    """Do what a button of the form asks for at a pointer."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in unquote(where).split("/")[1:]]
+    root, node = review.value["response_schema"], _node(review, which)
+    if what in ("old", "new") and parts and is_object(value):
+        source = review.params if what == "old" else shown_params(review)
+        return {**value, parts[0]: source[parts[0]]} if parts[0] in source else value
+    above, owner = value, branch_of(alternatives(node, root), value)
+    for part in parts[: len(parts) - (what == "remove")]:
+        node, above = _step(owner, above, part)
+        owner = branch_of(alternatives(node, root), above)
+    if not is_array(above):
+        return value
+    if what == "add":
+        above.append(blank(item_node(owner, len(above)), root, above[-1] if above else None))
+    elif what == "remove" and parts[-1].isdecimal() and int(parts[-1]) < len(above):
+        del above[int(parts[-1])]
+    return value
+
+
+def _step(owner: dict[str, Any], value: Any, part: str) -> tuple[Any, Any]:
+    """Go one step down a value and its schema; nothing is below what is not there."""
+    if is_array(value) and part.isdecimal() and int(part) < len(value):
+        return item_node(owner, int(part)), value[int(part)]
+    if is_object(value) and part in value:
+        named: dict[str, Any] = owner.get("properties") or {}
+        return named.get(part, owner.get("additionalProperties")), value[part]
+    return None, ABSENT
+
+
+def _placed(problem: str, place: str | None) -> tuple[dict[str, list[str]], str, list[str]]:
+    """Find the fields that a refusal names: by pointer, what to say there; and what is left.
+
+    A refusal has a line for each issue, as `format_issues` and the library's judge write them.
+    """
+    if place is not None:
+        return {place: [problem]}, problem, []
+    told: dict[str, list[str]] = {}
+    others: list[str] = []
+    for line in problem.splitlines():
+        issue, named = _LINE.fullmatch(line), _NAMED.fullmatch(line)
+        if issue:
+            where = "" if issue[1] == "(whole value)" else issue[1]
+            told.setdefault(where, []).append(issue[2])
+        elif named:
+            where = "".join(f"/{part}" for part in named[1].split("."))
+            told.setdefault(where, []).append(named[2][:1].upper() + named[2][1:])
+        else:
+            others.append(line)
+    count = sum(map(len, told.values()))
+    marked_fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
+    head = f"This was not taken: see {marked_fields}." if count else others.pop(0)
+    return told, head, [line for line in others if not line.endswith(" not valid:")]
+
+
+def _written(raw: Any, otherwise: str | None) -> str | None:
+    """Return what the model gave as a text; what was no text, as JSON."""
+    if not raw:
+        return otherwise
+    if "text" in raw:
+        return str(raw["text"])
+    return json.dumps(raw["value"], indent=2, ensure_ascii=False) if "value" in raw else otherwise
+
+
+def _compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+    return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
+
+
+def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
+    if isinstance(before, str) and isinstance(after, str):
+        return word_diff(before, after)
+    both = [("gone", before), ("new", after)]
+    return [(kind, _said(value)) for kind, value in both if value is not ABSENT]
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else plain_json(value)
+
+
+def plain_json(value: Any) -> str:
+    """Write a value as JSON for a person."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _told(ledger: Ledger, number: int) -> dict[str, Any]:
+    record = ledger.at(number)
+    first = number == ledger.attempts[0]["number"]
+    changed: list[tuple[str, list[tuple[str, str]]]] = []
+    try:
+        changed = [] if first else _compared(ledger.params_at(number - 1), ledger.params_at(number))
+    except ValueError:  # these params, or those before, were not kept
+        known = False
+    else:
+        known = True
+    failure, written = record["failure"], _written(record["raw"], None)
+    return {
+        "number": number,
+        "author": record["author"],
+        "reason": record["reason"],
+        "changed": changed,
+        "is_known": known,
+        "failure": failure,
+        "issues": record["issues"],
+        "written": written and excerpt(written, 2_000),
+        "decision": record["decision"],
+        "started_at": record["started_at"],
+        "duration": record["duration_s"],
+        "tokens": (record["usage"] or {}).get("total_tokens"),
+    }

@@ -1,0 +1,363 @@
+"""A JSON value as the fields of a form, and the posted form as a JSON value again.
+
+A field is named by its kind and its JSON Pointer, as in `number:/temperature`: the posted form says
+all that is needed to read it. A control is chosen only where it gives its value back unchanged: a
+text that a browser would alter is shown as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+from graph_retry._issues import ABSENT, pointer
+from graph_retry._json import is_array, is_number, is_object
+from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry.web.schema import alternatives, branch_of, item_node, roles, roles_of
+
+MAX_FIELDS = 400
+"""Fields that a form has at most: what is beyond them is shown as JSON."""
+
+_ALTERED = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
+    "\ud800-\udfff\ufeff\ufff9-\uffff]"
+)
+"""Characters that a text box drops or replaces, that cannot be seen, or that turn text around."""
+
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_KINDS: dict[Any, str] = {
+    bool: "flag",
+    int: "number",
+    float: "number",
+    str: "text",
+    list: "list",
+    dict: "object",
+}
+_CONTROLS = {
+    "string": "text",
+    "number": "number",
+    "integer": "number",
+    "boolean": "flag",
+    "object": "object",
+    "array": "list",
+}
+_WHY = {
+    "number": "Write a number, such as 3 or 0.5.",
+    "flag": "Choose yes or no.",
+    "date": "Choose a day.",
+}
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What somebody typed that is no value of its field: it is shown again, with the reason."""
+
+    kind: str
+    text: str
+    why: str
+
+
+@dataclass
+class Field:
+    """A control of a form, or a group of them.
+
+    `kind` says which control it is, `text` what it holds. `empty` is what a tick beside it makes of
+    it, `null` or `absent`; it is empty where the field must have a value. `role` is the key of a
+    chat message that tells who speaks.
+    """
+
+    kind: str
+    name: str
+    label: str
+    text: str = ""
+    hint: str = ""
+    problems: list[str] = field(default_factory=list[str])
+    empty: str = ""
+    is_empty: bool = False
+    choices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    fields: list[Any] = field(default_factory=list[Any])
+    """The fields below it."""
+    image: str = ""
+    role: str = ""
+    is_locked: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The lines that the text takes on a page, up to a screen of them."""
+        lines = sum(1 + len(line) // 72 for line in self.text[:20_000].split("\n"))
+        return max(1, min(lines, 16))
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether something is wrong with this field, or below it."""
+        return bool(self.problems) or any(part.has_problems for part in self.fields)
+
+
+class Form:
+    """Makes the fields of values that one JSON Schema describes.
+
+    Args:
+        root: The document that references point into.
+        problems: What is wrong, by JSON Pointer.
+        show_absent: Whether properties that the value does not have are offered, too.
+        locked: Names of top-level fields that cannot be changed.
+    """
+
+    def __init__(
+        self,
+        root: dict[str, Any],
+        problems: Mapping[str, Sequence[str]] | None = None,
+        *,
+        show_absent: bool = False,
+        locked: Iterable[str] = (),
+    ) -> None:
+        self._root, self._problems = root, problems or {}
+        self._show_absent, self._locked = show_absent, frozenset(locked)
+        self._left = MAX_FIELDS
+        self.placed: set[str] = set()
+
+    def field(self, node: Any, value: Any, path: tuple[Any, ...] = (), empty: str = "") -> Field:
+        """Make the field of a value, with the fields of what is in it."""
+        found = alternatives(node, self._root)
+        own: dict[str, Any] = node if is_object(node) else {}
+        nullable = any(part.get("type") == "null" for part in found)
+        known = value is not ABSENT and value is not None
+        branch = branch_of(found, value if known else ...)
+        made = Field(
+            kind=self._kind(found, branch, value),
+            name=quoted(pointer(path)),
+            label=str(path[-1]) if path else "",
+            hint=str(own.get("description") or branch.get("description") or "")[:500],
+            problems=list(self._problems.get(pointer(path), ())),
+            empty=("null" if nullable else empty) if known else "",
+            is_empty=not known,
+            is_locked=bool(path) and path[0] in self._locked,
+        )
+        if not known:
+            made.empty = "null" if value is None else "absent"
+        self.placed.add(pointer(path))
+        self._left -= 1
+        if made.kind == "choice":
+            none = {"null": ("null", "no value"), "absent": ("", "leave out")}.get(made.empty)
+            made.choices = [*([none] if none else []), *_choices(found, value)]
+            made.text = "null" if value is None else ""
+        if isinstance(value, Unread):
+            made.kind, made.text, made.is_empty = value.kind, value.text, False
+            made.problems.append(value.why)
+        elif made.kind in ("object", "list"):
+            self._fill(made, branch, value if known else ABSENT, path)
+        elif known:
+            made.text = _text(made.kind, value)
+            made.image = value if isinstance(value, str) and _IMAGE.fullmatch(value) else ""
+        return made
+
+    def _kind(self, found: list[dict[str, Any]], branch: dict[str, Any], value: Any) -> str:
+        """Choose the control: by the schema, and by the value where the schema leaves it open."""
+        if self._left <= 0:
+            return "json"
+        if _choices(found, value):
+            return "choice"
+        kind, declared = _KINDS.get(type(value), ""), _CONTROLS.get(str(branch.get("type")), "")
+        if not kind or (declared and kind == "text"):
+            kind = declared or "json"  # a text that is no number is shown where the number belongs
+        elif declared and kind != declared:
+            kind = declared if declared in ("object", "list", "text") else "json"
+        if kind == "object" and (value is None or value is ABSENT) and not self._show_absent:
+            return "json"
+        if kind == "text" and isinstance(value, str):
+            if _ALTERED.search(value) or (
+                "\r" in value and re.search(r"\r(?!\n)|(?<!\r)\n", value)
+            ):
+                return "json"
+            is_day = branch.get("format") == "date" and _DAY.fullmatch(value)
+            return "date" if is_day else "crlf" if "\r" in value else "text"
+        if kind == "object" and not branch.get("properties") and not value:
+            return "json"
+        return "date" if kind == "text" and branch.get("format") == "date" else kind
+
+    def _fill(self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]) -> None:
+        """Make the fields of an object's properties, or of a list's items."""
+        if made.kind == "list":
+            items: list[Any] = value if is_array(value) else []
+            made.fields = [
+                self.field(item_node(node, number), item, (*path, number))
+                for number, item in enumerate(items)
+            ]
+            return
+        shown: dict[str, Any] = value if is_object(value) else {}
+        nodes: dict[str, Any] = node.get("properties") or {}
+        required = node.get("required") or ()
+        made.role = roles_of(shown)
+        names = list(shown)
+        if self._show_absent and not made.role:
+            names = [*nodes, *(name for name in shown if name not in nodes)]
+        for name in names:
+            optional = "absent" if self._show_absent and name not in required else ""
+            part = shown.get(name, ABSENT)
+            below = self.field(
+                nodes.get(name, node.get("additionalProperties")), part, (*path, name), optional
+            )
+            if made.role and name == made.role:
+                below.kind = "choice"
+                below.choices = [(json.dumps(word), word) for word in roles(name)]
+                below.text = json.dumps(part)
+            made.fields.append(below)
+
+
+def quoted(pointer: str) -> str:
+    """Write a pointer as the name of a control, in characters that every browser sends as they are.
+
+    Example:
+        >>> quoted('/a b/"c"')
+        '/a%20b/%22c%22'
+    """
+    return quote(pointer, safe="/~", errors="surrogatepass")
+
+
+def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str]]:
+    """List the values that may be chosen, as JSON and as words; none where others may be given."""
+    allowed: list[Any] = []
+    for node in found:
+        if node.get("type") == "null":
+            continue
+        if "const" not in node and not is_array(node.get("enum")):
+            return []
+        allowed += [node["const"]] if "const" in node else node["enum"]
+    if not all(isinstance(each, str | int | float | bool) for each in allowed):
+        return []
+    if is_object(value) or is_array(value):
+        return []
+    if allowed and value is not None and value is not ABSENT and not isinstance(value, Unread):
+        allowed.append(value)
+    return list(dict.fromkeys((json.dumps(each), _said(each)) for each in allowed))
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _text(kind: str, value: Any) -> str:
+    if kind == "choice":
+        return json.dumps(value)
+    if kind != "json":
+        return _said(value)
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return _ALTERED.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def read_form(posted: Iterable[tuple[str, str]]) -> Any:
+    """Read the value of a posted form; what cannot be read stands in it as `Unread`.
+
+    Returns:
+        The value, or `ABSENT` where it has no field or is left out.
+
+    Example:
+        >>> read_form([("object:", ""), ("number:/n", "0.5"), ("list:/tags", ""),
+        ...            ("text:/tags/0", "a"), ("flag:/on", "true")])
+        {'n': 0.5, 'tags': ['a'], 'on': True}
+        >>> read_form([("object:", ""), ("number:/n", "half")])
+        {'n': Unread(kind='number', text='half', why='Write a number, such as 3 or 0.5.')}
+    """
+    controls: dict[str, tuple[str, str]] = {}
+    ticks: dict[str, str] = {}
+    for name, text in posted:
+        kind, _, where = name.partition(":")
+        if kind == "none":
+            ticks[where] = text
+        elif kind in _READERS:
+            controls[where] = (kind, text)
+    below: dict[str, list[tuple[str, str]]] = {}
+    for where in controls:
+        above, slash, last = where.rpartition("/")
+        if slash:
+            key = unquote(last, errors="surrogatepass").replace("~1", "/").replace("~0", "~")
+            below.setdefault(above, []).append((key, where))
+    return _read("", controls, ticks, below)
+
+
+def _read(
+    where: str,
+    controls: Mapping[str, tuple[str, str]],
+    ticks: Mapping[str, str],
+    below: Mapping[str, list[tuple[str, str]]],
+) -> Any:
+    if where not in controls:
+        return ABSENT
+    kind, text = controls[where]
+    parts = [(key, _read(at, controls, ticks, below)) for key, at in below.get(where, ())]
+    there = [(key, part) for key, part in parts if part is not ABSENT]
+    was, _, empty = ticks.get(where, "").rpartition("-")
+    is_group = kind in ("object", "list")
+    if empty and not (was and (there if is_group else text.strip())):
+        return None if empty == "null" else ABSENT
+    if is_group:
+        return dict(there) if kind == "object" else [part for _, part in there]
+    if empty:
+        return Unread(kind, text, "There is a value here, and “no value” is ticked: choose one.")
+    return _READERS[kind](kind, text)
+
+
+def _read_text(kind: str, text: str) -> Any:
+    text = text.replace("\r\n", "\n")
+    return text.replace("\n", "\r\n") if kind == "crlf" else text
+
+
+def _read_number(kind: str, text: str) -> Any:
+    value = _read_json(kind, text.strip())
+    return value if is_number(value) else Unread(kind, text, _WHY[kind])
+
+
+def _read_flag(kind: str, text: str) -> Any:
+    return {"true": True, "false": False}.get(text, Unread(kind, text, _WHY[kind]))
+
+
+def _read_date(kind: str, text: str) -> Any:
+    return text if _DAY.fullmatch(text) else Unread(kind, text, _WHY[kind])
+
+
+def _read_choice(kind: str, text: str) -> Any:
+    return _read_json(kind, text) if text else ABSENT  # the choice to leave it out
+
+
+def _read_json(kind: str, text: str) -> Any:
+    try:
+        return read_json(text)
+    except NotJsonError as error:
+        return Unread(kind, text, _WHY.get(kind, f"This is not JSON: {error}."))
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "crlf": _read_text,
+    "number": _read_number,
+    "flag": _read_flag,
+    "date": _read_date,
+    "choice": _read_choice,
+    "json": _read_json,
+    "object": None,
+    "list": None,
+}
+
+
+def has_unread(value: Any) -> bool:
+    """Tell whether something in a value could not be read."""
+    if is_object(value) or is_array(value):
+        return any(map(has_unread, value.values() if is_object(value) else value))
+    return isinstance(value, Unread)
+
+
+def visible(value: Any) -> Any:
+    r"""Spell out the characters of a text that cannot be seen, or that turn text around.
+
+    Example:
+        >>> print(visible("price\u202e05"))
+        price\u202e05
+    """
+    if not isinstance(value, str):
+        return value
+    return _ALTERED.sub(lambda found: json.dumps(found[0])[1:-1], value)

@@ -1,0 +1,131 @@
+"""Show where to look in a text: the faulty place of a JSON document, the words that changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+MAX_WORDS = 4_000
+"""Words of a text that are compared with those of another: beyond, the texts are shown whole."""
+
+_CONTEXT = 12
+"""Equal words that are shown beside a change."""
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_SCALAR = re.compile(r'[^\s,\]}"]+')
+
+
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Return where each value of a JSON document begins and ends, by JSON Pointer.
+
+    Raises:
+        ValueError: If the text is not one JSON document.
+
+    Example:
+        >>> spans('{"a": [1, 22]}')["/a/1"]
+        (10, 12)
+    """
+    json.loads(text)
+    found: dict[str, tuple[int, int]] = {}
+    _walk(text, _end(_SPACE, text, 0), "", found)
+    return found
+
+
+def _walk(text: str, start: int, where: str, found: dict[str, tuple[int, int]]) -> int:
+    """Note the span of the value that begins at `start`, and of all in it; return its end."""
+    opened = text[start]
+    if opened == '"':
+        end = _end(_STRING, text, start)
+    elif opened in "{[":
+        end, number = _end(_SPACE, text, start + 1), 0
+        while text[end] not in "}]":
+            key: Any = number
+            if opened == "{":
+                begin, end = end, _end(_STRING, text, end)
+                key = json.loads(text[begin:end])
+                end = _end(_SPACE, text, _end(_SPACE, text, end) + 1)
+            part = str(key).replace("~", "~0").replace("/", "~1")
+            end = _end(_SPACE, text, _walk(text, end, f"{where}/{part}", found))
+            end, number = _end(_SPACE, text, end + 1) if text[end] == "," else end, number + 1
+        end += 1
+    else:
+        end = _end(_SCALAR, text, start)
+    found[where] = (start, end)
+    return end
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
+    """Cut a JSON text into pieces, with the pointer of what is wrong beside the faulty ones.
+
+    What is missing is marked by what it is missing from. A text that is not JSON is one piece.
+
+    Example:
+        >>> marked('{"a": 1, "b": "x"}', ["/b"])
+        [('{"a": 1, "b": ', ''), ('"x"', '/b'), ('}', '')]
+    """
+    try:
+        known = spans(text)
+    except (ValueError, RecursionError):
+        return [(text, "")]
+    chosen: dict[tuple[int, int], str] = {}
+    for pointer in pointers:
+        where = pointer
+        while where not in known:
+            where = where.rpartition("/")[0]
+        chosen.setdefault(known[where], pointer)
+    pieces: list[tuple[str, str]] = []
+    at = 0
+    # Of two faulty places, one in the other, the inner one says more.
+    inner = [
+        place
+        for place in chosen
+        if not any(place != o and place[0] <= o[0] and o[1] <= place[1] for o in chosen)
+    ]
+    for start, end in sorted(inner):
+        pieces += [(text[at:start], ""), (text[start:end], chosen[start, end])]
+        at = end
+    return [piece for piece in [*pieces, (text[at:], "")] if piece[0]]
+
+
+def word_diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Compare two texts word by word: pieces that are `same`, `gone`, `new`, or left out (`cut`).
+
+    Example:
+        >>> word_diff("Read the bill.", "Read the whole bill.")
+        [('same', 'Read the '), ('new', 'whole '), ('same', 'bill.')]
+    """
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    if max(len(old), len(new)) > MAX_WORDS:
+        return [("gone", before), ("new", after)]
+    return [piece for piece in _compared(old, new) if piece[1]]
+
+
+def _compared(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for number, (tag, i, j, k, n) in enumerate(codes):
+        if tag == "equal":
+            head = _CONTEXT if number else 0
+            tail = _CONTEXT if number < len(codes) - 1 else 0
+            left_out = j - i - head - tail
+            if left_out > 2 * _CONTEXT:
+                yield "same", "".join(old[i : i + head])
+                yield (
+                    "cut",
+                    f"… {len(''.join(old[i + head : j - tail]).split()):,} words the same …",
+                )
+                yield "same", "".join(old[j - tail : j])
+            else:
+                yield "same", "".join(old[i:j])
+        else:
+            yield "gone", "".join(old[i:j])
+            yield "new", "".join(new[k:n])

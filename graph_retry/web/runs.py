@@ -1,0 +1,155 @@
+"""Answers that are being applied: each once, however often its form is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.errors import GraphBubbleUp
+from langgraph.pregel.remote import RemoteException
+
+from graph_retry.answering import PendingReview
+from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
+from graph_retry.web.waiting import Waiting, key_of
+
+KEPT = 1_000
+"""Answers of which the outcome is kept."""
+
+_DONE = {
+    "reject": ("The call is stopped.", "It ended without an output, and the model was not called."),
+    "respond": ("Your output is used.", "It was checked, and the model was not called."),
+    "accept": (
+        "The output is used as it is.",
+        "It is recorded that it was taken although not valid.",
+    ),
+}
+
+
+@dataclass
+class Outcome:
+    """What became of an answer.
+
+    `tone` is `good`, `bad` or `plain`. `problem` says why an answer was refused; then the page
+    shows `reviews` again with what was typed. `following` are reviews that the thread asks now.
+    """
+
+    title: str
+    text: str = ""
+    tone: str = "good"
+    output: str = ""
+    problem: str = ""
+    following: list[PendingReview] = field(default_factory=list[PendingReview])
+
+
+@dataclass
+class Run:
+    """One answer on its way: the reviews it is for, what was posted, and its outcome in the end."""
+
+    reviews: list[PendingReview]
+    decisions: Mapping[str, Any]
+    posted: Sequence[tuple[str, str]]
+    task: asyncio.Task[Outcome] | None = None
+
+
+class Runs:
+    """Applies answers, each once.
+
+    The name of an answer is drawn when its form is drawn: a double click, a reload, and a second
+    press of the button all send the same answer.
+    """
+
+    def __init__(self, waiting: Waiting, context: Any = None) -> None:
+        self._waiting, self._context = waiting, context
+        self._runs: dict[str, Run] = {}
+
+    def get(self, name: str) -> Run | None:
+        """Return an answer by its name."""
+        return self._runs.get(name)
+
+    def start(self, name: str, run: Run) -> Run:
+        """Start to apply an answer, unless that was done before."""
+        if name in self._runs:
+            return self._runs[name]
+        self._runs[name] = run
+        for old in list(self._runs)[:-KEPT]:
+            if (task := self._runs[old].task) is not None and task.done():
+                del self._runs[old]
+        run.task = asyncio.create_task(self._apply(run))
+        return run
+
+    async def _apply(self, run: Run) -> Outcome:
+        """Answer, run the thread on, and tell what followed; whatever happens, it is told."""
+        row, cancelled = run.reviews[0], False
+        try:
+            await self._waiting.answer(row, run.decisions, self._context)
+        except AnswerRefused as refused:
+            return await self._look(run, Outcome("", tone="bad", problem=refused.message))
+        except StaleDecision as stale:
+            outcome = Outcome("Somebody was faster.", stale.message, "plain")
+            return await self._look(run, outcome)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
+            cancelled = isinstance(error, CallCancelled) or (
+                isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
+            )
+            if not (cancelled and "reject" in _words(run)):
+                text = f"{type(error).__name__}: {error}"[:2_000]
+                outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
+                return await self._look(run, outcome)
+        return await self._look(run, await self._told(run))
+
+    async def _look(self, run: Run, outcome: Outcome) -> Outcome:
+        """Add what the thread waits for now, and forget what it does not."""
+        try:
+            outcome.following = await self._waiting.of_thread(run.reviews[0])
+        except Exception as error:  # noqa: BLE001 - the outcome is known: it is told in any case
+            outcome.text += f" What the thread waits for now cannot be read: {error!r:.300}."
+            return outcome
+        open_keys = {key_of(review) for review in outcome.following}
+        for review in run.reviews:
+            if key_of(review) not in open_keys:
+                self._waiting.drop(key_of(review))
+        if outcome.problem:
+            calls = [call_of(review) for review in run.reviews]
+            again = [review for review in outcome.following if call_of(review) in calls]
+            if not again:  # it was answered by somebody else meanwhile
+                return Outcome("It waits no longer.", outcome.problem, "plain", "", "", again)
+        return outcome
+
+    async def _told(self, run: Run) -> Outcome:
+        """Tell what an applied answer came to."""
+        if len(run.reviews) > 1:
+            return Outcome(f"{len(run.decisions)} answers are applied.")
+        (word,) = _words(run)
+        review = run.reviews[0]
+        if word in _DONE:
+            return Outcome(*_DONE[word])
+        if review.failure is None and word == "approve":
+            return Outcome("The output is used.", "The model was not called.")
+        ledgers = await self._waiting.ledgers(review)
+        ledger = next((each for each in ledgers if each.namespace == call_of(review)), None)
+        if ledger is None or not ledger.attempts:
+            return Outcome("Your answer is applied.")
+        last = ledger.attempts[-1]
+        if failure := last["failure"]:
+            title = f"The model was called again, and attempt {last['number']} failed, too."
+            return Outcome(title, f"{failure['type']}: {failure['message']}", "bad")
+        title = "The model was called again, and its answer is valid."
+        if review.value.get("redacted"):
+            return Outcome(title, "The output is not shown: this call redacts its texts.")
+        value = ledger.value_at(last["number"])
+        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        return Outcome(title, output=text)
+
+
+def call_of(review: PendingReview) -> str:
+    """Name the call of a review within its thread: it stays when the question is asked again."""
+    return str(review.value["checkpoint_ns"])
+
+
+def _words(run: Run) -> list[str]:
+    return [decision["type"] for decision in run.decisions.values()]

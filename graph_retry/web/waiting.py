@@ -1,0 +1,213 @@
+"""What waits, kept in memory so that a page costs what it shows; and the answers that are given."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._threads.graphs import saver_of
+from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
+from graph_retry.history import aattempts_of, attempts_of
+from graph_retry.inbox import alist_reviews, list_reviews
+from graph_retry.ledger import Ledger
+
+PAGE = 100
+"""Reviews read at a time."""
+
+FRESH_S = 1.0
+"""Seconds for which what was read last is taken for what waits."""
+
+FIRST_S = 2.0
+"""Seconds that a page waits for the first reading, which goes on behind it."""
+
+T = TypeVar("T")
+
+
+def key_of(review: PendingReview) -> str:
+    """Name a review in an address, so that the address tells nothing of it.
+
+    Copied threads have reviews of equal ids, so the thread counts, too.
+    """
+    return hashlib.sha256(f"{review.thread_id}\0{review.review_id}".encode()).hexdigest()[:24]
+
+
+class Waiting:
+    """The open reviews of a source.
+
+    They are read once from the newest to the oldest, and from then on a page from the top and
+    another one in turn: new ones appear at once, and ones that are answered elsewhere go when their
+    page is read again. A review that is opened is read anew, whatever is kept here.
+
+    Args:
+        source: What `list_reviews` takes.
+        config: What `list_reviews` takes as `config`.
+    """
+
+    def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
+        self.version = 0
+        self.is_whole = False
+        self._source, self._config = source, config
+        self._rows: dict[str, PendingReview] = {}
+        self._is_sync: bool | None = None
+        self._lock: asyncio.Lock | None = None
+        self._first: asyncio.Task[None] | None = None
+        self._read_at = 0.0
+        self._turn: PendingReview | None = None
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether threads can be run on from here: a checkpointer alone cannot."""
+        return saver_of(self._source) is not self._source
+
+    @property
+    def rows(self) -> Mapping[str, PendingReview]:
+        """What is known to wait, by key: without params, outputs and histories."""
+        return self._rows
+
+    async def refresh(self) -> None:
+        """Read what is new, unless that was done a moment ago."""
+        if self._first is None:
+            self._lock = asyncio.Lock()
+            self._first = asyncio.create_task(self._read_all())
+        if not self._first.done():
+            await asyncio.wait({self._first}, timeout=FIRST_S)
+            return
+        self._first.result()
+        assert self._lock is not None  # noqa: S101 - made with the first reading
+        async with self._lock:
+            if time.monotonic() - self._read_at < FRESH_S:
+                return
+            page = await self._read_page(None)
+            if len(page) == PAGE:
+                self._turn = await self._read_turn()
+            self._read_at = time.monotonic()
+
+    async def find(self, key: str) -> list[PendingReview]:
+        """Return a review as it is now, and the others of its thread; nothing if it is over."""
+        await self.refresh()
+        while key not in self._rows and self._first and not self._first.done():
+            await asyncio.wait({self._first}, timeout=FIRST_S)
+        row = self._rows.get(key)
+        if row is None:
+            return []
+        found = await self.of_thread(row)
+        if key not in {key_of(review) for review in found}:
+            # LangGraph shows some questions only once those before them are answered.
+            found += await self._listed(row)
+        if key not in {key_of(review) for review in found}:
+            self.drop(key)
+            return []
+        return sorted(found, key=lambda review: key_of(review) != key)
+
+    async def of_thread(self, row: PendingReview) -> list[PendingReview]:
+        """Read what a thread waits for now; of a checkpointer alone, the one review."""
+        if row.graph is not None:
+            found: list[PendingReview] = await self._call(
+                pending_reviews, apending_reviews, row.graph, row.config
+            )
+            self._take(found)
+            return found
+        return await self._listed(row)
+
+    async def _listed(self, row: PendingReview) -> list[PendingReview]:
+        page = await self._list(limit=PAGE, before=_just_after(row))
+        return [review for review in page if key_of(review) == key_of(row)]
+
+    async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
+        """Answer reviews of a thread, by their ids, and run it on."""
+        return await self._call(
+            resume, aresume, row.graph, row.config, answers=answers, context=context
+        )
+
+    async def ledgers(self, row: PendingReview) -> list[Ledger]:
+        """Read the ledgers of a thread."""
+        return await self._call(attempts_of, aattempts_of, row.graph, row.config)
+
+    def drop(self, key: str) -> None:
+        """Forget a review that waits no longer."""
+        if self._rows.pop(key, None) is not None:
+            self.version += 1
+
+    def _take(self, reviews: list[PendingReview]) -> None:
+        for review in reviews:
+            key = key_of(review)
+            if key not in self._rows:
+                self._rows[key] = _row(review)
+                self.version += 1
+
+    async def _read_all(self) -> None:
+        before = None
+        while True:
+            page = await self._read_page(before)
+            if len(page) < PAGE:
+                break
+            before = page[-1]
+        self.is_whole, self._read_at = True, time.monotonic()
+        self.version += 1
+
+    async def _read_turn(self) -> PendingReview | None:
+        """Read the page whose turn it is; return the last review of it, None behind the last."""
+        page = await self._read_page(self._turn)
+        return page[-1] if len(page) == PAGE else None
+
+    async def _read_page(self, before: PendingReview | None) -> list[PendingReview]:
+        """Read the reviews asked before one; forget those that should be among them and are not."""
+        page = await self._list(limit=PAGE, before=before)
+        until = before.asked_at or "" if before else "~"
+        since = (page[-1].asked_at or "") if len(page) == PAGE else ""
+        shown = {key_of(review) for review in page}
+        for key, row in list(self._rows.items()):
+            # Those asked in the same moment as an end of the page may be on the one beside it.
+            if since < (row.asked_at or "") < until and key not in shown:
+                self.drop(key)
+        self._take(page)
+        return page
+
+    async def _list(self, **page: Any) -> list[PendingReview]:
+        return await self._call(
+            list_reviews, alist_reviews, self._source, config=self._config, **page
+        )
+
+    async def _call(
+        self, function: Callable[..., T], twin: Callable[..., Coroutine[Any, Any, T]],
+        *args: Any, **options: Any
+    ) -> T:  # fmt: skip
+        """Call one of a pair: the async one, unless the source is for sync callers only."""
+        if self._is_sync is None:
+            self._is_sync = await _is_sync_only(self._source)
+        if self._is_sync:
+            return await asyncio.to_thread(function, *args, **options)
+        return await twin(*args, **options)
+
+
+def _row(review: PendingReview) -> PendingReview:
+    """Return a review without what is long: it stands for it in lists."""
+    value = {name: review.value[name] for name in ("checkpoint_ns", "review_configs")}
+    parts: dict[str, Any] = {"params": {}, "suggested_params": None, "history": [], "diff": []}
+    return replace(review, value=value, raw_output=None, output=None, problem=None, **parts)
+
+
+def _just_after(row: PendingReview) -> PendingReview:
+    """Return a review that would have been asked a moment later, to list from `row` on."""
+    moment = datetime.fromisoformat(row.asked_at or "1970-01-01T00:00:00+00:00")
+    return replace(row, asked_at=(moment + timedelta(microseconds=1)).isoformat())
+
+
+async def _is_sync_only(source: Any) -> bool:
+    """Tell whether a source has sync methods only, as `SqliteSaver` and sync clients do."""
+    saver = saver_of(source)
+    if saver is None:
+        return not inspect.iscoroutinefunction(source.threads.search)
+    try:
+        await saver.aget_tuple({"configurable": {"thread_id": "graph-retry:web"}})
+    except NotImplementedError:
+        return True
+    return False

@@ -1,0 +1,287 @@
+"""Every decision on the page, as a browser without JavaScript sends it."""
+
+import re
+
+import pytest
+
+from graph_retry.history import attempts_of
+from graph_retry.inbox import list_reviews
+from tests.web.forms import Form
+
+
+def opened(client, number=0):
+    """Open a review of the inbox; return its address and its page."""
+    links = re.findall(r'href="(/r/[0-9a-f]{24})"', client.get("/").text)
+    return links[number], client.get(links[number]).text
+
+
+def sent(client, form):
+    """Send a form and return what the browser shows then."""
+    return client.post(form.action, files=form.posted())
+
+
+def last_decision(desk):
+    """Return the last decision that the thread's ledger has."""
+    (ledger,) = attempts_of(desk.graph, {"configurable": {"thread_id": "t1"}})
+    return next(each["decision"] for each in reversed(ledger.attempts) if each["decision"])
+
+
+def test_an_approval_calls_again_with_what_is_shown(desk):
+    """One press, one call with the same params, and the ledger knows who pressed."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        page = sent(client, form)
+    assert "attempt 2 failed, too" in page.text
+    assert len(desk.calls) == 2
+    assert desk.calls[0] == desk.calls[1]
+    decision = last_decision(desk)
+    assert (decision["type"], decision["by"], decision["channel"]) == ("approve", "ada", "web")
+
+
+def test_an_edit_calls_again_with_every_kind_of_field(desk):
+    """What is typed arrives with the type that the field has; what is not touched stays."""
+    desk.wait("t1", {"messages": [{"role": "user", "content": "Hello"}], "extra": {"n": 2**60 + 1}})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        for field, text in {
+            "text:/prompt": "How\r\nmany?",
+            "choice:/model": '"large"',
+            "number:/temperature": "0.25",
+            "number:/seed": "7",
+            "date:/day": "2030-05-01",
+            "number:/options/top": "5",
+            "text:/options/tags/0": "b",
+            "text:/messages/0/content": "Bye",
+        }.items():
+            form.fill(
+                f"params.{field}", text
+            ) if field != "flag:/verbose" else form.controls.append(
+                [next(name for name, _ in form.controls if name.endswith("flag:/verbose")), text]
+            )
+        form.press_radio("flag:/verbose", "true")
+        form.untick("none:/seed")
+        form.untick("none:/day")
+        page = sent(client, form)
+    assert "its answer is valid" in page.text
+    params = desk.calls[1].model_dump(mode="json")
+    assert params == {
+        "prompt": "How\nmany?",
+        "messages": [{"role": "user", "content": "Bye"}],
+        "model": "large",
+        "temperature": 0.25,
+        "seed": 7,
+        "day": "2030-05-01",
+        "verbose": True,
+        "options": {"top": 5, "tags": ["b"]},
+        "extra": {"n": 2**60 + 1},
+    }
+
+
+def test_an_output_is_written_in_a_form(desk):
+    """The form has what the model wrote, marks what is wrong, and leaves out what was left out."""
+    desk.wait()
+    with desk.client() as client:
+        page = opened(client)[1]
+        assert '<mark title="/count">&#34;many&#34;</mark>' in page
+        form = Form(page)
+        form.choose("respond")
+        form.fill("output.number:/count", "12")
+        page = sent(client, form).text
+    assert "Your output is used" in page
+    assert [result.model_dump() for result in desk.results] == [
+        {"name": "Ada", "count": 12, "note": None}
+    ]
+    assert len(desk.calls) == 1
+
+
+def test_a_comment_is_told_to_the_model(desk):
+    """The words reach the params; without words nothing is sent."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("comment")
+        page = sent(client, form)
+        assert (page.status_code, "Write something first." in page.text) == (422, True)
+        form = Form(page.text)
+        form.fill("words.comment", "Count the ships.")
+        sent(client, form)
+    assert "Count the ships." in desk.calls[1].model_dump_json()
+
+
+@pytest.mark.parametrize("way", ["reject", "accept"])
+def test_a_call_is_ended(desk, way):
+    """Stopping and taking an output as it is end the call, with the reason on record."""
+    desk.options["allowed_decisions"] = ["approve", "reject", "accept"]
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose(way)
+        form.fill(f"words.{way}", "It is right so.")
+        page = sent(client, form).text
+        assert "Nothing else waits." in page
+    decision = last_decision(desk)
+    assert (decision["type"], decision["message"]) == (way, "It is right so.")
+
+
+def test_a_valid_output_is_taken(desk):
+    """A call that waits for approval says so, and is over with one press."""
+    desk.options["review"] = "always"
+    desk.wait("t1", {"model": "large"})
+    with desk.client() as client:
+        page = opened(client)[1]
+        assert "Should it be used?" in page
+        form = Form(page)
+        form.choose("approve")
+        assert "The output is used." in sent(client, form).text
+    assert len(desk.calls) == 1
+
+
+def test_only_what_is_allowed_is_offered(desk):
+    """The page has a way for each allowed decision, and no other; another is not taken."""
+    desk.options["allowed_decisions"] = ["edit", "reject"]
+    desk.wait()
+    with desk.client() as client:
+        page = opened(client)[1]
+        assert re.findall(r'value="(\w+)" data-way', page) == ["edit", "reject"]
+        form = Form(page)
+        form.choose("approve")
+        assert "Choose what should happen." in sent(client, form).text
+    assert len(desk.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("way", "field", "typed", "told"),
+    [
+        ("edit", "params.number:/temperature", "warm", "Write a number, such as 3 or 0.5."),
+        ("edit", "params.json:/extra", "{,}", "This is not JSON"),
+        ("respond", "output.number:/count", "1.5", "Input should be a valid integer"),
+    ],
+)
+def test_what_is_refused_comes_back_as_it_was_typed(desk, way, field, typed, told):
+    """Nothing typed is lost, the reason stands beside its field, and the model was not called."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose(way)
+        form.fill(field, typed)
+        form.fill("text:/prompt", "A long text that nobody wants to type twice.")
+        page = sent(client, form).text
+        again = Form(page)
+        assert [typed] == [text for name, text in again.controls if name.endswith(field)]
+        assert "A long text that nobody wants to type twice." in dict(again.controls).values()
+        beside = page.partition(f'{field}"')[0]
+        assert told in beside[beside.rindex('class="field-head"') :]
+        assert f'value="{way}" data-way="{way[0]}" checked' in page
+        again.fill(field, {"warm": "0.5", "{,}": "{}", "1.5": "15"}[typed])
+        assert "attempt 2 failed, too" in (done := sent(client, again).text) or "is used" in done
+    assert len(desk.calls) == (1 if way == "respond" else 2)
+
+
+def test_an_edit_that_changes_nothing_is_no_answer(desk):
+    """Nobody pays for a call that they believe to be another one."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        page = sent(client, form)
+    assert (page.status_code, "Nothing is changed yet" in page.text) == (422, True)
+    assert len(desk.calls) == 1
+
+
+def test_lists_grow_and_shrink_without_losing_what_is_typed(desk):
+    """Buttons of a list change the form only; what was typed elsewhere stays."""
+    desk.wait("t1", {"messages": [{"role": "user", "content": "one"}]})
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        form.fill("number:/temperature", "warm")
+        form.press("params add:/messages")
+        form = Form(sent(client, form).text)
+        form.fill("text:/messages/1/content", "two")
+        form.press("params remove:/messages/0")
+        form = Form(sent(client, form).text)
+        form.fill("number:/temperature", "0.5")
+        sent(client, form)
+    assert len(desk.calls) == 2
+    assert desk.calls[1].messages == [{"role": "user", "content": "two"}]
+    assert desk.calls[1].temperature == 0.5
+
+
+def test_a_suggestion_can_be_taken_by_field(desk):
+    """The fields show what is suggested; one that was not wanted goes back to what it was."""
+
+    def suggest(error, attempt, params):
+        return params.model_copy(update={"prompt": "How many ships?", "temperature": 0.0})
+
+    desk.options["on_retry"] = suggest
+    desk.wait()
+    with desk.client() as client:
+        page = opened(client)[1]
+        assert "How many<ins> ships</ins>?" in page
+        form = Form(page)
+        form.choose("edit")
+        form.press("params old:/prompt")
+        form = Form(sent(client, form).text)
+        form.fill("choice:/model", '"large"')
+        sent(client, form)
+    made = desk.calls[1]
+    assert (made.prompt, made.temperature, made.model) == ("How many?", 0.0, "large")
+
+
+def test_a_form_that_is_sent_twice_is_one_answer(desk):
+    """A double click, a reload and a second press send the same answer."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        pages = {sent(client, form).text for _ in range(3)}
+    assert len(desk.calls) == 2
+    assert len({re.sub(r'/r/\w+|content="[^"]*"', "", page) for page in pages}) == 1
+
+
+def test_who_comes_late_is_told_so(desk):
+    """A second tab, and the way back, meet a review that is over: nothing is done twice."""
+    desk.wait()
+    with desk.client() as client:
+        address, page = opened(client)
+        first, second = Form(page), Form(client.get(address).text)
+        for form in (first, second):
+            form.choose("approve")
+        sent(client, first)
+        late = sent(client, second)
+        back = client.get(address)
+    assert (late.status_code, back.status_code) == (410, 410)
+    assert "waits no longer" in late.text
+    assert len(desk.calls) == 2
+
+
+def test_questions_of_a_thread_are_answered_together(desk):
+    """One page, one press: each gets its own answer, and one that is left stays open."""
+    desk.wait("t1", {"prompt": "a"}, {"prompt": "b"}, {"prompt": "c"})
+    with desk.client() as client:
+        address, page = opened(client)
+        assert "This thread asks 3 questions." in page
+        form = Form(client.get(f"{address}?together=1").text)
+        form.choose("approve", 0)
+        form.choose("reject", 2)
+        assert "2 answers are applied." in sent(client, form).text
+    (left,) = [each for each in list_reviews(desk.graph) if each.attempt == 1]
+    assert len(desk.calls) == 4
+    assert left.params["prompt"] in "abc"
+
+
+def test_an_answer_that_ends_in_an_error_says_so(desk):
+    """A graph that breaks after an answer is told with its error, not with a blank page."""
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        form.fill("choice:/model", '"large"')
+        desk.breaks = True
+        page = sent(client, form).text
+    assert "stopped with an error after your answer" in page
+    assert "the disk is full" in page
+    assert len(desk.calls) == 2

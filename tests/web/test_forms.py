@@ -1,0 +1,140 @@
+"""A value as a form and back: nothing is lost, whatever it is."""
+
+from datetime import date
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, TypeAdapter
+
+from graph_retry._issues import ABSENT
+from graph_retry.web.app import environment
+from graph_retry.web.fields import Form as Fields
+from graph_retry.web.fields import Unread, read_form
+from tests.parts import draws
+from tests.web.forms import Form
+
+ROUND = environment().from_string(
+    '{% from "fields.html" import field %}'
+    '<form id="answer" action="x">{{ field(whole, "v.") }}</form>'
+)
+
+
+def there_and_back(schema: Any, value: Any, *, show_absent: bool = False) -> Any:
+    """Draw a value as a form, send it untouched, and read what came."""
+    whole = Fields(schema, show_absent=show_absent).field(schema, value)
+    form = Form(ROUND.render(whole=whole))
+    return read_form([(name.removeprefix("v."), text) for name, text in form.controls])
+
+
+TEXTS = st.text(
+    st.one_of(st.characters(codec="utf-8"), st.sampled_from("\r\n\t\x00\x1b\u202e\u2028 <>&\"'"))
+)
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda below: st.one_of(st.lists(below, max_size=4), st.dictionaries(TEXTS, below, max_size=4)),
+    max_leaves=12,
+)
+
+
+@pytest.mark.drawn
+@settings(max_examples=draws(150, 2_000))
+@given(value=VALUES, show_absent=st.booleans())
+def test_any_value_without_a_schema_comes_back_as_it_was(value, show_absent):
+    """Whatever JSON holds survives a form: line ends, quotes, escapes, names, numbers."""
+    back = there_and_back({}, {"field": value}, show_absent=show_absent)
+    assert repr(back) == repr({"field": value})
+
+
+class Inner(BaseModel):
+    """A part."""
+
+    top: int | None = None
+    tags: list[str] = []
+    kind: Literal["a", "b", 3] | None = "a"
+
+
+class Everything(BaseModel):
+    """A field of every kind."""
+
+    text: str
+    other: str | None
+    number: float
+    day: date | None
+    on: bool | None
+    inner: Inner
+    many: list[Inner]
+    named: dict[str, float]
+    either: str | list[Inner]
+
+
+TYPED = st.builds(
+    Everything,
+    text=TEXTS,
+    other=st.none() | TEXTS,
+    number=st.floats(allow_nan=False, allow_infinity=False),
+    either=st.one_of(
+        TEXTS, st.lists(st.builds(Inner, tags=st.lists(TEXTS, max_size=2)), max_size=2)
+    ),
+    inner=st.builds(Inner, tags=st.lists(TEXTS, max_size=2)),
+    many=st.lists(st.builds(Inner, tags=st.lists(TEXTS, max_size=2)), max_size=2),
+    named=st.dictionaries(TEXTS, st.floats(allow_nan=False, allow_infinity=False), max_size=3),
+)
+
+
+@pytest.mark.drawn
+@settings(max_examples=draws(60, 600))
+@given(made=TYPED, show_absent=st.booleans())
+def test_a_typed_value_comes_back_as_it_was(made, show_absent):
+    """With a schema, too: unions, optional values, choices, days, nested lists."""
+    value = made.model_dump(mode="json")
+    schema = TypeAdapter(Everything).json_schema()
+    assert repr(there_and_back(schema, value, show_absent=show_absent)) == repr(value)
+
+
+def test_what_is_missing_stays_missing():
+    """A field that the model left out is not made up: it is left out until somebody fills it in."""
+    schema = TypeAdapter(Inner).json_schema()
+    assert there_and_back(schema, {"top": None}, show_absent=True) == {"top": None}
+    assert there_and_back(schema, ABSENT, show_absent=True) is ABSENT
+
+
+@pytest.mark.parametrize(
+    ("control", "typed", "read"),
+    [
+        ("number", " 0.50 ", 0.5),
+        ("number", "9007199254740993", 9007199254740993),
+        ("number", "0,5", None),
+        ("number", "true", None),
+        ("number", "NaN", None),
+        ("number", "", None),
+        ("flag", "", None),
+        ("date", "3 March", None),
+        ("json", '{"a": 1, "a": 2}', None),
+        ("json", "[1]", [1]),
+        ("choice", "small", None),
+        ("choice", '"small"', "small"),
+        ("text", "a\r\nb", "a\nb"),
+        ("crlf", "a\r\nb", "a\r\nb"),
+        ("text", "null", "null"),
+    ],
+)
+def test_what_is_typed_is_read_exactly_or_comes_back(control, typed, read):
+    """A number is a number, and what is none comes back as it was typed, with the reason."""
+    got = read_form([(f"{control}:", typed)])
+    if read is None:
+        assert isinstance(got, Unread)
+        assert (got.text, bool(got.why)) == (typed, True)
+    else:
+        assert repr(got) == repr(read)
+
+
+def test_a_value_beside_the_tick_for_none_is_asked_about():
+    """A value that was typed where the tick for none is left is neither dropped nor taken."""
+    assert isinstance(read_form([("text:", "x"), ("none:", "still-null")]), Unread)
+    assert read_form([("text:", "x"), ("none:", "null")]) is None
+    assert read_form([("text:", ""), ("none:", "still-null")]) is None

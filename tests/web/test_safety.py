@@ -1,0 +1,231 @@
+"""Who may see and decide, what a page lets a browser do, and what stays out of sight."""
+
+import logging
+import re
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from starlette.applications import Starlette
+from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+
+from graph_retry.web import Access, create_app
+from graph_retry.web.listing import View
+from tests.web.forms import Form
+from tests.web.test_answers import opened, sent
+
+
+def test_nobody_sees_anything_before_it_is_said_who_may(desk):
+    """An app that was mounted without a word about access shows nothing, and says what to pass."""
+    desk.wait()
+    with TestClient(create_app(desk.graph)) as client:
+        page = client.get("/")
+    assert page.status_code == 403
+    assert "authorize=" in page.text
+    assert "count" not in page.text.partition("<main")[2]
+
+
+def test_the_printed_token_lets_in(desk):
+    """The token becomes a cookie that no script reads, and leaves the address at once."""
+    desk.wait()
+    with desk.client(authorize=None, token="sesame", user="ada") as client:
+        assert client.get("/").status_code == 401
+        assert client.get("/?token=simsala").status_code == 401
+        opening = client.get("/?token=sesame", follow_redirects=False)
+        assert (opening.status_code, opening.headers["location"]) == (303, "/")
+        cookie = opening.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "sesame" not in cookie
+        assert "waits for an answer" in client.get("/").text
+        away = client.get("//evil.example/?token=sesame", follow_redirects=False)
+        assert not away.headers.get("location", "").startswith("//")
+
+
+def test_the_mounting_apps_login_counts(desk):
+    """Under Starlette's own authentication the user of the app is the one who answers."""
+
+    class Known(AuthenticationBackend):
+        async def authenticate(self, conn):
+            name = conn.headers.get("x-user")
+            return (AuthCredentials(), SimpleUser(name)) if name else None
+
+    desk.wait()
+    app = Starlette(
+        routes=[Mount("/reviews", create_app(desk.graph))],
+        middleware=[Middleware(AuthenticationMiddleware, backend=Known())],
+    )
+    with TestClient(app) as client:
+        assert client.get("/reviews/").status_code == 401
+        client.headers["x-user"] = "grace"
+        page = client.get("/reviews/").text
+        (address,) = re.findall(r'href="(/reviews/r/\w+)"', page)
+        form = Form(client.get(address).text)
+        form.choose("reject")
+        assert "The call is stopped." in sent(client, form).text
+    state = desk.graph.get_state({"configurable": {"thread_id": "t1"}})
+    assert "grace" in str(state.tasks or state.values) or len(desk.calls) == 1
+
+
+@pytest.mark.parametrize("how", ["read_only", "access"])
+def test_who_may_only_look_cannot_answer(desk, how):
+    """No button is shown, and a form that is sent nevertheless is refused."""
+    desk.wait()
+    looks = {"read_only": True} if how == "read_only" else {}
+    looks |= {"authorize": lambda _: Access("bob", may_decide=how == "read_only")}
+    with desk.client(**looks) as client, desk.client() as other:
+        page = opened(client)[1]
+        assert "What should happen?" not in page
+        form = Form(opened(other)[1])
+        form.choose("approve")
+        form.controls = [
+            [name, Form(page).controls[0][1] if name == "form" else text]
+            for name, text in form.controls
+        ]
+        assert sent(client, form).status_code == 403
+    assert len(desk.calls) == 1
+
+
+def test_a_tenant_sees_only_their_own(desk):
+    """A review without the labels of whoever asks is in no list, and at no address."""
+    desk.options["labels"] = {"tenant": "acme"}
+    desk.wait()
+    with desk.client(authorize=lambda _: Access("bob", labels={"tenant": "umbrella"})) as client:
+        assert "Nothing waits" in client.get("/").text
+        with desk.client(authorize=lambda _: Access("eve", labels={"tenant": "acme"})) as other:
+            address, _ = opened(other)
+        assert client.get(address).status_code == 410
+
+
+def test_a_form_from_elsewhere_is_refused(desk):
+    """A form counts only with its own token, in its own browser, and from this site."""
+    desk.wait()
+    with desk.client() as client, desk.client() as stranger:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        assert sent(stranger, form).status_code == 403
+        client.headers["sec-fetch-site"] = "cross-site"
+        assert sent(client, form).status_code == 403
+        del client.headers["sec-fetch-site"]
+        form.fill("form", "0" * 64)
+        assert sent(client, form).status_code == 403
+        assert client.post("/view", data={"order": "oldest"}).status_code == 403
+    assert len(desk.calls) == 1
+
+
+def test_pages_forbid_everything_from_elsewhere(desk):
+    """Each answer, errors included, forbids scripts in the page, frames, and foreign requests."""
+    desk.wait()
+    with desk.client() as client:
+        for address in ("/", opened(client)[0], "/nowhere", "/static/page.css", "/r/none"):
+            headers = client.get(address).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["cache-control"] == "no-store"
+        page = client.get("/").text
+    assert not re.search(r"\son\w+=|style=|<script>|https?://", page)
+
+
+def test_a_form_has_a_bound(desk):
+    """More than `max_body` bytes are not read, whether or not their number is told."""
+    desk.wait()
+    with desk.client(max_body=20_000) as client:
+        form = Form(opened(client)[1])
+        form.choose("edit")
+        form.fill("text:/prompt", "x" * 30_000)
+        assert sent(client, form).status_code == 413
+
+        def streamed():
+            for _ in range(100):
+                yield b"x" * 1_000
+
+        kind = {"content-type": "multipart/form-data; boundary=x"}
+        assert client.post(form.action, content=streamed(), headers=kind).status_code == 413
+
+
+HOSTILE = (
+    "</textarea></pre><script>document.title='owned'</script><img src=x onerror=alert(1)>"
+    '" onfocus=alert(1) autofocus x="\x1b[2J\u202eevil\u202c{{7*7}}\ud800'
+)
+
+
+def test_what_a_model_wrote_is_only_text(desk):
+    """HTML, scripts, templates, terminal codes and turned text are shown, and do nothing."""
+    desk.says = lambda params: HOSTILE.replace("\ud800", "")
+    desk.options["labels"] = {"team": HOSTILE[:100]}
+    desk.wait(
+        "t1", {"prompt": HOSTILE.replace("\ud800", ""), "extra": {HOSTILE[:40]: HOSTILE[:60]}}
+    )
+    with desk.client() as client:
+        inbox = client.get("/").text
+        page = opened(client)[1]
+    for shown in (inbox, page):
+        assert "<script>document" not in shown
+        assert "<img src=x" not in shown
+        assert not re.search("[\x00-\x08\x1b\u202a-\u202e]", shown)
+    assert r"\u202eevil" in page
+    assert "{{7*7}}" in page
+    form = Form(page)
+    assert not any("onfocus" in name for name, _ in form.controls)
+
+
+def test_addresses_and_logs_tell_nothing(desk, caplog):
+    """No text, label, thread or id of a review is in an address, a cookie or a line of the log."""
+    caplog.set_level(logging.DEBUG)
+    desk.options["labels"] = {"customer": "secret-customer"}
+    desk.wait("secret-thread", {"prompt": "secret-prompt"})
+    with desk.client() as client:
+        address, page = opened(client)
+        view = Form(client.get("/").text, "filter")
+        view.fill("text", "secret-prompt")
+        client.post(view.action, data=dict(view.controls))
+        form = Form(page)
+        form.choose("approve")
+        done = sent(client, form)
+        seen = [address, str(done.url), str(client.cookies)]
+    # The library's own log names threads, as it always does.
+    seen += [each.getMessage() for each in caplog.records if each.name != "graph_retry.reviews"]
+    assert not [text for text in seen if "secret" in text]
+
+
+def test_redacted_texts_stay_redacted(desk):
+    """A call with `redact` shows no original on any page, and its output form begins empty."""
+    desk.options["redact"] = lambda text: text.replace("Ada", "***").replace("Hopper", "***")
+    desk.wait("t1", {"prompt": "Mrs Hopper"})
+    with desk.client() as client:
+        page = opened(client)[1]
+        form = Form(page)
+        assert not [text for name, text in form.controls if "output.text:" in name and text]
+        form.choose("edit")
+        form.fill("choice:/model", '"large"')
+        done = sent(client, form).text
+    assert "Hopper" not in page + done
+    assert "Ada" not in page + done
+    assert desk.calls[1].prompt == "Mrs Hopper"
+
+
+def test_a_checkpointer_alone_can_be_looked_at(desk):
+    """Without the graph nobody can answer; the page says what is missing."""
+    desk.wait()
+    with TestClient(create_app(desk.graph.checkpointer, authorize=lambda _: "ada")) as client:
+        page = opened(client)[1]
+    assert "start the page with their graph" in page
+    assert "many" in page
+
+
+def test_a_view_survives_anything_in_its_cookie():
+    """A cookie that somebody changed shows everything."""
+    from graph_retry.web.listing import view_of
+
+    assert view_of(View("oldest", text="ä").as_cookie()) == View("oldest", text="ä")
+    for broken in ("", "zz", "5b5d", b'{"order": "sideways"}'.hex(), b"7".hex()):
+        assert view_of(broken) == View()
+
+
+def test_an_empty_source_is_calm():
+    """Nothing waits: that is what the page says."""
+    with TestClient(create_app(InMemorySaver(), authorize=lambda _: "ada")) as client:
+        assert "Nothing waits" in client.get("/").text
