@@ -169,6 +169,9 @@ class Attempt(TypedDict):
     """True where the answer was a stream that was closed before its end: `raw` has what had come
     by then, and `issues` what could not become valid any more."""
 
+    traceparent: NotRequired[str]
+    """The OpenTelemetry span of the run that made the attempt, where tracing is set up (W3C)."""
+
     labels: NotRequired[dict[str, str]]
     """What the caller gave as `labels`, where there are any."""
 

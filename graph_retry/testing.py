@@ -21,7 +21,15 @@ from graph_retry.records import Attempt, Failure
 __all__ = ["ScriptedLLM", "assert_replayable", "from_ledger"]
 
 _STATUS = {"transient": 503, "permanent": 401, "rejected_input": 400}
-_VOLATILE = ("started_at", "duration_s", "idempotency_key", "origin", "review_id", "at")
+_VOLATILE = (
+    "started_at",
+    "duration_s",
+    "idempotency_key",
+    "origin",
+    "review_id",
+    "at",
+    "traceparent",
+)
 
 
 class ScriptedLLM:

@@ -42,7 +42,6 @@ from graph_retry._engine.state import (
 )
 from graph_retry._engine.step import StepInput, read_input, warn_of_lost_output
 from graph_retry._engine.task import as_task
-from graph_retry._engine.tracing import model_call_span
 from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
 from graph_retry._output.provider_errors import retry_after
@@ -71,6 +70,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["origin"] = loop["origin"] or _origin()
     record = _opened(plan, loop, attempts, params)
+    record.update(cast("Attempt", run.trace.kept))
     name, number = settings.name, record["number"]
     if number == 1:
         warn_of_credentials(name, params.view, settings.redact, plan.codec.names)
@@ -184,7 +184,8 @@ async def _attempt(
     copy = plan.codec.decode(params.view, params.types)
     started, error = time.perf_counter(), None
     reception = Reception(plan, record["number"])
-    with model_call_span(settings, record, params.view, this_try) as ended:
+    result: Any = None
+    with run.trace.model_call(settings, record, params.view, this_try) as ended:
         try:
             _check_budget(settings, record)
             arguments = plan.arguments(copy, _context(settings, record))
@@ -207,7 +208,7 @@ async def _attempt(
             outcome["record"].update(reception.stopped)
         finally:
             reception.end()
-        ended(outcome["record"])
+        ended(outcome["record"], result)
     transient = settings.transient
     may_try_again = transient is not None and this_try < transient.max_attempts
     failure: Failure | None = outcome["record"].get("failure")

@@ -9,7 +9,6 @@ from graph_retry._attempts import params_at, parsed_value
 from graph_retry._engine.opening import read_value, succeeded
 from graph_retry._engine.state import LOOP, REVIEWED
 from graph_retry._engine.step import StepInput
-from graph_retry._engine.tracing import validation_span
 from graph_retry._issues import issue, json_problem
 from graph_retry._output.build import Checked, Validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
@@ -109,9 +108,9 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     """Validate the parsed value against the output type."""
     plan, record, loop = given.plan, given.attempts[-1], given.loop
     attempts_key = plan.settings.keys["attempts"]
-    with validation_span(plan.settings, record) as ended:
+    with given.run.trace.validation(plan.settings, record) as ended:
         update, checked = await validate_attempt(given.attempts, plan.validator)
-        ended({**record, **update, "usage": None, "finish_reason": None})
+        ended({**record, **update})
     update |= redacted_fields({**record, **update}, plan.settings.redact, plan.output_names)
     if checked is None or not checked.ok:
         update["status"] = "failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -28,6 +28,7 @@ from graph_retry._engine.run_config import (
     without_counting,
 )
 from graph_retry._engine.state import loop_of
+from graph_retry._engine.tracing import CallTrace
 from graph_retry._params.codec import Encoded
 
 CALL = "__graph_retry_call"
@@ -68,6 +69,7 @@ class LoopRun:
     task_path: str | None = None
     slot: Slot | None = None
     is_task: bool = False
+    trace: CallTrace = field(default_factory=CallTrace)
 
     @property
     def past(self) -> dict[str, Any] | None:
@@ -81,6 +83,7 @@ class LoopRun:
 
     def end(self) -> None:
         """Note that the run has ended, perhaps before anything was saved."""
+        self.trace.close()
         if self.slot is not None:
             self.slot.end()
 

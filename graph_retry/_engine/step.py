@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.types import Overwrite
 
 from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
@@ -15,7 +16,7 @@ from graph_retry._engine.keeping import leave_earlier
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import state_keys_around
 from graph_retry._engine.running import LoopRun, current_run
-from graph_retry._engine.state import Loop, loop_of
+from graph_retry._engine.state import LOOP, Loop, current_thread, loop_of
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry.errors import ReplayMismatch
@@ -65,7 +66,9 @@ class Step(Runnable[Any, Any]):
         run = current_run()
         run.has_saved()
         given = read_input(run, state)
+        begin_trace(given)
         update = await self._step(given)
+        trace_update(given, update)
         return await leave_earlier(run.plan, given.attempts, update)
 
 
@@ -129,3 +132,34 @@ def check_identity(name: str, saved: str | None, identity: str | None) -> None:
             f"`{name}` was given the saved state of another call: this version of LangGraph names "
             "the graphs of a task in a way that graph-retry does not know. Nothing was called."
         )
+
+
+def begin_trace(given: StepInput) -> None:
+    """Open the span of a run before its first step."""
+    validator = given.plan.validator
+    kind = None if validator is None else "text" if validator.wants_text else "json"
+    given.run.trace.begin(
+        given.plan.settings, given.attempts, thread=current_thread(), output_type=kind
+    )
+
+
+def trace_update(given: StepInput, update: Mapping[str, Any]) -> None:
+    """Tell the run's trace of a question, a decision or the end that a step's update brings."""
+    trace, keys = given.run.trace, given.plan.settings.keys
+    loop: Loop | None = update.get(LOOP)
+    if loop is None:
+        return
+    before, after = given.loop["review"], loop["review"]
+    written: Any = update.get(keys["attempts"])
+    records: list[Any] = (written.value if isinstance(written, Overwrite) else written) or []
+    last: Any = records[-1] if records else {}
+    number = last.get("number", len(given.attempts))
+    decision = last.get("decision")
+    if before is not None and after is None and decision is not None:
+        reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
+        trace.decided(decision, reviewed, before["asked_at"], given.plan.settings.name)
+    if after is not None and (before is None or before["review_id"] != after["review_id"]):
+        trace.asked(after["review_id"], number, is_new=before is None)
+    if loop["next"] == "end":
+        status = str(update.get(keys["status"], ""))
+        trace.ended(status, number, given.plan.settings.name)

@@ -1,47 +1,229 @@
-"""OpenTelemetry spans, where an application has set tracing up.
+"""OpenTelemetry spans and metrics, where an application has set them up.
 
-A span opens before the model is called and closes after it, so that the spans of a provider's
-client nest in it; another one is around the validation. They hold figures, and no text of the
-model or of a person. Attributes have the names of OpenTelemetry's conventions for generative AI.
+A run of a call is one span, with the names of OpenTelemetry's conventions for generative AI. In it
+are a span for each request to the model, so that the spans of a provider's client nest in it, one
+for each validation, and one for each review, from its question to its decision. They hold figures,
+and no text of the model or of a person; who decided is told by a hash.
+
+A pause, a crash or another process ends a run. Each record in the ledger keeps the `traceparent` of
+its run, and the next run is linked to them. Where no span of the application is around it, it goes
+on in the same trace.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from graph_retry._json import digest, is_object
 from graph_retry._redact import redacted
+from graph_retry._review.deadline import now
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
-Ended = Callable[[Mapping[str, Any]], None]
-"""Tells a span what became of the attempt: its failure, usage and finish reason, if any."""
+Ended = Callable[..., None]
+"""Tells a span what became of the attempt: its failure, usage and finish reason, if any, and what
+the call returned."""
+
+_PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "azure_openai": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "bedrock_converse": "aws.bedrock",
+    "google_genai": "gcp.gemini",
+    "google_vertexai": "gcp.vertex_ai",
+    "mistralai": "mistral_ai",
+    "xai": "x_ai",
+}
+"""OpenTelemetry's names of providers that LangChain calls otherwise."""
+
+_CLIENTS = ("openai", "anthropic")
+"""Packages whose own objects say by their module whose they are."""
+
+_INSTRUMENTS = {
+    "graph_retry.reviews.waiting": ("create_up_down_counter", "{review}"),
+    "graph_retry.review.wait": ("create_histogram", "s"),
+    "graph_retry.call.attempts": ("create_histogram", "{attempt}"),
+    "gen_ai.client.token.usage": ("create_histogram", "{token}"),
+}
+"""Metrics: how each is made, and its unit."""
+
+_made: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
-@contextmanager
-def model_call_span(
-    settings: Settings, record: Attempt, params: Mapping[str, Any], request: int
-) -> Generator[Ended, None, None]:
-    """Open the span of one request to the model; `request` counts them within the attempt."""
-    model = params.get("model")
-    attributes = {
-        "gen_ai.operation.name": "generate_content",
-        "gen_ai.request.model": redacted(model, settings.redact),
-        "graph_retry.request": request,
-    }
-    if not isinstance(model, str):
-        del attributes["gen_ai.request.model"]
-    with _span(f"{settings.name} attempt", settings.name, record, attributes) as ended:
-        yield ended
+class CallTrace:
+    """The span of one run of a call; does nothing in a process that has not set tracing up."""
 
+    def __init__(self) -> None:
+        self._span: Any = None
 
-@contextmanager
-def validation_span(settings: Settings, record: Attempt) -> Generator[Ended, None, None]:
-    """Open the span in which an attempt's output is held against the output type."""
-    with _span(f"{settings.name} validate", settings.name, record, {}) as ended:
-        yield ended
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a record keeps of the run's span: nothing, where there is none."""
+        if self._span is None:
+            return {}
+        place = self._span.get_span_context()
+        flags = f"{place.trace_flags:02x}"
+        return {"traceparent": f"00-{place.trace_id:032x}-{place.span_id:016x}-{flags}"}
+
+    def begin(
+        self,
+        settings: Settings,
+        attempts: Sequence[Attempt],
+        *,
+        thread: str | None,
+        output_type: str | None,
+    ) -> None:
+        """Open the span before the run's first step, linked to the runs before it."""
+        opened = tracer()
+        if opened is None or self._span is not None:
+            return
+        trace: Any = sys.modules["opentelemetry.trace"]
+        known = [record["traceparent"] for record in attempts if "traceparent" in record]
+        before = [_place(traceparent) for traceparent in dict.fromkeys(known)]
+        around = trace.get_current_span().get_span_context().is_valid
+        attributes = {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": settings.name,
+            "gen_ai.conversation.id": redacted(thread, settings.redact),
+            "gen_ai.output.type": output_type,
+        }
+        self._span = opened.start_span(
+            f"invoke_workflow {settings.name}",
+            context=None if around or not before else _as_parent(before[0]),
+            attributes={name: value for name, value in attributes.items() if value is not None},
+            links=[trace.Link(place) for place in before],
+        )
+
+    def asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
+        """Tell that a question was opened, or an open one asked again."""
+        _metric("graph_retry.reviews.waiting", "add", int(is_new), {})
+        if self._span is not None:
+            about = {"graph_retry.review_id": review_id, "graph_retry.attempt": attempt}
+            self._span.add_event("graph_retry.review.asked", about)
+
+    def decided(
+        self, decision: Mapping[str, Any], record: Attempt, asked_at: str | None, name: str
+    ) -> None:
+        """Tell how a question was decided: a span from when it was asked until now."""
+        ended = datetime.fromisoformat(now())
+        began = ended if asked_at is None else datetime.fromisoformat(asked_at)
+        role = str(decision["author"]).partition(":")[0]
+        about = {"graph_retry.decision": decision["type"], "graph_retry.actor.role": role}
+        _metric("graph_retry.reviews.waiting", "add", -1, {})
+        _metric("graph_retry.review.wait", "record", (ended - began).total_seconds(), about)
+        opened = tracer()
+        if opened is None or self._span is None:
+            return
+        trace: Any = sys.modules["opentelemetry.trace"]
+        asked_in = [_place(record["traceparent"])] if "traceparent" in record else []
+        span = opened.start_span(
+            f"review {name}",
+            context=trace.set_span_in_context(self._span),
+            start_time=_nanoseconds(began),
+            links=[trace.Link(place) for place in asked_in],
+            attributes={
+                "graph_retry.name": name,
+                "graph_retry.attempt": record["number"],
+                "graph_retry.review_id": decision["review_id"],
+                "graph_retry.actor": digest(decision["author"]),
+                **about,
+            },
+        )
+        verdict = {"gen_ai.evaluation.name": "review"}
+        verdict["gen_ai.evaluation.score.label"] = decision["type"]
+        span.add_event("gen_ai.evaluation.result", verdict)
+        span.end(end_time=_nanoseconds(ended))
+
+    def ended(self, status: str, attempts: int, name: str) -> None:
+        """Tell how the call ended."""
+        if status == "succeeded":
+            about = {"gen_ai.workflow.name": name}
+            _metric("graph_retry.call.attempts", "record", attempts, about)
+        if self._span is not None:
+            known = {"graph_retry.status": status, "graph_retry.attempts": attempts}
+            self._span.set_attributes(known)
+            if status == "exhausted":
+                self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR)
+
+    def close(self) -> None:
+        """End the span, with the run; a second time changes nothing."""
+        if self._span is not None and self._span.is_recording():
+            self._span.end()
+
+    @contextmanager
+    def model_call(
+        self, settings: Settings, record: Attempt, params: Mapping[str, Any], request: int
+    ) -> Generator[Ended, None, None]:
+        """Open the span of one request to the model; `request` counts them within the attempt."""
+        model = params.get("model")
+        shown = redacted(model, settings.redact) if isinstance(model, str) else None
+        attributes = {"gen_ai.operation.name": "generate_content", "graph_retry.request": request}
+        if shown is not None:
+            attributes["gen_ai.request.model"] = shown
+        name = " ".join(filter(None, ("generate_content", shown)))
+        with self._child(name, settings.name, record, attributes) as span:
+
+            def ended(outcome: Mapping[str, Any], result: Any = None) -> None:
+                usage: Any = outcome.get("usage") or {}
+                for kind in ("input", "output"):
+                    if (count := usage.get(f"{kind}_tokens")) is not None:
+                        about = {"gen_ai.token.type": kind, "gen_ai.workflow.name": settings.name}
+                        _metric("gen_ai.client.token.usage", "record", count, about)
+                if span is not None:
+                    _tell(span, {**_outcome(outcome), **_origin(result)}, outcome)
+
+            yield ended
+
+    @contextmanager
+    def validation(self, settings: Settings, record: Attempt) -> Generator[Ended, None, None]:
+        """Open the span in which an attempt's output is held against the output type."""
+        with self._child(f"{settings.name} validate", settings.name, record, {}) as span:
+
+            def ended(outcome: Mapping[str, Any]) -> None:
+                if span is None:
+                    return
+                is_valid = outcome.get("failure") is None
+                codes = ", ".join(dict.fromkeys(each["code"] for each in outcome["issues"]))
+                verdict = {
+                    "gen_ai.evaluation.name": "validation",
+                    "gen_ai.evaluation.score.value": float(is_valid),
+                    "gen_ai.evaluation.score.label": "pass" if is_valid else "fail",
+                    **({"gen_ai.evaluation.explanation": codes} if codes else {}),
+                }
+                span.add_event("gen_ai.evaluation.result", verdict)
+                without = {**outcome, "usage": None, "finish_reason": None}
+                _tell(span, _outcome(without), outcome)
+
+            yield ended
+
+    @contextmanager
+    def _child(
+        self, span_name: str, name: str, record: Attempt, attributes: Mapping[str, Any]
+    ) -> Generator[Any, None, None]:
+        opened = tracer()
+        if opened is None:
+            yield None
+            return
+        trace: Any = sys.modules["opentelemetry.trace"]
+        author = record["author"]
+        known = {
+            "graph_retry.name": name,
+            "graph_retry.attempt": record["number"],
+            "graph_retry.author": "human" if author.startswith("human") else author,
+            **attributes,
+        }
+        parent = None if self._span is None else trace.set_span_in_context(self._span)
+        # Messages of exceptions quote what was sent, so OpenTelemetry does not get to record them.
+        quiet = {"record_exception": False, "set_status_on_exception": False}
+        with opened.start_as_current_span(
+            span_name, context=parent, attributes=known, **quiet
+        ) as span:
+            yield span
 
 
 def tracer() -> Any:
@@ -54,31 +236,46 @@ def tracer() -> Any:
     return provider.get_tracer("graph_retry") if is_set else None
 
 
-@contextmanager
-def _span(
-    span_name: str, name: str, record: Attempt, attributes: Mapping[str, Any]
-) -> Generator[Ended, None, None]:
-    opened = tracer()
-    if opened is None:
-        yield lambda _record: None
+def _metric(name: str, verb: str, amount: float, about: Mapping[str, Any]) -> None:
+    """Count or record something, where the application has loaded OpenTelemetry's metrics."""
+    metrics: Any = sys.modules.get("opentelemetry.metrics")
+    if metrics is None:
         return
+    provider = metrics.get_meter_provider()
+    if provider not in _made:
+        meter = provider.get_meter("graph_retry")
+        _made[provider] = {
+            known: getattr(meter, make)(known, unit=unit)
+            for known, (make, unit) in _INSTRUMENTS.items()
+        }
+    getattr(_made[provider][name], verb)(amount, dict(about))
+
+
+def _place(traceparent: str) -> Any:
+    """Return the span context that a `traceparent` names."""
     trace: Any = sys.modules["opentelemetry.trace"]
-    known = {
-        "graph_retry.name": name,
-        "graph_retry.attempt": record["number"],
-        "graph_retry.author": record["author"],
-        **attributes,
-    }
-    # Messages of exceptions quote what was sent, so OpenTelemetry does not get to record them.
-    options = {"attributes": known, "record_exception": False, "set_status_on_exception": False}
-    with opened.start_as_current_span(span_name, **options) as span:
+    _, trace_id, span_id, flags = traceparent.split("-")
+    return trace.SpanContext(
+        trace_id=int(trace_id, 16),
+        span_id=int(span_id, 16),
+        is_remote=True,
+        trace_flags=trace.TraceFlags(int(flags, 16)),
+    )
 
-        def ended(record: Mapping[str, Any]) -> None:
-            span.set_attributes(_outcome(record))
-            if record.get("failure"):
-                span.set_status(trace.StatusCode.ERROR)
 
-        yield ended
+def _as_parent(place: Any) -> Any:
+    trace: Any = sys.modules["opentelemetry.trace"]
+    return trace.set_span_in_context(trace.NonRecordingSpan(place))
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return round(moment.astimezone(UTC).timestamp() * 1_000_000) * 1_000
+
+
+def _tell(span: Any, attributes: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
+    span.set_attributes(attributes)
+    if outcome.get("failure"):
+        span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR)
 
 
 def _outcome(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,3 +291,22 @@ def _outcome(record: Mapping[str, Any]) -> dict[str, Any]:
         else None,
     }
     return {name: value for name, value in outcome.items() if value is not None}
+
+
+def _origin(result: Any) -> dict[str, Any]:
+    """Return which provider and model a result says it is from; nothing where it does not."""
+    if is_object(result):  # a chain with `include_raw=True`
+        result = result.get("raw")
+    said: Any = getattr(result, "response_metadata", None)
+    package = type(result).__module__.partition(".")[0]
+    if is_object(said):
+        provider = said.get("model_provider")
+        model = said.get("model_name") or said.get("model")
+    else:
+        provider = package if package in _CLIENTS else None
+        model = getattr(result, "model", None) if provider else None
+    known = {
+        "gen_ai.provider.name": _PROVIDERS.get(provider, provider) if provider else None,
+        "gen_ai.response.model": model,
+    }
+    return {name: value for name, value in known.items() if isinstance(value, str)}

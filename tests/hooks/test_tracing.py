@@ -43,27 +43,38 @@ def failed(kind, error):
     return {"graph_retry.failure_kind": kind, "error.type": error}
 
 
+NAME = "generate_content small"
 CASES = {
-    0: [("count attempt", REQUEST | failed("transient", "TimeoutError"))],
+    0: [(NAME, REQUEST | failed("transient", "TimeoutError"))],
     1: [
-        ("count attempt", REQUEST | ANSWERED),
+        (NAME, REQUEST | ANSWERED),
         ("count validate", COMMON | failed("invalid_schema", "ValidationError")),
     ],
     2: [
-        ("count attempt", REQUEST | ANSWERED),
+        (NAME, REQUEST | ANSWERED),
         ("count validate", COMMON | failed("invalid_syntax", "InvalidJSON")),
     ],
     3: [
         (
-            "count attempt",
+            NAME,
             REQUEST
             | ANSWERED
             | failed("refusal", "Refusal")
             | {"gen_ai.response.finish_reasons": ("content_filter",)},
         )
     ],
-    4: [("count attempt", REQUEST | ANSWERED), ("count validate", COMMON)],
+    4: [(NAME, REQUEST | ANSWERED), ("count validate", COMMON)],
 }
+
+
+def parts(spans):
+    """Return the spans inside the runs of calls, as they ended."""
+    return [span for span in spans() if not span.name.startswith("invoke_workflow")]
+
+
+def runs(spans):
+    """Return the spans of the runs, as they ended."""
+    return [span for span in spans() if span.name.startswith("invoke_workflow")]
 
 
 @pytest.mark.parametrize("n", CASES)
@@ -71,11 +82,15 @@ def test_spans_tell_what_became_of_an_attempt(form, mode, spans, n):
     """A failure is an ERROR where it came to light; no text of the model or an error is told."""
     graph = one_call(form, mode, Model(reply), InMemorySaver())
     mode.invoke(graph, {"params": {"n": n, "model": "small"}}, thread())
-    assert [(span.name, dict(span.attributes)) for span in spans()] == CASES[n]
-    for span in spans():
-        status = StatusCode.ERROR if "error.type" in span.attributes else StatusCode.UNSET
+    assert [(span.name, dict(span.attributes)) for span in parts(spans)] == CASES[n]
+    for span in parts(spans):
+        failed = "error.type" in span.attributes
+        status = StatusCode.ERROR if failed else StatusCode.UNSET
         assert (span.status.status_code, span.status.description) == (status, None)
-        assert span.events == ()
+        verdicts = [dict(event.attributes) for event in span.events]
+        label = "fail" if failed else "pass"
+        validates = span.name == "count validate"
+        assert [each["gen_ai.evaluation.score.label"] for each in verdicts] == [label] * validates
 
 
 def test_spans_inside_the_call_nest_in_it(form, mode, spans):
@@ -87,8 +102,8 @@ def test_spans_inside_the_call_nest_in_it(form, mode, spans):
 
     graph = one_call(form, mode, mode.colour(model), InMemorySaver(), timeout=30.0)
     mode.invoke(graph, {"params": {}}, thread())
-    inner, attempt, validation = spans()
-    assert (inner.name, attempt.name) == ("chat", "count attempt")
+    inner, attempt, validation = parts(spans)
+    assert (inner.name, attempt.name) == ("chat", "generate_content")
     assert inner.parent.span_id == attempt.context.span_id
     assert attempt.start_time <= inner.start_time <= inner.end_time <= attempt.end_time
     assert attempt.end_time <= validation.start_time
@@ -98,9 +113,10 @@ def test_spans_belong_to_the_span_around_the_call(spans):
     """They show up inside the trace of whoever called."""
     with trace.get_tracer_provider().get_tracer("app").start_as_current_span("request") as parent:
         retry_llm_call(lambda params: "1", {}, output=int)
-    attempt, validation, _ = spans()
+    attempt, validation, run, _ = spans()
+    assert run.parent.span_id == parent.get_span_context().span_id
     for span in (attempt, validation):
-        assert span.parent.span_id == parent.get_span_context().span_id
+        assert span.parent.span_id == run.context.span_id
 
 
 def test_resumes_and_steps_that_run_again_open_no_second_span(form, mode, checkpointer, spans):
@@ -118,11 +134,12 @@ def test_resumes_and_steps_that_run_again_open_no_second_span(form, mode, checkp
     mode.invoke(graph, None, thread())
     refused(mode, graph, thread(), "nonsense")
     answer(mode, graph, thread(), edit(n=4))
-    made = [(span.name, span.attributes["graph_retry.author"]) for span in spans()]
+    made = [(span.name, span.attributes.get("graph_retry.author")) for span in parts(spans)]
     assert made == [
-        ("count attempt", "caller"),
+        ("generate_content", "caller"),
         ("count validate", "caller"),
-        ("count attempt", "human"),
+        ("review count", None),
+        ("generate_content", "human"),
         ("count validate", "human"),
     ]
 
@@ -140,7 +157,7 @@ def test_each_request_of_a_transport_retry_is_a_span(mode, spans):
     policy = RetryPolicy(max_attempts=2, initial_interval=0.0, jitter=False)
     graph = one_call("node", mode, mode.colour(model), InMemorySaver(), transient=policy)
     mode.invoke(graph, {"params": {}}, thread())
-    first, second, _ = spans()
+    first, second, _ = parts(spans)
     assert [span.attributes["graph_retry.request"] for span in (first, second)] == [1, 2]
     assert first.attributes["error.type"] == "TimeoutError"
     assert "error.type" not in second.attributes
@@ -168,9 +185,9 @@ def test_a_private_model_name_is_redacted(spans):
     """`redact` is applied to what a span tells of the params."""
     hidden = {"redact": lambda text: text.replace("acme-", "")}
     retry_llm_call(lambda params: "1", {"model": "acme-large"}, output=int, **hidden)
-    assert spans()[0].attributes["gen_ai.request.model"] == "large"
+    assert parts(spans)[0].attributes["gen_ai.request.model"] == "large"
     retry_llm_call(lambda params: "1", {"model": {"a": 1}}, output=int)
-    assert "gen_ai.request.model" not in spans()[2].attributes
+    assert "gen_ai.request.model" not in parts(spans)[2].attributes
 
 
 async def test_calls_side_by_side_keep_their_spans_apart(spans):
@@ -189,9 +206,13 @@ async def test_calls_side_by_side_keep_their_spans_apart(spans):
         return name, parent.get_span_context().span_id
 
     parents = dict(await asyncio.gather(request("a"), request("b")))
-    for span in spans():
+    names = {span.context.span_id: span.name[-1] for span in runs(spans)}
+    assert sorted(names.values()) == ["a", "b"]
+    for span in runs(spans):
+        assert span.parent.span_id == parents[span.name[-1]]
+    for span in parts(spans):
         if span.parent is not None:
-            assert span.parent.span_id == parents[span.name[0]]
+            assert names[span.parent.span_id] == span.attributes["graph_retry.name"]
 
 
 def test_without_tracing_nothing_is_traced(monkeypatch):
