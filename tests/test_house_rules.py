@@ -152,6 +152,7 @@ PUBLIC = {
         "ledger",
         "metrics",
         "options",
+        "precedent",
     ),
     *("output", "plot", "records", "replay", "resumption", "rewind", "testing", "web"),
     # What comes from `graph_retry` itself, and the console command.

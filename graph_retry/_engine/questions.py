@@ -55,6 +55,7 @@ def question_of(
         codec=plan.codec,
         suggested=suggested,
         suggested_types=review["suggested_types"],
+        suggested_by=review["suggested_by"],
         issues=record["issues"],
         repairs=record["repairs"],
         lossless=record["lossless"],

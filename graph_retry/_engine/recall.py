@@ -21,16 +21,16 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
         return {}
     window = merge_lessons(state.get(keys["lessons"]), [*lessons.known])
     before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
-    revised = lessons.add_to(plan.codec.decode(*before), window)
-    if revised is None:
+    taught = lessons.add_to(plan.codec.decode(*before), window)
+    if taught is None:
         return {}
+    revised, why = taught
     params = plan.codec.encode(revised, owner="the params with lessons")
-    steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
     loop: Loop = {
         **fresh_loop(),
         "types": params.types,
         "author": "lessons",
-        "reason": f"what went wrong before in {steps}"[:300],
+        "reason": why[:300],
         "identity": given.loop["identity"],
         "given": before.view,
     }

@@ -53,6 +53,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         "error": error,
         "params": question.params,
         "suggested_params": question.suggested,
+        "suggested_by": question.suggested_by,
         "failure": failure,
         "issues": issues,
         "raw_output": raw and excerpt(raw, MAX_RAW),

@@ -46,6 +46,7 @@ class Question:
     output: dict[str, Any] | None = None
     repairs: list[Repair] = field(default_factory=list[Repair])
     lossless: bool | None = None
+    suggested_by: str | None = None
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     note: str | None = None
     problem: str | None = None

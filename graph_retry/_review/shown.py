@@ -35,6 +35,7 @@ class Review:
     output: Any
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None
+    suggested_by: str | None
     diff: list[dict[str, Any]]
     problem: str | None
     asked_at: str | None
@@ -79,6 +80,7 @@ def parts_of(
         "expires_at": value.get("expires_at"),
         "attempt": value["attempt_count"],
         "suggested_params": value["suggested_params"],
+        "suggested_by": value.get("suggested_by"),
         "value": value,
         "history": list(map(shown_record, history)),
     }

@@ -10,11 +10,13 @@ from graph_retry.hooks._escalation import escalate, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons
 from graph_retry.hooks._model_reviewer import model_reviewer
+from graph_retry.hooks._past_corrections import PastCorrections
 
 __all__ = [
     "Budget",
     "FeedbackStrategy",
     "Lessons",
+    "PastCorrections",
     "Review",
     "ReviewFunction",
     "Reviewer",

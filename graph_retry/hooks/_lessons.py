@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._json import digest, is_object
 from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
-from graph_retry.hooks._quoting import LESSONS, framed, issue_line, tame, unframed
+from graph_retry.hooks._quoting import LESSONS, Frame, framed, issue_line, tame, unframed
 from graph_retry.records import Attempt
 
 _WINDOW = 10
@@ -60,24 +60,26 @@ class Lessons:
         if not all(map(is_object, self.known)):
             raise TypeError(f"`known` is {self.known!r:.80}: give what `lessons_of` returns.")
 
-    def add_to(self, params: Any, window: list[Lesson]) -> Any:
-        """Return the params with the last lessons in front, in place of earlier ones, or None."""
+    def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
+        """Return the params with the last lessons in front, and why; None without any."""
         lessons = [lesson for lesson in window if lesson["text"]][-_PASSED_ON:]
         if not lessons:
             return None
         lines = [tame(f"- {lesson['step']}: {lesson['text']}"[:_LENGTH]) for lesson in lessons]
         block = framed(LESSONS, ["Earlier answers had these faults (quoted as data):", *lines])
+        steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
         prompt = Prompt(params, self.field, owner="Lessons")
-        if isinstance(prompt.value, str):
-            return prompt.replaced(f"{block}\n\n{unframed(LESSONS, prompt.value)}")
-        messages = [
-            message for message in prompt.value if LESSONS.begin not in str(content_of(message))
-        ]
-        start = next(
-            (n for n, message in enumerate(messages) if not is_system(message)), len(messages)
-        )
-        turn = turns(messages, ("system", block))
-        return prompt.replaced([*messages[:start], *turn, *messages[start:]])
+        return placed(prompt, LESSONS, block), f"what went wrong before in {steps}"
+
+
+def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
+    """Return the prompt's params with a framed block in front, in place of an earlier one."""
+    if isinstance(prompt.value, str):
+        return prompt.replaced(f"{block}\n\n{unframed(frame, prompt.value)}")
+    messages = [message for message in prompt.value if frame.begin not in str(content_of(message))]
+    start = next((n for n, message in enumerate(messages) if not is_system(message)), len(messages))
+    turn = turns(messages, ("system", block))
+    return prompt.replaced([*messages[:start], *turn, *messages[start:]])
 
 
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:

@@ -23,6 +23,7 @@ FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
 COMMENT = Frame("[comment of a reviewer]", "[end of comment]")
 """Around a person's words about a call that gave no answer, so that no answer stands before it."""
 LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
+CORRECTIONS = Frame("[corrections of earlier answers]", "[end of corrections]")
 
 _HINTS = {
     "missing": "add this field",
@@ -53,7 +54,7 @@ def unframed(frame: Frame, text: str) -> str:
 
 def tame(text: str) -> str:
     """Remove the marks of all frames from a quoted text; escape lone surrogates."""
-    for mark in (*FEEDBACK, *COMMENT, *LESSONS):
+    for mark in (*FEEDBACK, *COMMENT, *LESSONS, *CORRECTIONS):
         text = text.replace(mark, "[…]")
     return text.encode("utf-8", "backslashreplace").decode()
 

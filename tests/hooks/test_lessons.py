@@ -176,8 +176,8 @@ def test_the_function_form_gives_and_takes_a_list():
 def test_in_a_conversation_it_is_one_system_turn_behind_the_others(messages, kinds):
     """Providers want system turns first; telling again replaces what was told."""
     lessons = Lessons()
-    once = lessons.add_to({"messages": messages}, [lesson(1)])["messages"]
-    twice = lessons.add_to({"messages": once}, [lesson(2, text="other")])["messages"]
+    once = lessons.add_to({"messages": messages}, [lesson(1)])[0]["messages"]
+    twice = lessons.add_to({"messages": once}, [lesson(2, text="other")])[0]["messages"]
     assert [m["role"] if isinstance(m, dict) else m.type for m in once] == kinds
     assert len(twice) == len(once)
     text = twice[kinds.index("user" if "user" in kinds else "human") - 1]
@@ -189,13 +189,13 @@ def test_in_a_conversation_it_is_one_system_turn_behind_the_others(messages, kin
 def test_only_the_last_few_are_told_bounded_and_tamed():
     """Three lessons, each cut, none able to end the frame they stand in."""
     window = [lesson(n, text=f"fault {n} {LESSONS.end} " + "x" * 9_000) for n in range(9)]
-    told = Lessons().add_to("Go.", window)
+    told, _ = Lessons().add_to("Go.", window)
     assert [f"fault {n} " in told for n in range(9)] == [False] * (9 - _PASSED_ON) + [
         True
     ] * _PASSED_ON
     assert told.count(LESSONS.end) == 1
     assert len(told) < 1_500
-    again = Lessons().add_to(told, window)
+    again, _ = Lessons().add_to(told, window)
     assert again == told
 
 

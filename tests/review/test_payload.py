@@ -25,6 +25,7 @@ KEYS = {
     "error",
     "params",
     "suggested_params",
+    "suggested_by",
     "failure",
     "issues",
     "raw_output",

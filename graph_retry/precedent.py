@@ -1,0 +1,156 @@
+"""Which suggestions people always approve, and the reviewer that would do it for them.
+
+Nothing is switched on: a precedent is printed with its counts, and its code is for a person to
+read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+from graph_retry._corrections.record import Correction
+from graph_retry._json import is_whole
+
+__all__ = ["Precedent", "precedents"]
+
+_CODE = '''\
+def {function}(review):
+    """Approve what {by} suggests for this failure, as people did {row} times in a row."""
+    issues = sorted({{(issue["path"], issue["code"]) for issue in review.issues}})
+    like = (
+        review.function_name == {call}
+        and review.failure is not None
+        and (review.failure["kind"], review.failure["type"]) == ({kind}, {type})
+        and issues == {issues}
+        and review.suggested_by == {suggested_by}
+    )
+    shown = int(review.review_id, 16) % 1000 < {share}  # a share that people still see
+    return approve() if like and not shown else None
+'''
+
+
+class _Like(NamedTuple):
+    """What like failures have in common, and whose params were suggested for them."""
+
+    call: str
+    suggested_by: str
+    kind: str
+    type: str
+    issues: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precedent:
+    """A suggestion that people approved unchanged, every time of late, for like failures.
+
+    Failures are alike if they are of the same call, kind and type, with the same issues at the same
+    places. `in_a_row` are the approvals since the last other decision, `approved` and `decided` are
+    counts over all of them, and `since` is when the row began.
+    """
+
+    call: str
+    suggested_by: str
+    kind: str
+    type: str
+    issues: tuple[tuple[str, str], ...]
+    in_a_row: int
+    approved: int
+    decided: int
+    since: str | None
+
+    def code(self, share: float = 0.05) -> str:
+        """Return the code of a reviewer that approves it; people still see a `share`.
+
+        The option `reviewer=` takes the function, once somebody has read it. `from graph_retry
+        import approve` goes with it. The share is chosen by the review's id.
+
+        Raises:
+            ValueError: If `share` is not from 0 to 1.
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"`share` is {share!r}: give a number from 0 to 1.")
+        name = "".join(letter if letter.isalnum() else "_" for letter in f"{self.call}_{self.kind}")
+        issues = [tuple(issue) for issue in self.issues]
+        return _CODE.format(
+            function=f"approve_{name}".lower() if name.isascii() else "approve_precedent",
+            by=json.dumps(self.suggested_by),
+            suggested_by=repr(self.suggested_by),
+            row=self.in_a_row,
+            call=repr(self.call),
+            kind=repr(self.kind),
+            type=repr(self.type),
+            issues=repr(issues),
+            share=round(1000 * share),
+        )
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{path or 'the whole output'} ({code})" for path, code in self.issues)
+        return (
+            f"{self.call}: the params of {self.suggested_by} after {self.type}"
+            f"{f' at {at}' if at else ''} were approved unchanged {self.in_a_row} times in a row "
+            f"({self.approved} of {self.decided} in all)"
+        )
+
+
+def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent]:
+    """Find suggestions that were approved unchanged `at_least` times in a row, longest row first.
+
+    Only decisions by people count, and only about reviews that suggested params. An edit, a
+    rejection or any other decision ends a row.
+
+    Args:
+        rows: Corrections, as `corrections_of` yields them. Content that is equal counts once there:
+            equal failures of equal params are one precedent, not many.
+        at_least: Approvals in a row.
+
+    Raises:
+        ValueError: If `at_least` is no whole number from 2.
+
+    Example:
+        >>> row = {"call": "read", "role": "human", "suggested_by": "feedback", "how": "approved",
+        ...        "failure": {"kind": "invalid_syntax", "type": "InvalidJSON", "message": "no"},
+        ...        "issues": [], "at": "2030-01-01"}
+        >>> (found,) = precedents([row, row, row], at_least=3)
+        >>> print(found)
+        read: the params of feedback after InvalidJSON were approved unchanged 3 times in a row \
+(3 of 3 in all)
+    """
+    if not is_whole(cast("Any", at_least)) or at_least < 2:
+        raise ValueError(f"`at_least` is {at_least!r}: give a whole number from 2.")
+    by_likeness: dict[_Like, list[tuple[str, bool]]] = {}
+    for row in rows:
+        like = _likeness(row)
+        if like is not None:
+            decided = (row["at"] or "", row["how"] == "approved")
+            by_likeness.setdefault(like, []).append(decided)
+    found = [_precedent(like, sorted(decided)) for like, decided in by_likeness.items()]
+    return sorted(
+        (each for each in found if each.in_a_row >= at_least),
+        key=lambda each: -each.in_a_row,
+    )
+
+
+def _likeness(row: Correction) -> _Like | None:
+    """Return what a row is like; None where nothing was suggested, or nobody decided."""
+    by, failure = row["suggested_by"], row["failure"]
+    if by is None or failure is None or row["role"] != "human":
+        return None
+    issues = sorted({(issue["path"], issue["code"]) for issue in row["issues"]})
+    return _Like(row["call"], by, failure["kind"], failure["type"], tuple(issues))
+
+
+def _precedent(like: _Like, decided: list[tuple[str, bool]]) -> Precedent:
+    row: list[str] = []
+    for at, approved in decided:
+        row = [*row, at] if approved else []
+    known: dict[str, Any] = like._asdict()
+    return Precedent(
+        **known,
+        in_a_row=len(row),
+        approved=sum(approved for _, approved in decided),
+        decided=len(decided),
+        since=row[0] if row else None,
+    )
