@@ -83,7 +83,7 @@ def test_a_question_and_its_decision_are_told(form, mode, spans):
     assert verdict.name == "gen_ai.evaluation.result"
     assert verdict.attributes["gen_ai.evaluation.score.label"] == "edit"
     for span in spans():
-        assert "ada" not in span.to_json()
+        assert "example.com" not in span.to_json()
         assert "canary" not in span.to_json()
 
 
