@@ -32,16 +32,28 @@ Path = tuple[int | str, ...]
 
 
 def issue(
-    path: Iterable[Any] | str, message: str, code: str, expected: Any = None, received: Any = None
+    path: Iterable[Any] | str,
+    message: str,
+    code: str,
+    expected: Any = None,
+    received: Any = None,
+    *,
+    hopeless: bool = False,
 ) -> Issue:
     """Make one issue with every text bounded; `path` is a JSON Pointer or its parts."""
-    return {
+    made: Issue = {
         "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
         "message": cut(message, MESSAGE_CHARS),
         "code": cut(str(code), 80),
         "expected": None if expected is None else cut(str(expected), VALUE_CHARS),
         "received": None if received is None else cut(str(received), VALUE_CHARS),
     }
+    return {**made, "hopeless": True} if hopeless else made
+
+
+def is_hopeless(error: Any) -> bool:
+    """Tell whether an exception says that no other call could help, by its attribute `hopeless`."""
+    return getattr(error, "hopeless", False) is True
 
 
 def pointer(parts: Iterable[Any]) -> str:
@@ -146,10 +158,11 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     jsonschema = sys.modules.get("jsonschema")  # Importing it costs tens of milliseconds.
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]
-    text = without_keys(text_of(error))
+    text, hopeless = without_keys(text_of(error)), is_hopeless(error)
     if isinstance(error, ValueError | AssertionError):
-        return [issue("", text or REFUSED, "value_error")]
-    return [issue("", f"{type(error).__name__}: {text}", "unexpected_error")]
+        return [issue("", text or REFUSED, "value_error", hopeless=hopeless)]
+    what = f"{type(error).__name__}: {text}"
+    return [issue("", what, "unexpected_error", hopeless=hopeless)]
 
 
 def schema_issue(error: Any) -> Issue:
@@ -188,7 +201,8 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
         wanted = "a value" if missing else kind if reason in {"type", "parsing"} else None
         wanted = context.get("expected") or context.get("expected_tags") or wanted
         received = None if missing else describe(problem["input"])
-        issues.append(issue(path, problem["msg"], code, wanted, received))
+        hopeless = context.get("hopeless") is True or is_hopeless(context.get("error"))
+        issues.append(issue(path, problem["msg"], code, wanted, received, hopeless=hopeless))
     return issues
 
 

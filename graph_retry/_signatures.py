@@ -66,6 +66,32 @@ class Hook(Protocol[ParamsT]):
         ...
 
 
+class HookTraits(Protocol):
+    """What a hook may have besides being called, and the loop then uses; each part is optional.
+
+    The ready hooks are made of these. A hook of your own is an object with `__call__` and the parts
+    it needs.
+    """
+
+    new_means: bool
+    """True where it goes over to other means, such as a larger model, and not to other words: its
+    params are tried after two equal failures, too, before a person is asked. Default: False."""
+
+    field: str | None
+    """Of `feedback`: the params field it writes to, where a person's comments go, too. Default:
+    `messages` or `prompt`, or the bare text."""
+
+    def check_params(self, params: Any, /) -> None:
+        """Raise `ValueError`, before the first call, for params that the hook could not work on."""
+
+    def asking(self, words: str, /) -> Any:
+        """Return the same feedback with other closing words.
+
+        They tell how to answer again, where the answer is no JSON text: in another format, or by
+        the tools of an agent.
+        """
+
+
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
 """One hook, or hooks that are asked in order until one proposes other params."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
 from uuid import uuid4
@@ -44,7 +43,6 @@ from graph_retry._signatures import OnRetry
 from graph_retry._wording import did_you_mean
 from graph_retry.errors import CallCancelled
 from graph_retry.function import Call
-from graph_retry.hooks._feedback import Feedback
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt, RepairLevel
 
@@ -148,8 +146,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self._models = dict(models or {})
         settings = settle("model", "function", options)
         self._options: RetryOptions = {"name": "model", **options}
-        if isinstance(settings.feedback, Feedback):
-            self._options["feedback"] = replace(settings.feedback, ask=_ASK)
+        if (asking := getattr(settings.feedback, "asking", None)) is not None:
+            self._options["feedback"] = asking(_ASK)
         self._repair: RepairLevel = settings.repair[0]
         self._tool_options = tool_options(options)
 

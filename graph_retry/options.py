@@ -23,7 +23,7 @@ from graph_retry._review.shown import Review, Reviewer
 from graph_retry._signatures import check_callback, check_hook
 from graph_retry._wording import did_you_mean
 from graph_retry.hooks._budget import Budget
-from graph_retry.hooks._feedback import Feedback, FeedbackStrategy, feedback
+from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
@@ -287,7 +287,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         if first["type"].endswith(("_type", "is_instance_of")):
             reason = _WANTED.get(option, reason)
         raise ValueError(f"`{option}`: {reason}; not {first['input']!r}.") from None
-    told = settings.feedback
-    if settings.format is None or not isinstance(told, Feedback):
+    asking = getattr(settings.feedback, "asking", None)
+    if settings.format is None or asking is None:
         return settings
-    return settings.model_copy(update={"feedback": told.in_format(settings.format.describe())})
+    words = f"Answer again, complete and corrected. {settings.format.describe()}"
+    return settings.model_copy(update={"feedback": asking(words)})

@@ -50,6 +50,9 @@ class Issue(TypedDict):
     received: str | None
     """What was there instead, in short; None where there is nothing to say."""
 
+    hopeless: NotRequired[bool]
+    """True where the validator says that no other call could help."""
+
 
 class Repair(TypedDict):
     """One change that was made to read a text as JSON, or to make a value fit its type."""

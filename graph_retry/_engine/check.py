@@ -202,5 +202,7 @@ def _format_name(settings: Settings) -> str:
 
 def _schema_failure(record: Attempt, validator: Validator, issues: list[Issue]) -> Failure:
     kind = finish_kind(record["finish_reason"]) or "invalid_schema"
+    if any(problem.get("hopeless") for problem in issues):
+        kind = "permanent"
     message = f"the output is not a valid {validator.name}: {format_issues(issues)}"
     return {"kind": kind, "type": "ValidationError", "message": message}

@@ -12,17 +12,16 @@ from graph_retry._engine.task import Once, as_task
 from graph_retry._params.codec import Encoded
 from graph_retry._signatures import name_of
 from graph_retry.errors import AttemptFailed
-from graph_retry.hooks._escalation import Escalation
 from graph_retry.records import Attempt, Failure
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Params that hooks made, and who made them; `escalates` if they are a step of a schedule."""
+    """Params that hooks made, who made them, and whether these are `new_means` (`HookTraits`)."""
 
     params: Encoded
     author: str
-    escalates: bool = False
+    new_means: bool = False
 
 
 async def propose(
@@ -112,4 +111,4 @@ async def _asked(
     revised = await once(f"{author}#{number}", ask)
     if revised is None or revised == list(params):
         return None
-    return Proposal(Encoded(*revised), author, escalates=isinstance(hook, Escalation))
+    return Proposal(Encoded(*revised), author, new_means=getattr(hook, "new_means", False))

@@ -19,7 +19,7 @@ from graph_retry._redact import redacted
 from graph_retry._review.decision import DECISION_TYPES, DecisionType
 from graph_retry._review.question import Question
 from graph_retry._wording import quoted_with_article
-from graph_retry.hooks._feedback import Feedback, comment_field, with_comment
+from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
 
@@ -128,8 +128,7 @@ def _commenting(
     plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
 ) -> Callable[[str], Encoded] | None:
     """Return what tells the model a person's words, if the params have a field for that."""
-    hook = plan.settings.feedback
-    field = hook.field if isinstance(hook, Feedback) else None
+    field = getattr(plan.settings.feedback, "field", None)
     name = comment_field(shown.view, field, is_bare=plan.codec.is_bare)
     if name is None or name in plan.settings.locked:
         return None

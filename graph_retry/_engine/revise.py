@@ -15,7 +15,6 @@ from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import after_failure, why_no_call
 from graph_retry._output.failures import ROUTES
 from graph_retry._wording import counted, with_article
-from graph_retry.hooks._budget import SharedBudget
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
@@ -25,9 +24,8 @@ _LOG = logging.getLogger("graph_retry")
 async def revise_step(given: StepInput) -> dict[str, Any]:
     """Decide between a failure and what is done about it."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
-    # Hooks, feedback and a shared budget look at any attempt, the rules only at the last two.
-    all_needed = bool(plan.hooks or settings.feedback)
-    all_needed = all_needed or isinstance(settings.budget, SharedBudget)
+    # Hooks, feedback and budgets look at any attempt, the rules only at the last two.
+    all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record = attempts[-1]
     if settings.budget is not None:  # after a restart a shared one knows nothing of this call
@@ -88,7 +86,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
         max_attempts=settings.max_attempts,
         person=bool(settings.review),
         spent=_spent(given, settings),
-        new_means=proposal is not None and proposal.escalates,
+        new_means=proposal is not None and proposal.new_means,
     )
 
 

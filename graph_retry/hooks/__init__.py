@@ -5,6 +5,7 @@
 """
 
 from graph_retry._review.shown import Review, Reviewer, ReviewFunction
+from graph_retry._signatures import HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
@@ -15,6 +16,7 @@ from graph_retry.hooks._past_corrections import PastCorrections
 __all__ = [
     "Budget",
     "FeedbackStrategy",
+    "HookTraits",
     "Lessons",
     "PastCorrections",
     "Review",

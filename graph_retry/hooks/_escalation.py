@@ -54,6 +54,7 @@ class Escalation:
 
     schedule: Mapping[int, Mapping[str, Any]]
     __name__ = "escalate"
+    new_means = True
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
         """Return the params with the changes that are due after this attempt, None if none are."""

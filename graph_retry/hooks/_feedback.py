@@ -101,10 +101,9 @@ class Feedback:
                 return prompt.replaced(prompt_with_feedback)
         return None
 
-    def in_format(self, description: str) -> Feedback:
-        """Return the hook for answers that are not JSON, unless it asks for something else."""
-        ask = f"Answer again, complete and corrected. {description}"
-        return replace(self, ask=ask) if self.ask == _ASK else self
+    def asking(self, words: str) -> Feedback:
+        """Return the hook with other closing words."""
+        return replace(self, ask=words)
 
     def check_params(self, params: Any) -> None:
         """Refuse params that have no text or messages to write to."""

@@ -61,30 +61,14 @@ ACCEPTED = [
     pytest.param(" a ", "a", "a", id="new-text"),
     pytest.param({"a": 1}, {"ok": True}, {"a": 1}, id="verdict"),
     pytest.param({"a": 1}, {"ok": True, "data": [], "errors": []}, [], id="verdict-with-list"),
-    pytest.param({"a": 1}, {"success": True, "data": None}, None, id="verdict-with-null"),
     pytest.param({"ok": False}, {"ok": False}, {"ok": False}, id="equal-to-a-verdict"),
-    pytest.param({"a": 1}, {"ok": True, "rows": 1}, {"ok": True, "rows": 1}, id="data-with-ok"),
-    pytest.param({"a": 1}, {"valid": True}, {"a": 1}, id="valid"),
-    pytest.param({"a": 1}, (True, None), {"a": 1}, id="pair"),
-    pytest.param({"a": 1}, (True, {"a": 2}), {"a": 2}, id="pair-with-value"),
-    pytest.param({"a": 1}, {"is_valid": True, "value": [1]}, [1], id="verdict-with-value"),
-    pytest.param({"a": 1}, Verdict(True), {"a": 1}, id="verdict-as-an-object"),
-    pytest.param({"a": 1}, {"errors": []}, {"a": 1}, id="no-errors"),
-    pytest.param({"errors": [1]}, {"errors": []}, {"errors": []}, id="data-with-errors"),
-    pytest.param({"a": 1}, iter([]), {"a": 1}, id="nothing-yielded"),
-    pytest.param({"a": 1}, "", {"a": 1}, id="empty-text"),
-    pytest.param({"a": 1}, Scalar(True), {"a": 1}, id="truth-of-numpy"),
     pytest.param({"a": 1}, {"ok": "yes"}, {"ok": "yes"}, id="data-with-a-text-ok"),
+    pytest.param({"a": 1}, {"ok": True, "data": None}, None, id="verdict-with-null"),
+    pytest.param({"ok": 1}, {"ok": True, "n": 1}, {"ok": True, "n": 1}, id="data-with-ok"),
+    pytest.param({"a": 1}, {"valid": False}, {"valid": False}, id="data-with-another-word"),
+    pytest.param({"errors": [1]}, {"errors": []}, {"errors": []}, id="data-with-errors"),
 ]
 REFUSED = [
-    pytest.param(
-        {}, {"is_valid": False, "message": "bad"}, [("", "bad", "refused")], id="is-valid"
-    ),
-    pytest.param({}, Verdict(False, "bad"), [("", "bad", "refused")], id="object"),
-    pytest.param({}, {"error": "bad"}, [("", "bad", "refused")], id="error-alone"),
-    pytest.param({}, {"errors": ["bad"]}, [("", "bad", "refused")], id="errors-alone"),
-    pytest.param({}, (text for text in ["bad"]), [("", "bad", "refused")], id="generator"),
-    pytest.param({}, {"bad"}, [("", "bad", "refused")], id="set"),
     pytest.param({}, ValueError("bad"), [("", "bad", "value_error")], id="exception"),
     pytest.param(
         {},
@@ -92,48 +76,20 @@ REFUSED = [
         [("", "bad", "value_error"), ("", "odd", "refused")],
         id="exceptions",
     ),
-    pytest.param(
-        {},
-        [{"loc": ("a", 0), "msg": "bad", "type": "odd"}],
-        [("/a/0", "bad", "odd")],
-        id="pydantic",
-    ),
     pytest.param({}, [""], [("", "the validator refused the value", "refused")], id="empty"),
-    pytest.param(
-        {}, Scalar(False), [("", "the validator refused the value", "refused")], id="numpy"
-    ),
     pytest.param({}, False, [("", "the validator refused the value", "refused")], id="false"),
     pytest.param(False, False, [("", "the validator refused the value", "refused")], id="boolean"),
     pytest.param({}, ["bad"], [("", "bad", "refused")], id="text"),
     pytest.param({}, [RECORD], FOUND, id="record"),
     pytest.param([1], [RECORD], FOUND, id="record-for-a-list"),
     pytest.param(["a"], ["bad"], [("", "bad", "refused")], id="text-for-a-list"),
-    pytest.param({}, "bad", [("", "bad", "refused")], id="bare-text"),
     pytest.param("a", {"ok": False, "errors": "bad"}, [("", "bad", "refused")], id="text-verdict"),
     pytest.param({}, [{"message": "bad"}], [("", "bad", "refused")], id="message-alone"),
     pytest.param(
         {}, {"ok": False, "errors": ["bad", RECORD]}, [("", "bad", "refused"), *FOUND], id="verdict"
     ),
     pytest.param(
-        [1], {"success": False, "errors": ["bad"]}, [("", "bad", "refused")], id="success"
-    ),
-    pytest.param({}, {"ok": False, "error": "bad"}, [("", "bad", "refused")], id="one-error"),
-    pytest.param(
         {}, {"ok": False}, [("", "the validator refused the value", "refused")], id="bare"
-    ),
-    pytest.param(
-        {}, {"valid": False, "n": 1, "reason": "bad"}, [("", "bad", "refused")], id="more-keys"
-    ),
-    pytest.param({}, (False, "bad"), [("", "bad", "refused")], id="pair"),
-    pytest.param({}, {"ok": False, "issues": ["bad"]}, [("", "bad", "refused")], id="issues"),
-    pytest.param(
-        {}, (False, None), [("", "the validator refused the value", "refused")], id="bare-pair"
-    ),
-    pytest.param(
-        {},
-        {"success": False, "errors": {"age": ["low", "odd"], "name": "no"}},
-        [("/age", "low", "refused"), ("/age", "odd", "refused"), ("/name", "no", "refused")],
-        id="by-field",
     ),
     pytest.param(
         {}, [{"path": ["a/b", 0], "message": "m"}], [("/a~1b/0", "m", "refused")], id="path-parts"
@@ -172,10 +128,23 @@ def test_an_answer_that_refuses(value, answer, expected):
         pytest.param({}, {"a": {1}}, "no plain JSON form", id="set-inside"),
         pytest.param([1], (1,), "no plain JSON form", id="tuple"),
         pytest.param({}, object(), "no plain JSON form", id="object"),
+        pytest.param({}, Verdict(True), "no plain JSON form", id="verdict-as-an-object"),
+        pytest.param({}, (False, "bad"), "no plain JSON form", id="pair"),
+        pytest.param({}, {"bad"}, "no plain JSON form", id="set"),
+        pytest.param({}, (text for text in ["bad"]), "no plain JSON form", id="generator"),
+        pytest.param({}, Scalar(False), "no plain JSON form", id="numpy"),
+        pytest.param({}, "bad", "may mean several things: return a bool", id="bare-text"),
+        pytest.param({}, "", "may mean several things: return a bool", id="empty-text"),
+        pytest.param(
+            {}, {"ok": False, "reason": "bad"}, "a dict with `ok` and `reason`", id="more"
+        ),
+        pytest.param({}, {"ok": True, "rows": 1}, "a dict with `ok` and `rows`", id="rows"),
+        pytest.param({}, [{"msg": "bad"}], "as an issue", id="pydantic"),
+        pytest.param({}, {"ok": False, "errors": {"age": "low"}}, "as an issue", id="by-field"),
     ],
 )
 def test_an_answer_that_no_rule_covers_is_refused(value, answer, named):
-    """No guess: the error shows the answer and how to say it clearly."""
+    """The error shows what came and how to say it clearly."""
     with pytest.raises(TypeError, match=named):
         build_validator(lambda given: answer).check(value)
 
