@@ -81,6 +81,8 @@ class RetryOptions(TypedDict, total=False):
     format: What the answer is written in: `json`, `yaml`, `jsonl` (JSON Lines, for lists) or `xml`
         (a tag for each field), or a `graph_retry.output.Format` (default None: JSON).
     strict: Refuse values of the wrong type instead of converting them (default False).
+    check_formats: Whether `format` in a JSON Schema, such as `date` or `email`, is asserted
+        (default False: it is an annotation, as JSON Schema has it).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). See `docs/streaming.md`.
     max_attempts: Model calls at most, the first one included (default 10). Where a person may be
@@ -131,6 +133,7 @@ class RetryOptions(TypedDict, total=False):
     repair: RepairOption
     format: FormatName | Format
     strict: bool
+    check_formats: bool
     stop_early: bool
     max_attempts: int
     auto_retries: int
@@ -166,6 +169,7 @@ class Settings(BaseModel):
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
     format: InstanceOf[Format] | None = None
     strict: bool = False
+    check_formats: bool = False
     stop_early: bool = True
     max_attempts: int = Field(default=10, ge=1)
     auto_retries: int = Field(default=0, ge=0)

@@ -63,7 +63,7 @@ def make_plan(
     _check_fields("`locked` names", settings.locked, codec.fields)
     arguments = bind_call(llm_call)
     _check_declared(llm_call, codec)
-    validator = None if output is None else build_validator(output, strict=settings.strict)
+    validator = _validator(output, settings)
     _check_default(settings, validator, codec.fields)
     return Plan(
         llm_call=llm_call,
@@ -73,6 +73,15 @@ def make_plan(
         validator=validator,
         settings=settings,
     )
+
+
+def _validator(output: Any, settings: Settings) -> Validator | None:
+    if isinstance(output, SchemaOfParams) and settings.check_formats:
+        return SchemaOfParams(output.field, check_formats=True)
+    strict, check_formats = settings.strict, settings.check_formats
+    if output is None:
+        return None
+    return build_validator(output, strict=strict, check_formats=check_formats)
 
 
 def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:

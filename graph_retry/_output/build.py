@@ -20,12 +20,13 @@ __all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristi
 TYPING_MODULES = ("typing", "typing_extensions", "types")
 
 
-def build_validator(output: Any, *, strict: bool = False) -> Validator:
+def build_validator(output: Any, *, strict: bool = False, check_formats: bool = False) -> Validator:
     """Make a validator from a type, a JSON Schema, a function, or another validator.
 
     - A type is validated by pydantic. `strict` refuses what would have to be converted, such as
       `"30"` for an `int`. Its own validators may run several times for one value.
-    - A `dict` is a JSON Schema. It never converts. Nothing is fetched.
+    - A `dict` is a JSON Schema. It never converts. Nothing is fetched. `check_formats` asserts its
+      `format`, such as `date` or `email`, which is only an annotation otherwise.
     - Another callable judges the value: see `FunctionValidator`. To run it on a typed value, pass
       `Annotated[Type, AfterValidator(function)]`.
 
@@ -43,7 +44,7 @@ def build_validator(output: Any, *, strict: bool = False) -> Validator:
     if type(output).__module__ in TYPING_MODULES:
         return TypedValidator(output, strict=strict)
     if is_object(output):
-        return _of_schema()(output)
+        return _of_schema()(output, check_formats=check_formats)
     if isinstance(output, Validator):
         return output
     if callable(output):
@@ -73,7 +74,7 @@ def _of_class(output: type[Any], *, strict: bool) -> Validator:
 
 
 @cache
-def _of_schema() -> Callable[[dict[str, Any]], Validator]:
+def _of_schema() -> Callable[..., Validator]:
     """Import what judges by JSON Schema on first use: `jsonschema` costs tens of milliseconds.
 
     It reads a folder, which `langgraph dev` refuses in its event loop on Python 3.13: in a thread.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import jsonschema
@@ -24,6 +23,7 @@ from graph_retry._issues import (
     schema_issue,
 )
 from graph_retry._json import is_object
+from graph_retry._output.bounded_work import TooMuchWorkError, errors_of, with_bounded_work
 from graph_retry._output.linear_patterns import matcher, with_linear_patterns
 from graph_retry._output.partial.open_part import OpenPart
 from graph_retry._output.partial.schema_part import open_schema
@@ -39,18 +39,24 @@ _KEYWORDS = frozenset(
     | {"format", "contentEncoding", "contentMediaType", "contentSchema", "$recursiveRef"}
 ).union(_lib.Draft4Validator.VALIDATORS, _lib.Draft202012Validator.VALIDATORS)
 """Keywords of the drafts; a schema that has none of them accepts anything."""
+_FORMATS = frozenset(
+    {"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname"}
+    | {"ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template"}
+    | {"json-pointer", "relative-json-pointer", "regex"}
+)
+"""Formats of the drafts. Any other is nobody's standard, and an annotation in any case."""
 
 
 class SchemaValidator(Validator):
     """Validate plain JSON against a JSON Schema of any draft from 4 on; nothing is converted.
 
     The draft is the one `$schema` names, 2020-12 by default. References inside the schema and to
-    the drafts themselves work; nothing is fetched. `format` is an annotation and not checked.
-    Patterns are matched in linear time: one that needs look-around, back-references or more than
-    some thousand repeats is refused.
+    the drafts themselves work; nothing is fetched. `format` is an annotation, and checked only with
+    `check_formats`. Patterns are matched in linear time: one that needs look-around,
+    back-references or more than some thousand repeats is refused.
     """
 
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, schema: dict[str, Any], *, check_formats: bool = False) -> None:
         if problem := json_problem(schema):
             raise _faulty(f"is not plain JSON at {literal(problem['path'])}: {problem['message']}")
         self.schema = copy.deepcopy(schema)
@@ -74,7 +80,9 @@ class SchemaValidator(Validator):
                 'anything: give a type such as `dict[str, str]`, or `{"properties": …}`'
             )
         _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
-        self._validator = with_linear_patterns(draft)(document, registry=_REGISTRY)
+        bounded = with_bounded_work(with_linear_patterns(draft))
+        checker = _format_checker(document, draft) if check_formats else None
+        self._validator = bounded(document, registry=_REGISTRY, format_checker=checker)
 
     def opened(self) -> OpenPart | None:
         """Return what judges a value while it is written."""
@@ -90,9 +98,13 @@ class SchemaValidator(Validator):
         return value, unreadable or broken or issues
 
     def _issues(self, value: Any) -> list[Issue]:
-        errors = islice(self._validator.iter_errors(value), MAX_ISSUES + 1)
         try:
-            return [schema_issue(error) for error in errors]
+            return [
+                schema_issue(error) for error in errors_of(self._validator, value, MAX_ISSUES + 1)
+            ]
+        except TooMuchWorkError:
+            again = "this cannot be judged in bounded time: the schema judges its parts repeatedly"
+            return [issue("", again, "too_much_work")]
         except RecursionError:
             endless = "this is nested too deeply to be judged, or a reference leads back to itself"
             return [issue("", endless, "too_deep")]
@@ -102,8 +114,32 @@ def _faulty(what: str) -> ValueError:
     return ValueError(f"`output` JSON Schema {what}")
 
 
+def _format_checker(document: dict[str, Any], draft: Any) -> Any:
+    """Return what asserts `format`; refuse formats of the drafts that cannot be checked here."""
+    checker = draft.FORMAT_CHECKER
+    for contents in _contents(document, specification_with(draft.META_SCHEMA["$schema"])):
+        name = contents.get("format")
+        if name in _FORMATS and name not in checker.checkers:
+            raise _faulty(
+                f"has the format {literal(name)}, which cannot be checked with what is installed: "
+                "`pip install 'jsonschema[format-nongpl]'`, or leave `check_formats` out"
+            )
+    return checker
+
+
 def _check_parts(document: dict[str, Any], specification: Any) -> None:
     """Raise `ValueError` for a reference that leads nowhere, or a pattern that cannot be linear."""
+    words: set[str] = set()
+    for contents in _contents(document, specification):
+        _check_patterns(contents)
+        words.update(contents)
+    if {"unevaluatedProperties", "patternProperties"} <= words:
+        both = "has both `unevaluatedProperties` and `patternProperties`"
+        raise _faulty(f"{both}, which would match by backtracking: use `additionalProperties`")
+
+
+def _contents(document: dict[str, Any], specification: Any) -> Iterator[dict[str, Any]]:
+    """Yield every schema in a schema, once; raise `ValueError` for a reference to nowhere."""
     root = specification.create_resource(document)
     pending = [(root, _REGISTRY.resolver_with_root(root))]
     seen: dict[int, dict[str, Any]] = {}
@@ -112,7 +148,7 @@ def _check_parts(document: dict[str, Any], specification: Any) -> None:
         if not is_object(contents := resource.contents) or id(contents) in seen:
             continue
         seen[id(contents)] = contents
-        _check_patterns(contents)
+        yield contents
         pending += [(part, resolver.in_subresource(part)) for part in resource.subresources()]
         references = map(contents.get, ("$ref", "$dynamicRef", "$recursiveRef"))
         for reference in (name for name in references if isinstance(name, str)):
@@ -122,10 +158,6 @@ def _check_parts(document: dict[str, Any], specification: Any) -> None:
                 where = "is not in it; nothing is fetched: put the definition under `$defs`"
                 raise _faulty(f"refers to {literal(reference)}, which {where}") from error
             pending.append((specification.create_resource(target.contents), target.resolver))
-    words = {word for contents in seen.values() for word in contents}
-    if {"unevaluatedProperties", "patternProperties"} <= words:
-        both = "has both `unevaluatedProperties` and `patternProperties`"
-        raise _faulty(f"{both}, which would match by backtracking: use `additionalProperties`")
 
 
 def _check_patterns(contents: dict[str, Any]) -> None:

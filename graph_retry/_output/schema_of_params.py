@@ -21,13 +21,13 @@ class SchemaOfParams(Validator):
         [1]
     """
 
-    def __init__(self, field: str) -> None:
-        self.field = field
+    def __init__(self, field: str, *, check_formats: bool = False) -> None:
+        self.field, self._check_formats = field, check_formats
         self.name = f"value as `{field}` says"
 
     def fitted(self, params: Mapping[str, Any]) -> Validator:
         """Return the validator for these params."""
-        return build_validator(params[self.field])
+        return build_validator(params[self.field], check_formats=self._check_formats)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         return value, []  # judged before, with the params at hand

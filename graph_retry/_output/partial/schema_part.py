@@ -7,7 +7,6 @@ and references inside the schema. Any other keyword waits for the whole.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -15,6 +14,7 @@ import jsonpointer
 
 from graph_retry._issues import MAX_ISSUES, issue, schema_issue
 from graph_retry._json import is_array, is_object
+from graph_retry._output.bounded_work import errors_of
 from graph_retry._output.partial.open_part import (
     AllOfParts,
     Container,
@@ -117,7 +117,7 @@ class _SchemaPart(OpenPart):
 
     def _errors(self, schema: Any, value: Any) -> list[Issue]:
         try:
-            errors = self._validator.evolve(schema=schema).iter_errors(value)
-            return [schema_issue(error) for error in islice(errors, MAX_ISSUES)]
+            judge = self._validator.evolve(schema=schema)
+            return [schema_issue(error) for error in errors_of(judge, value, MAX_ISSUES)]
         except Exception:  # noqa: BLE001 - what cannot be judged in part, the whole will tell
             return []

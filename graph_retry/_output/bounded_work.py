@@ -1,0 +1,94 @@
+"""Judging by a JSON Schema in bounded work, whatever the value and the schema are.
+
+Two things would not be: `uniqueItems`, which compares each item with each other, and keywords that
+judge one value several times (`anyOf`, `if`, `unevaluatedProperties`), whose cost doubles with each
+level of a schema that refers to itself. The first is done by hashing, for the rest steps count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any
+
+import jsonschema
+
+from graph_retry._issues import literal
+from graph_retry._json import is_array, is_object
+
+_lib: Any = jsonschema  # Its stubs leave much untyped.
+
+_STEPS = 500_000
+_STEPS_PER_VALUE = 200
+"""Keywords that may be judged: some for any value, and more for each value inside a larger one."""
+
+
+class TooMuchWorkError(Exception):
+    """More keywords were judged than any schema without doubling needs."""
+
+
+_left: ContextVar[list[int] | None] = ContextVar("graph_retry_schema_steps", default=None)
+
+
+def with_bounded_work(draft: Any) -> Any:
+    """Return a draft's validator class that counts its steps, inside of `errors_of`."""
+    rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
+    return _lib.validators.extend(draft, {name: _counted(rule) for name, rule in rules.items()})
+
+
+def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
+    """List the first errors of a value.
+
+    Raises:
+        TooMuchWorkError: If judging it takes more steps than its size explains.
+    """
+    token = _left.set([_STEPS + _STEPS_PER_VALUE * _size(value)])
+    try:
+        return [*islice(validator.iter_errors(value), most)]
+    finally:
+        _left.reset(token)
+
+
+def _counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
+        left = _left.get()
+        if left is not None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise TooMuchWorkError
+        return rule(validator, wanted, value, schema)
+
+    return judge
+
+
+def _size(value: Any) -> int:
+    if is_object(value):
+        return 1 + sum(map(_size, value.values()))
+    return 1 + sum(map(_size, value)) if is_array(value) else 1
+
+
+def _unique_items(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[Any]:
+    if not (wanted and validator.is_type(value, "array")):
+        return
+    first: dict[Hashable, int] = {}
+    for position, item in enumerate(value):
+        before = first.setdefault(_key(item), position)
+        if before != position:
+            message = f"items {before} and {position} are equal: {literal(item, 80)}"
+            yield _lib.ValidationError(message)
+            return
+
+
+def _key(value: Any) -> Hashable:
+    """Return what is equal for values that JSON Schema calls equal: 1 is 1.0, and no truth value.
+
+    Example:
+        >>> _key([1, True]) == _key([1.0, True]), _key(1) == _key(True)
+        (True, False)
+    """
+    if is_object(value):
+        return "object", frozenset((name, _key(child)) for name, child in value.items())
+    if is_array(value):
+        return "array", tuple(map(_key, value))
+    return ("truth", value) if isinstance(value, bool) else value
