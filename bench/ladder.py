@@ -35,6 +35,8 @@ from bench.markdown import table
 from graph_retry import Completion, create_retry_node
 
 TASKS, HTTP_TASKS, SEED = 5_000, 500, 4
+TRUNCATED = "truncated"
+"""The kind of answers whose first one is cut off: what another request must make anew."""
 
 Make = Callable[[ScriptedModel], Run]
 """Make a competitor of a model in this process."""
@@ -53,8 +55,12 @@ class Row:
     def cells(self) -> list[str]:
         """Write the row's figures."""
         retries = self.model.calls - len(self.tasks)
+        cut_off = sum(task.kind == TRUNCATED for task in self.tasks)
+        lost = self.wrong[TRUNCATED] + self.failed[TRUNCATED]
+        whole = self.right - (cut_off - lost)
         return [
             f"{100 * self.right / len(self.tasks):.2f} %",
+            f"{100 * whole / (len(self.tasks) - cut_off):.2f} %",
             str(self.wrong.total()),
             str(self.failed.total()),
             f"{self.model.calls:,}",
@@ -163,7 +169,7 @@ fewer malformed answers to begin with. instructor ends at the finish reason `len
 validates strictly by default. LangChain's parsers are not given the
 finish reason, and close a text that was cut off. `create_agent` and trustcall never see what is no
 JSON in a tool call as one."""
-HEADINGS = ["", "success", "wrong", "failed", "calls", "calls a success"]
+HEADINGS = ["", "success", "of what was not cut off", "wrong", "failed", "calls", "calls a success"]
 HEADINGS += ["characters sent", "characters a retry"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.prompt_values import StringPromptValue
 
 from bench.ladder_model import SCHEMA, Booking, Task
-from graph_retry import create_retry_node
+from graph_retry import AttemptsExhausted, create_retry_node
 
 RETRIES = 3
 ACCESS: dict[str, Any] = {"api_key": "none", "max_retries": 0}
@@ -118,6 +118,27 @@ def agent(strategy: str) -> Make:
     return make
 
 
+def reviewed_agent(url: str) -> Run:
+    """Use `create_agent` with this library's middleware; nobody is asked."""
+    agents = import_module("langchain.agents")
+    formats = import_module("langchain.agents.structured_output")
+    ours_in_agents = import_module("graph_retry.agents")
+    retry = ours_in_agents.RetryMiddleware(
+        review=False, feedback="errors_only", auto_retries=RETRIES
+    )
+    made = agents.create_agent(
+        chat(url), response_format=formats.ToolStrategy(Booking), middleware=[retry]
+    )
+
+    def run(task: Task) -> Any:
+        given = {"messages": [{"role": "user", "content": task.prompt()}]}
+        with suppress(AttemptsExhausted):
+            return made.invoke(given)["structured_response"]
+        return None
+
+    return run
+
+
 def trustcall(url: str) -> Run:
     """Let trustcall patch tool calls."""
     logging.getLogger("extraction").setLevel(logging.CRITICAL)
@@ -160,6 +181,7 @@ def pydantic_ai(output: str) -> Make:
 RIVALS: dict[str, tuple[str, Make]] = {
     "graph-retry, text": ("langchain-openai", ours(tools=False)),
     "graph-retry, tool call": ("langchain-openai", ours(tools=True)),
+    "graph-retry, RetryMiddleware": ("langchain", reviewed_agent),
     "LangChain RetryOutputParser": ("langchain-classic", retry_parser("RetryOutputParser")),
     "LangChain RetryWithErrorOutputParser": (
         "langchain-classic",

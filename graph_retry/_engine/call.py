@@ -44,8 +44,8 @@ from graph_retry._engine.step import StepInput, read_input, warn_of_lost_output
 from graph_retry._engine.task import as_task
 from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
-from graph_retry._output.provider_errors import retry_after
-from graph_retry._output.provider_objects import raise_error_in
+from graph_retry._output.providers.errors import retry_after
+from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted, redacted_fields
 from graph_retry._signatures import AttemptContext, name_of

@@ -16,8 +16,10 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._issues import attempt, cut, json_problem, text_of
 from graph_retry._json import is_array, is_number, is_object
-from graph_retry._output.failures import UNPARSED, is_complete
-from graph_retry._output.provider_objects import blocked, message_of
+from graph_retry._output.failures import is_complete
+from graph_retry._output.providers.anthropic import UNPARSED
+from graph_retry._output.providers.google import blocked
+from graph_retry._output.providers.objects import message_of
 from graph_retry._output.validator import Validator
 
 _MAX_USAGE = 10_000

@@ -9,7 +9,10 @@ from pydantic import ValidationError
 
 from graph_retry._credentials import without_keys
 from graph_retry._issues import attempt, text_of
-from graph_retry._output.provider_errors import provider_kind
+from graph_retry._output.providers.anthropic import UNPARSED
+from graph_retry._output.providers.errors import provider_kind
+from graph_retry._output.providers.objects import meaning_of
+from graph_retry._output.providers.provider import Finish
 from graph_retry._wording import quoted_with_article
 from graph_retry.records import Failure, FailureKind
 
@@ -28,20 +31,12 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
 }
 """What each kind of failure is given to first: hooks and feedback, or a reviewer at once."""
 
-UNPARSED = "Unable to parse tool parameter JSON from model"
-"""How Anthropic's client says that the arguments in a stream are no JSON."""
-_TRUNCATED = frozenset({"length", "model_length", "max_tokens", "max_output_tokens", "incomplete"})
-_OVERFLOWED = frozenset({"model_context_window_exceeded"})
-_REFUSED = frozenset(
-    {"content_filter", "refusal", "safety", "recitation", "blocklist"}
-    | {"prohibited_content", "spii", "language", "guardrail_intervened", "content_filtered"}
-)
-_BROKEN_CALL = frozenset({"malformed_function_call", "unexpected_tool_call", "too_many_tool_calls"})
-"""How Google tells that a tool call was none; it keeps what the model wrote to itself."""
-_STOPPED = frozenset(
-    {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed"}
-    | {"tool_calls", "tool_use", "function_call"}
-)
+_KINDS: dict[Finish, FailureKind] = {
+    "truncated": "truncated",
+    "overflowed": "context_overflow",
+    "refused": "refusal",
+    "broken_call": "invalid_syntax",
+}
 
 
 class BudgetExceededError(Exception):
@@ -84,14 +79,8 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
         >>> finish_kind("length")
         'truncated'
     """
-    reason = (finish_reason or "").lower()
-    if reason in _TRUNCATED:
-        return "truncated"
-    if reason in _OVERFLOWED:
-        return "context_overflow"
-    if reason in _BROKEN_CALL:
-        return "invalid_syntax"
-    return "refusal" if reason in _REFUSED else None
+    meaning = meaning_of(finish_reason)
+    return _KINDS.get(meaning) if meaning else None
 
 
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
@@ -118,10 +107,10 @@ def is_complete(finish_reason: str | None) -> bool | None:
         >>> is_complete("stop"), is_complete("length"), is_complete(None)
         (True, False, None)
     """
-    reason = (finish_reason or "").lower()
-    if reason in _STOPPED:
+    meaning = meaning_of(finish_reason)
+    if meaning == "stopped":
         return True
-    return False if reason in _TRUNCATED | _OVERFLOWED else None
+    return False if meaning in ("truncated", "overflowed") else None
 
 
 def _kind(error: Exception) -> FailureKind:

@@ -12,7 +12,8 @@ from graph_retry._issues import describe
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.completion import Completion
 from graph_retry._output.growing_lists import ListPieces, continues
-from graph_retry._output.message_chunks import chunk_of, make_chunk
+from graph_retry._output.providers.objects import chunk_of
+from graph_retry._output.providers.provider import made_chunk
 from graph_retry._streams import joined
 
 _Kind = Literal["text", "keys", "list", "value", "scalar"]
@@ -64,7 +65,7 @@ class Pieces:
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:
-            self._chunks.append(make_chunk(text))
+            self._chunks.append(made_chunk(text))
         self._texts.append(text)
         return text
 

@@ -291,7 +291,7 @@ class Literals(Inverted):
 def test_whatever_a_format_raises_is_a_failure_of_the_answer():
     """Else the thread would end in an error, and again whenever it is resumed."""
     with pytest.raises(AttemptsExhausted, match="SyntaxError") as caught:
-        retry_llm_call(lambda: "{1: ", None, output=Person, format=Literals(), review=False)
+        retry_llm_call(lambda _: "{1: ", None, output=Person, format=Literals(), review=False)
     assert caught.value.attempts[0]["failure"]["type"] == "InvalidLITERAL"
 
 

@@ -2,21 +2,21 @@
 
 The clients share no ancestors, so they are read by what they carry: an HTTP status, the provider's
 own error code (in the exception, or in the body of a response that broke off), then the names of
-their classes, as listed in `error_words`. botocore's `ClientError` has all of it in a dict.
+their classes. botocore's `ClientError` has all of it in a dict. The words are in providers' files.
 """
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from graph_retry._issues import attempt, text_of
 from graph_retry._json import is_array, is_object
-from graph_retry._output import error_words as words
+from graph_retry._output.providers import PROVIDERS
 from graph_retry.records import FailureKind
 
 MAX_RETRY_AFTER = 60.0
@@ -50,6 +50,42 @@ _LASTING: tuple[FailureKind, ...] = (
     "transient",
 )
 """Kinds of failures, the one first that another try helps least."""
+
+
+_WORDS = [provider.error_words for provider in PROVIDERS]
+_QUOTA = frozenset[str]().union(*(words.quota for words in _WORDS))
+_OVERFLOW = frozenset[str]().union(*(words.overflow for words in _WORDS))
+_FILTERED = frozenset[str]().union(*(words.filtered for words in _WORDS))
+_DENIED = frozenset[str]().union(*(words.denied for words in _WORDS))
+_BUSY = frozenset[str]().union(*(words.busy for words in _WORDS))
+_REJECTED = frozenset[str]().union(*(words.rejected for words in _WORDS))
+
+
+def _any_of(patterns: Iterable[str | None]) -> re.Pattern[str]:
+    return re.compile("|".join(filter(None, patterns)), re.IGNORECASE)
+
+
+_OVERFLOW_TEXT = _any_of(words.overflow_text for words in _WORDS)
+_TOO_LARGE_TEXT = _any_of(words.too_large_text for words in _WORDS)
+_FILTERED_TEXT = _any_of(words.filtered_text for words in _WORDS)
+_NO_CREDIT_TEXT = _any_of(words.no_credit_text for words in _WORDS)
+
+# The clients' own classes (httpx, openai, anthropic, requests, aiohttp, …) share names.
+_TRANSPORT_NAMES = re.compile(
+    r"(?:Timeout|Connection|Transport|Network|Protocol)(?:Error|Exception)?\b"
+    r"|\b(?:ChunkedEncodingError|ClientPayloadError|IncompleteRead(?:Error)?|BadStatusLine)\b"
+    r"|\b(?:HTTPClientError|ResponseStreamingError|ServerDisconnectedError|SSLError|gaierror)\b"
+)
+_REQUEST_NAMES = re.compile(
+    r"\b(?:LocalProtocolError|UnsupportedProtocol|SSLCertVerificationError)\b"
+)
+"""Relatives of transport errors that come again however often the request is sent."""
+_DENIED_NAMES = re.compile(
+    r"(?:Authentication|Permission(?:Denied)?|TokenRetrieval|UnauthorizedSSOToken)Error\b"
+    r"|\b(?:No|Partial|Default)CredentialsError\b"
+)
+_OVERFLOW_NAMES = re.compile(r"\bContext(?:Window|Length)?(?:Overflow|Exceeded)")
+_FILTERED_NAMES = re.compile(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 
 
 def provider_kind(error: BaseException) -> FailureKind | None:
@@ -121,11 +157,11 @@ def _kind(error: BaseException) -> FailureKind | None:
         return said
     if status in _BY_CODE:
         return _by_code(codes)
-    if codes & words.QUOTA:
+    if codes & _QUOTA:
         return "permanent"
     if status is not None:
         return "transient" if status >= 500 else _STATUS_KINDS.get(status, "rejected_input")
-    if codes & (words.DENIED | words.BUSY | words.REJECTED):
+    if codes & (_DENIED | _BUSY | _REJECTED):
         return _by_code(codes)
     return _by_class(error, names)
 
@@ -134,41 +170,41 @@ def _said(
     error: BaseException, status: int | None, codes: set[str], names: str
 ) -> FailureKind | None:
     """Return what a refused request says of itself: too long, filtered, or not paid for."""
-    if codes & words.OVERFLOW or words.OVERFLOW_NAMES.search(names):
+    if codes & _OVERFLOW or _OVERFLOW_NAMES.search(names):
         return "context_overflow"
-    if codes & words.FILTERED or words.FILTERED_NAMES.search(names):
+    if codes & _FILTERED or _FILTERED_NAMES.search(names):
         return "refusal"
     text = text_of(error)
-    if status in (413, 429) and words.TOO_LARGE_TEXT.search(text):
+    if status in (413, 429) and _TOO_LARGE_TEXT.search(text):
         return "context_overflow"
-    is_busy = bool(codes & words.BUSY) and not codes & words.REJECTED
-    is_refused = status in _REFUSED_REQUEST or (status is None and codes & words.REJECTED)
+    is_busy = bool(codes & _BUSY) and not codes & _REJECTED
+    is_refused = status in _REFUSED_REQUEST or (status is None and codes & _REJECTED)
     if is_busy or not is_refused:
         return None
-    if words.OVERFLOW_TEXT.search(text):
+    if _OVERFLOW_TEXT.search(text):
         return "context_overflow"
-    if words.FILTERED_TEXT.search(text):
+    if _FILTERED_TEXT.search(text):
         return "refusal"
-    return "permanent" if words.NO_CREDIT_TEXT.search(text) else None
+    return "permanent" if _NO_CREDIT_TEXT.search(text) else None
 
 
 def _by_class(error: BaseException, names: str) -> FailureKind | None:
     """Return what an exception is by its class alone."""
     if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError`
         return "transient"
-    if words.DENIED_NAMES.search(names):
+    if _DENIED_NAMES.search(names):
         return "permanent"
-    if words.REQUEST_NAMES.search(names):
+    if _REQUEST_NAMES.search(names):
         return "rejected_input"
     has_no_network = isinstance(error, OSError) and error.errno in _NO_NETWORK
-    return "transient" if has_no_network or words.TRANSPORT_NAMES.search(names) else None
+    return "transient" if has_no_network or _TRANSPORT_NAMES.search(names) else None
 
 
 def _by_code(codes: set[str]) -> FailureKind:
     """Return what a provider's code stands for."""
-    if codes & (words.DENIED | words.QUOTA):
+    if codes & (_DENIED | _QUOTA):
         return "permanent"
-    return "transient" if codes & words.BUSY and not codes & words.REJECTED else "rejected_input"
+    return "transient" if codes & _BUSY and not codes & _REJECTED else "rejected_input"
 
 
 def _status(error: BaseException) -> int | None:

@@ -1,0 +1,106 @@
+"""Google's `genai`: a piece of a stream is a response like the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolCall
+
+from graph_retry._json import is_object
+from graph_retry._output.providers.provider import (
+    ErrorWords,
+    Provider,
+    as_object,
+    at,
+    finishing,
+    made_message,
+    token_counts,
+)
+
+
+def _message(result: Any) -> AIMessage | None:
+    """Read a response, or a piece of one; a blocked prompt has no candidate."""
+    candidates: Any = getattr(result, "candidates", None)
+    usage = getattr(result, "usage_metadata", None)
+    if not candidates:
+        feedback = getattr(result, "prompt_feedback", None)
+        is_google = hasattr(result, "candidates") and (feedback or usage)
+        refusal = blocked(feedback)
+        return made_message("", [], usage=_counts(usage), refusal=refusal) if is_google else None
+    if not hasattr(candidates[0], "content"):
+        return None
+    parts: list[Any] = getattr(candidates[0].content, "parts", None) or []
+    reason = getattr(candidates[0], "finish_reason", None)
+    calls = [part.function_call for part in parts if getattr(part, "function_call", None)]
+    said = [part for part in parts if not getattr(part, "thought", None)]
+    return made_message(
+        "".join(getattr(part, "text", None) or "" for part in said),
+        [ToolCall(name=call.name, args=dict(call.args or {}), id=None) for call in calls],
+        usage=_counts(usage),
+        finish_reason=getattr(reason, "name", reason),
+        parsed=getattr(result, "parsed", None),
+    )
+
+
+def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
+    """Read a piece; its usage and finish reason replace earlier ones."""
+    message = _message(piece)
+    if message is None:
+        return None
+    # What Google's client parsed of one piece is not the answer.
+    refusal = message.additional_kwargs["refusal"]
+    chunk = AIMessageChunk(
+        content=message.content,
+        tool_calls=message.tool_calls,
+        additional_kwargs={"refusal": refusal} if refusal else {},
+    )
+    finish_reason = message.response_metadata["finish_reason"]
+    return chunk, {"usage": message.usage_metadata, "finish_reason": finish_reason}
+
+
+def _of_json(given: dict[str, Any]) -> Any | None:
+    return as_object(given) if at(given, "candidates", 0, "content", "role") == "model" else None
+
+
+def _counts(usage: Any) -> dict[str, int] | None:
+    """Count thoughts, too, which Google counts apart; it leaves zeros out."""
+    if not hasattr(usage, "prompt_token_count"):
+        return None
+    made = getattr(usage, "candidates_token_count", None) or 0
+    made += getattr(usage, "thoughts_token_count", 0) or 0
+    return token_counts(usage.prompt_token_count or 0, made, getattr(usage, "total_token_count", 0))
+
+
+def blocked(feedback: Any) -> str | None:
+    """Return why a prompt was given to no model, from its `prompt_feedback`."""
+    given = feedback if is_object(feedback) else getattr(feedback, "__dict__", {})
+    reason = given.get("block_reason")
+    said = given.get("block_reason_message") or getattr(reason, "name", reason)
+    return f"the prompt was blocked: {said}" if said else None
+
+
+PROVIDER = Provider(
+    message=_message,
+    chunk=_chunk,
+    of_json=_of_json,
+    finish_words={
+        **finishing("stopped", "stop"),
+        **finishing("truncated", "max_tokens"),
+        **finishing("refused", "safety", "recitation", "blocklist", "prohibited_content"),
+        **finishing("refused", "spii", "language"),
+        # It keeps what the model wrote to itself.
+        **finishing("broken_call", "malformed_function_call", "unexpected_tool_call"),
+        **finishing("broken_call", "too_many_tool_calls"),
+    },
+    error_words=ErrorWords(
+        denied=frozenset({"apikeyinvalid", "permissiondenied", "unauthenticated"}),
+        busy=frozenset(
+            {"aborted", "deadlineexceeded", "internal", "resourceexhausted", "unavailable"}
+        ),
+        rejected=frozenset({"invalidargument"}),
+        overflow_text=(
+            r"(?:input )?token count.{0,60}exceeds"
+            r"|exceeds? .{0,40}maximum number of (?:input )?tokens"
+        ),
+    ),
+)

@@ -1,0 +1,91 @@
+"""Turn what providers' own clients return into the LangChain message it stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+from graph_retry._issues import attempt
+from graph_retry._json import is_object
+from graph_retry._output.providers import PROVIDERS
+from graph_retry._output.providers.openai import error_body
+from graph_retry._output.providers.provider import Finish
+
+_FINISH_WORDS: dict[str, Finish] = {
+    word: kind for provider in PROVIDERS for word, kind in provider.finish_words.items()
+}
+
+
+class ResponseError(Exception):
+    """A response came that holds an error, its `body`, in place of an answer."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__(str(body.get("message") or body))
+        self.body = body
+
+
+def raise_error_in(result: Any) -> None:
+    """Raise the error in a response that has no answer.
+
+    Raises:
+        ResponseError: If there is one.
+    """
+    body, failed = attempt(error_body, result)  # of an object that may be anything
+    if body and not failed:
+        raise ResponseError(body)
+
+
+def message_of(result: Any) -> BaseMessage | None:
+    """Return the message a client's object stands for, or None if it is nothing known."""
+    if isinstance(result, str | bytes | int | float | BaseMessage):
+        return result if isinstance(result, BaseMessage) else None
+    response = response_of_json(result) or result
+    read = (provider.message(response) for provider in PROVIDERS)
+    return next((message for message in read if message is not None), None)
+
+
+def response_of_json(given: Any) -> Any | None:
+    """Return the object that a provider's response stands for which came as JSON, or None.
+
+    `requests.post(…).json()`, a client's `model_dump()` and botocore's `converse` give such dicts.
+    Only what is certainly one: a role at its place, and the keys around it.
+
+    Example:
+        >>> said = {"role": "assistant", "content": "Hello."}
+        >>> response_of_json({"choices": [{"message": said}]}).choices[0].message.content
+        'Hello.'
+        >>> response_of_json({"choices": ["a", "b"]})
+    """
+    if not is_object(given):
+        return None
+    made = (provider.of_json(given) for provider in PROVIDERS)
+    return next((response for response in made if response is not None), None)
+
+
+def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
+    """Return the message chunk that a piece of a stream stands for, or None if it is nothing known.
+
+    Beside it is what the piece says in place of earlier ones: usage and finish reason.
+    """
+    read = (provider.chunk(piece) for provider in PROVIDERS)
+    found = next((chunk for chunk in read if chunk is not None), None)
+    if found is not None:
+        return found
+    message = message_of(piece)
+    return _of_message(message) if isinstance(message, AIMessage) else None, {}
+
+
+def _of_message(message: AIMessage) -> AIMessageChunk:
+    return AIMessageChunk(
+        content=message.content,
+        tool_calls=message.tool_calls,
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
+        additional_kwargs=message.additional_kwargs,
+    )
+
+
+def meaning_of(finish_reason: str | None) -> Finish | None:
+    """Return what a provider's word for the end of an answer stands for; None if it is unknown."""
+    return _FINISH_WORDS.get((finish_reason or "").lower())
