@@ -110,6 +110,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         tools: bool | Sequence[str] = False,
         models: Mapping[str, BaseChatModel] | None = None,
         messages: int = 6,
+        one_at_a_time: bool = False,
         rejected_model: Literal["end", "raise"] = "end",
         rejected_tools: Literal["tell", "raise"] = "tell",
         **options: Unpack[RetryOptions],
@@ -123,6 +124,9 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 fails if the tool raises.
             models: Chat models by name that a hook or a person may choose instead of the agent's.
             messages: Messages that can be changed, from the end of the conversation.
+            one_at_a_time: Whether a message of the model may call one tool only, so that never two
+                tools ask at once: web chats and inboxes cannot answer that. One that calls several
+                is a failed attempt; `parallel_tool_calls=False` spares it where a model knows that.
             rejected_model: What becomes of the run where a person rejects a model call: it ends
                 with a message that says so (`end`), or `CallCancelled` is raised.
             rejected_tools: What becomes of a tool call that a person rejects: the model is told
@@ -138,7 +142,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         if "key" in options:
             raise ValueError("`key` is for `retry_llm_call`: an agent's calls are known by theirs.")
         self.tools = []
-        self._hooks, self._last = on_retry, messages
+        self._hooks, self._last, self._one_at_a_time = on_retry, messages, one_at_a_time
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
         self._wrapped, self._has_told = _tool_names(tools), False
         if not isinstance(cast("object", models), Mapping | None):
@@ -238,7 +242,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
     def _model_call(self, ask: Callable[..., Any], request: ModelRequest[Any]) -> Call:
         self._tell_unknown_tools(request)
         params = params_of(request, self._models, self._last)
-        validator = AnswerValidator(request, self._repair)
+        validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
         options: RetryOptions = {**self._options, "key": place_of(request)}
         return Call(ask, params, self._hooks, validator, options)
 

@@ -62,10 +62,13 @@ class AnswerValidator(Validator):
 
     name = "answer"
 
-    def __init__(self, request: ModelRequest[Any], repair: RepairLevel) -> None:
+    def __init__(
+        self, request: ModelRequest[Any], repair: RepairLevel, *, one_at_a_time: bool
+    ) -> None:
         self._tools = {tool.name: tool for tool in request.tools if isinstance(tool, BaseTool)}
         self._takes_any = any(not isinstance(tool, BaseTool) for tool in request.tools)
         self._repair: RepairLevel = repair
+        self._one_at_a_time = one_at_a_time
         self._formats = list(_formats_of(request.response_format))
         self.schema = self._formats[0].validator.schema if len(self._formats) == 1 else None
 
@@ -107,6 +110,9 @@ class AnswerValidator(Validator):
         for at, call in enumerate(calls):
             if at not in structured:
                 reading.issues += _below(f"/tool_calls/{at}", self._tool_issues(call))
+        if self._one_at_a_time and len(calls) > 1:
+            what = f"one tool may be called at a time, and the message calls {len(calls)}"
+            reading.issues.append(issue("/tool_calls", what, "several_tools", "one tool call"))
         if len(structured) > 1:
             what = "only one structured response may be given, and the message has several"
             reading.issues.append(issue("/tool_calls", what, "several_responses"))

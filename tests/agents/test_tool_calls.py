@@ -158,6 +158,31 @@ def test_a_tool_s_own_question_is_shown_once(mode):
     assert told(mode.invoke(agent, Command(resume="sunny"), thread())) == {"Rome": "sunny in Rome"}
 
 
+@pytest.mark.parametrize("decision", [{"type": "edit", "params": {"city": "Bergen"}}, "reject"])
+def test_two_failing_tools_ask_one_after_the_other(mode, decision):
+    """A plain answer has one question to be for; the model is told to call one tool at a time."""
+    calls = [weather_of("Rome"), weather_of("Oslo")]
+
+    def travel(messages):
+        if "one tool may be called at a time" not in str(messages):
+            return asking(*calls)
+        done = {said.tool_call_id for said in messages if isinstance(said, ToolMessage)}
+        return next((asking(call) for call in calls if call["id"] not in done), "Done.")
+
+    model, weather = ScriptedChat(answer=travel), Weather(failing=["Rome", "Oslo"])
+    options = {"one_at_a_time": True, "feedback": "errors_only", "auto_retries": 1}
+    tools, retry = [weather.tool(is_async=mode.is_async)], RetryMiddleware(tools=True, **options)
+    agent = agent_of(model, tools, retry, checkpointer=InMemorySaver())
+    state = mode.invoke(agent, HI, thread())
+    asked = []
+    while questions := state.get("__interrupt__"):
+        (question,) = questions
+        asked.append(question.value["params"])
+        state = mode.invoke(agent, Command(resume=decision), thread())
+    assert asked == [{"city": "Rome"}, {"city": "Oslo"}]
+    assert told(state).keys() == {"Rome", "Oslo"}
+
+
 def test_an_id_that_is_used_again_keeps_both_ledgers(mode):
     """Some models number the calls of each message anew."""
     asked = iter([asking(weather_of("Oslo")), asking(weather_of("Oslo")), "Done."])
