@@ -11,36 +11,31 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Final, Literal, cast
 
-from langchain.agents.middleware import (
-    AgentMiddleware,
-    ContextEditingMiddleware,
-    HumanInTheLoopMiddleware,
-    LLMToolSelectorMiddleware,
-    ModelFallbackMiddleware,
-    ModelRetryMiddleware,
-    TodoListMiddleware,
-    ToolErrorMiddleware,
-    ToolRetryMiddleware,
-)
+from langchain.agents.middleware import AgentMiddleware
 
 _Side = Literal["before", "after"]
+
+_SHIPPED = "langchain.agents.middleware."
 
 _AGAIN = "it would take a person's rejection for a failure, and call again"
 _CHANGES = "it changes the request, so a person's edit would be lost"
 
-_MODEL_CALLS: Final[dict[type[Any], tuple[_Side, str]]] = {
-    TodoListMiddleware: ("before", _CHANGES),
-    ContextEditingMiddleware: ("before", _CHANGES),
-    LLMToolSelectorMiddleware: ("after", "its own model call would be paid again at each answer"),
-    ModelRetryMiddleware: ("after", _AGAIN),
-    ModelFallbackMiddleware: ("after", _AGAIN),
+_MODEL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
+    "TodoListMiddleware": ("before", _CHANGES),
+    "ContextEditingMiddleware": ("before", _CHANGES),
+    "LLMToolSelectorMiddleware": ("after", "its own model call would be paid again at each answer"),
+    "ModelRetryMiddleware": ("after", _AGAIN),
+    "ModelFallbackMiddleware": ("after", _AGAIN),
 }
-_TOOL_CALLS: Final[dict[type[Any], tuple[_Side, str]]] = {
-    HumanInTheLoopMiddleware: ("before", "its reviewer's edit would replace a later one"),
-    ToolErrorMiddleware: ("before", "it would hide each failure from the people who are asked"),
-    ToolRetryMiddleware: ("after", _AGAIN),
+_TOOL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
+    "HumanInTheLoopMiddleware": ("before", "its reviewer's edit would replace a later one"),
+    "ToolErrorMiddleware": ("before", "it would hide each failure from the people who are asked"),
+    "ToolRetryMiddleware": ("after", _AGAIN),
 }
-"""Where LangChain's own middleware belongs, and why. What is not here may stand anywhere."""
+"""Where LangChain's own middleware belongs, and why. What is not here may stand anywhere.
+
+By name, since older versions do not have all of it.
+"""
 
 
 def check_order(own: AgentMiddleware[Any, Any, Any], own_name: str, *, wraps_tools: bool) -> None:
@@ -97,9 +92,10 @@ def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     return ()
 
 
-def _place(each: Any, places: dict[type[Any], tuple[_Side, str]]) -> tuple[_Side, str] | None:
+def _place(each: Any, places: dict[str, tuple[_Side, str]]) -> tuple[_Side, str] | None:
     kind = cast("type[AgentMiddleware[Any, Any, Any]]", type(each))
     hooks = (kind.wrap_model_call, kind.awrap_model_call)
     if any(hook.__qualname__.startswith("dynamic_prompt.") for hook in hooks):
         return "before", _CHANGES
-    return next((places[known] for known in kind.__mro__ if known in places), None)
+    names = [base.__name__ for base in kind.__mro__ if base.__module__.startswith(_SHIPPED)]
+    return next((places[name] for name in names if name in places), None)

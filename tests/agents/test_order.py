@@ -4,6 +4,7 @@ import json
 from itertools import count
 
 import pytest
+from langchain.agents import middleware as shipped
 from langchain.agents.middleware import (
     ClearToolUsesEdit,
     ContextEditingMiddleware,
@@ -14,11 +15,9 @@ from langchain.agents.middleware import (
     ModelFallbackMiddleware,
     ModelRetryMiddleware,
     PIIMiddleware,
-    ProviderToolSearchMiddleware,
     SummarizationMiddleware,
     TodoListMiddleware,
     ToolCallLimitMiddleware,
-    ToolErrorMiddleware,
     ToolRetryMiddleware,
     dynamic_prompt,
     wrap_model_call,
@@ -68,7 +67,6 @@ MIDDLEWARE = {
     "todo": (TodoListMiddleware, BEFORE),
     "context editing": (lambda: ContextEditingMiddleware(edits=[SMALL]), BEFORE),
     "human in the loop": (lambda: HumanInTheLoopMiddleware({"weather": True}), BEFORE),
-    "tool error": (lambda: ToolErrorMiddleware(on_error=str), BEFORE),
     "tool selector": (lambda: LLMToolSelectorMiddleware(model=Selecting(answer=str)), AFTER),
     "model retry": (lambda: ModelRetryMiddleware(**FAILING), AFTER),
     "tool retry": (lambda: ToolRetryMiddleware(**FAILING), AFTER),
@@ -88,8 +86,11 @@ MIDDLEWARE = {
         lambda: LLMToolEmulator(tools=["other"], model=ScriptedChat(answer=str)),
         EITHER,
     ),
-    "tool search": (ProviderToolSearchMiddleware, EITHER),
 }
+if hasattr(shipped, "ToolErrorMiddleware"):  # older versions do not have it
+    MIDDLEWARE["tool error"] = (lambda: shipped.ToolErrorMiddleware(on_error=str), BEFORE)
+if hasattr(shipped, "ProviderToolSearchMiddleware"):
+    MIDDLEWARE["tool search"] = (shipped.ProviderToolSearchMiddleware, EITHER)
 
 
 def scripted(messages):
