@@ -43,6 +43,7 @@ def _bound(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(("127.0.0.1", port))
+        bound.listen()  # whoever opens the address at once waits, and is not turned away
     except OSError as error:
         bound.close()
         what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."

@@ -55,7 +55,7 @@ VIEW_COOKIE = "graph-retry-view"
 
 _HERE = Path(__file__).parent
 _SOON_S = 1.5
-"""Seconds that a form waits for its answer to be applied, before a page says that it goes on."""
+"""Seconds that a page waits for an answer to be applied, before it says that this takes longer."""
 
 _LIVE_S = 2.0
 _BEAT_S = 15.0
@@ -223,9 +223,7 @@ class _Pages:
                 cards[0].problem = "Choose at least one answer."
             return self._review_page(request, access, cards, found, status=422)
         answered = [review for review in asked if review.review_id in decisions]
-        run = self._runs.start(name, Run(answered, decisions, form))
-        if run.task is not None:
-            await asyncio.wait({run.task}, timeout=_SOON_S)
+        self._runs.start(name, Run(answered, decisions, form))
         return RedirectResponse(f"{_root(request)}/a/{quote(name, safe='')}", 303)
 
     async def outcome(self, request: Request, access: Access) -> Response:
@@ -236,6 +234,7 @@ class _Pages:
                 request, 404, "This answer is not known here.",
                 "The page was started anew since. What still waits is in the list.", access,
             )  # fmt: skip
+        await asyncio.wait({run.task}, timeout=_SOON_S)
         if not run.task.done():
             return self._page(request, access, "running.html", review=run.reviews[0])
         told = run.task.result()

@@ -69,16 +69,15 @@ class Runs:
         """Return an answer by its name."""
         return self._runs.get(name)
 
-    def start(self, name: str, run: Run) -> Run:
+    def start(self, name: str, run: Run) -> None:
         """Start to apply an answer, unless that was done before."""
         if name in self._runs:
-            return self._runs[name]
+            return
         self._runs[name] = run
         for old in list(self._runs)[:-KEPT]:
             if (task := self._runs[old].task) is not None and task.done():
                 del self._runs[old]
         run.task = asyncio.create_task(self._apply(run))
-        return run
 
     async def _apply(self, run: Run) -> Outcome:
         """Answer, run the thread on, and tell what followed; whatever happens, it is told."""

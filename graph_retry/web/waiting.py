@@ -28,6 +28,9 @@ FRESH_S = 1.0
 FIRST_S = 2.0
 """Seconds that a page waits for the first reading, which goes on behind it."""
 
+NEWS_S = 0.25
+"""Seconds that a page waits for what is new."""
+
 T = TypeVar("T")
 
 
@@ -57,8 +60,7 @@ class Waiting:
         self._source, self._config = source, config
         self._rows: dict[str, PendingReview] = {}
         self._is_sync: bool | None = None
-        self._lock: asyncio.Lock | None = None
-        self._first: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._read_at = 0.0
         self._turn: PendingReview | None = None
 
@@ -73,28 +75,21 @@ class Waiting:
         return self._rows
 
     async def refresh(self) -> None:
-        """Read what is new, unless that was done a moment ago."""
-        if self._first is None:
-            self._lock = asyncio.Lock()
-            self._first = asyncio.create_task(self._read_all())
-        if not self._first.done():
-            await asyncio.wait({self._first}, timeout=FIRST_S)
-            return
-        self._first.result()
-        assert self._lock is not None  # noqa: S101 - made with the first reading
-        async with self._lock:
-            if time.monotonic() - self._read_at < FRESH_S:
-                return
-            page = await self._read_page(None)
-            if len(page) == PAGE:
-                self._turn = await self._read_turn()
-            self._read_at = time.monotonic()
+        """Read what is new, unless that was done a moment ago; what takes long goes on behind."""
+        if self._reading is None or (
+            self._reading.done() and time.monotonic() - self._read_at >= FRESH_S
+        ):
+            reading = self._read_news() if self.is_whole else self._read_all()
+            self._reading = asyncio.create_task(reading)
+        await asyncio.wait({self._reading}, timeout=NEWS_S if self.is_whole else FIRST_S)
+        if self._reading.done():
+            self._reading.result()
 
     async def find(self, key: str) -> list[PendingReview]:
         """Return a review as it is now, and the others of its thread; nothing if it is over."""
         await self.refresh()
-        while key not in self._rows and self._first and not self._first.done():
-            await asyncio.wait({self._first}, timeout=FIRST_S)
+        while key not in self._rows and not self.is_whole:
+            await self.refresh()
         row = self._rows.get(key)
         if row is None:
             return []
@@ -152,6 +147,12 @@ class Waiting:
             before = page[-1]
         self.is_whole, self._read_at = True, time.monotonic()
         self.version += 1
+
+    async def _read_news(self) -> None:
+        page = await self._read_page(None)
+        if len(page) == PAGE:
+            self._turn = await self._read_turn()
+        self._read_at = time.monotonic()
 
     async def _read_turn(self) -> PendingReview | None:
         """Read the page whose turn it is; return the last review of it, None behind the last."""

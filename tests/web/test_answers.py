@@ -16,8 +16,11 @@ def opened(client, number=0):
 
 
 def sent(client, form):
-    """Send a form and return what the browser shows then."""
-    return client.post(form.action, files=form.posted())
+    """Send a form and return what the browser shows in the end."""
+    page = client.post(form.action, files=form.posted())
+    while 'http-equiv="refresh"' in page.text:  # each waits for the answer a while
+        page = client.get(str(page.url))
+    return page
 
 
 def last_decision(desk):
