@@ -20,7 +20,10 @@ from graph_retry.inbox import alist_reviews, list_reviews
 from graph_retry.ledger import Ledger
 
 PAGE = 100
-"""Reviews read at a time."""
+"""Reviews read at a time, when all are read."""
+
+NEWS = 25
+"""Reviews read at a time later on: looking for what is new must not hold up who is reading."""
 
 FRESH_S = 1.0
 """Seconds for which what was read last is taken for what waits."""
@@ -45,9 +48,9 @@ def key_of(review: PendingReview) -> str:
 class Waiting:
     """The open reviews of a source.
 
-    They are read once from the newest to the oldest, and from then on a page from the top and
-    another one in turn: new ones appear at once, and ones that are answered elsewhere go when their
-    page is read again. A review that is opened is read anew, whatever is kept here.
+    They are read once from the newest to the oldest, and from then on some from the top and some in
+    turn: new ones appear at once, and ones that are answered elsewhere go when their turn comes. A
+    review that is opened is read anew, whatever is kept here.
 
     Args:
         source: What `list_reviews` takes.
@@ -141,7 +144,7 @@ class Waiting:
     async def _read_all(self) -> None:
         before = None
         while True:
-            page = await self._read_page(before)
+            page = await self._read_page(before, PAGE)
             if len(page) < PAGE:
                 break
             before = page[-1]
@@ -149,21 +152,23 @@ class Waiting:
         self.version += 1
 
     async def _read_news(self) -> None:
-        page = await self._read_page(None)
-        if len(page) == PAGE:
-            self._turn = await self._read_turn()
+        """Read from the top until something is known, and the page whose turn it is."""
+        before, is_known = None, False
+        while not is_known:
+            known = set(self._rows)
+            page = await self._read_page(before, NEWS)
+            before = page[-1] if len(page) == NEWS else None
+            is_known = before is None or any(key_of(review) in known for review in page)
+        if before is not None:
+            page = await self._read_page(self._turn, NEWS)
+            self._turn = page[-1] if len(page) == NEWS else None
         self._read_at = time.monotonic()
 
-    async def _read_turn(self) -> PendingReview | None:
-        """Read the page whose turn it is; return the last review of it, None behind the last."""
-        page = await self._read_page(self._turn)
-        return page[-1] if len(page) == PAGE else None
-
-    async def _read_page(self, before: PendingReview | None) -> list[PendingReview]:
+    async def _read_page(self, before: PendingReview | None, size: int) -> list[PendingReview]:
         """Read the reviews asked before one; forget those that should be among them and are not."""
-        page = await self._list(limit=PAGE, before=before)
+        page = await self._list(limit=size, before=before)
         until = before.asked_at or "" if before else "~"
-        since = (page[-1].asked_at or "") if len(page) == PAGE else ""
+        since = (page[-1].asked_at or "") if len(page) == size else ""
         shown = {key_of(review) for review in page}
         for key, row in list(self._rows.items()):
             # Those asked in the same moment as an end of the page may be on the one beside it.
