@@ -18,7 +18,7 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import question_of
 from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
 from graph_retry._engine.run_config import current_saver, plain_answer_hidden
-from graph_retry._engine.shown import look_at_shown, was_sent_before
+from graph_retry._engine.shown import look_at_shown, sent_at, was_sent_before
 from graph_retry._engine.state import (
     ANSWER,
     REVIEWED,
@@ -64,8 +64,8 @@ class Taken:
     """An answer, what it answers, and where it came from.
 
     `loop` is the position that a decision goes on from. `problem` tells why there is no good
-    answer, if that is known already: where `resume` refused it. `came_at` is when `resume` wrote it
-    down. `passed` are the automatic reviewers that failed before this answer came.
+    answer, if that is known already: where `resume` refused it. `came_at` is when it was given.
+    `passed` are the automatic reviewers that failed before this answer came.
     """
 
     question: Question
@@ -108,7 +108,9 @@ async def take_answer(given: StepInput) -> Taken:
     if not was_shown:
         return _of_person(question, loop, value, LEFT_OVER)
     fork = await _fork(value, attempts)
-    return _back(plan, loop, fork) if fork else _of_person(question, loop, value)
+    if fork:
+        return _back(plan, loop, fork)
+    return _of_person(question, loop, value, came_at=sent_at(given.run.caller))
 
 
 async def _fork(value: Any, attempts: list[Attempt]) -> Fork | None:

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._awaiting import collect, sync_or_async
-from graph_retry._engine.state import LOOP, is_open
+from graph_retry._engine.state import ANSWER, LOOP, is_open
 
 
 async def list_checkpoints(
@@ -45,10 +45,10 @@ async def read_checkpoint(
 def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
     """Tell by a call's newest checkpoint whether it still waits for this review's answer.
 
-    It does not once the step that took an answer has written: where a crash came before the
-    checkpoint that these writes lead to, the next run applies them.
+    It does not once an answer is written, by `resume` or by the step that took it: where a crash
+    came before the checkpoint that these writes lead to, the next run applies them.
     """
-    taken = any(channel == LOOP for _, channel, _ in saved.pending_writes or ())
+    taken = any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
     return not taken and is_open(saved.checkpoint["channel_values"], review_id)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
@@ -125,6 +126,13 @@ def node_attempt(configurable: Mapping[str, Any]) -> int:
 def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
     """Tell whether a task may have run before. Only threads of version 1 depend on it."""
     return any(value is True for key, value in configurable.items() if key.endswith("resuming"))
+
+
+def began_at(configurable: Mapping[str, Any]) -> str | None:
+    """Return when a task began in this run, however often it was retried (ISO 8601 in UTC)."""
+    runtime = _runtime_in(configurable)
+    began = runtime and runtime.execution_info and runtime.execution_info.node_first_attempt_time
+    return None if began is None else datetime.fromtimestamp(began, UTC).isoformat()
 
 
 def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:

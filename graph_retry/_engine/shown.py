@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 
 from graph_retry._engine.checkpoints import newest_checkpoint, put_writes, waits_for
-from graph_retry._engine.run_config import has_answer, saver_in
+from graph_retry._engine.run_config import began_at, has_answer, saver_in
 from graph_retry._engine.state import call_namespace
 from graph_retry._json import is_object
 
@@ -75,27 +76,39 @@ async def look_at_shown(review_id: str) -> Shown:
 
 
 def was_sent_before(asked_at: str | None) -> bool:
-    """Tell whether the run of an answer was created before its question was asked."""
-    return is_older(get_config().get("metadata", {}).get("run_id"), asked_at)
+    """Tell whether the run of an answer was created before its question was asked.
+
+    So a second click that waits for the first one's run is told from an answer to what that asks.
+    """
+    created = created_at(get_config().get("metadata", {}).get("run_id"))
+    return created is not None and asked_at is not None and created < asked_at
 
 
-def is_older(run_id: Any, moment: str | None) -> bool:
-    """Tell whether a run was created before a moment, as far as its id tells.
+def sent_at(caller: RunnableConfig | None) -> str | None:
+    """Return when an answer was given that resumed this run, as near as can be known.
 
-    Servers name runs by UUIDs of version 7, whose first 48 bits are milliseconds. So a second click
-    that waits for the first one's run is told from an answer to what that run asks.
+    That is when a server created the run, else when the node began that makes the call: its code
+    may take long before it comes to the call again.
+    """
+    created = created_at(get_config().get("metadata", {}).get("run_id"))
+    return created or began_at((caller or {}).get("configurable", {}))
+
+
+def created_at(run_id: Any) -> str | None:
+    """Return when a run was created, if its id tells: a server's is a UUID of version 7.
 
     Example:
-        >>> run_id = "01a202b9-959f-769c-8f43-4d60c3bb9df1"
-        >>> is_older(run_id, "2027-03-03T12:00:00.000+00:00")
-        True
+        >>> created_at("01a202b9-959f-769c-8f43-4d60c3bb9df1")
+        '2026-11-22T10:07:26.623+00:00'
     """
     try:
-        created = UUID(str(run_id))
-        asked = datetime.fromisoformat(moment or "")
+        run = UUID(str(run_id))
     except ValueError:
-        return False
-    return created.version == 7 and created.int >> 80 < int(asked.timestamp() * 1000)
+        return None
+    if run.version != 7:
+        return None
+    created = datetime.fromtimestamp((run.int >> 80) / 1000, UTC)
+    return created.isoformat(timespec="milliseconds")
 
 
 def _questions(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:

@@ -52,8 +52,24 @@ async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | Non
 
     The answer of a run that goes on may not be written down yet: then nothing is returned.
     """
-    notes: list[tuple[str, str, str]] = []
     saved = await read_saved(graph, config)
+    for at, author, answered in sorted(await _answers(graph, config, saved), reverse=True):
+        if review_id in (None, answered):
+            return f"{author} answered it at {at}"
+    return _asked_again(saved, review_id) or await _renamed(graph, config, saved)
+
+
+async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
+    """Tell whether a review's default decision was applied to it, by the ledgers of the thread."""
+    answers = await _answers(graph, config, await read_saved(graph, config))
+    return (review_id, "system") in [(answered, author) for _, author, answered in answers]
+
+
+async def _answers(
+    graph: Any, config: RunnableConfig, saved: SavedThread | None
+) -> list[tuple[str, str, str]]:
+    """List the answers that a thread tells of: when each was given, by whom, to which review."""
+    notes: list[tuple[str, str, str]] = []
     for namespace, values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
         if is_object(written):
@@ -67,10 +83,7 @@ async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | Non
         for ledger in await read_ledgers(graph, config):
             read = reader_of(graph, thread_of(config), ledger.namespace)
             notes += _notes(await whole(ledger.attempts, read))
-    for at, author, answered in sorted(notes, reverse=True):
-        if review_id in (None, answered):
-            return f"{author} answered it at {at}"
-    return _asked_again(saved, review_id) or await _renamed(graph, config, saved)
+    return notes
 
 
 def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None:

@@ -16,8 +16,8 @@ from graph_retry._engine.open_reviews import end_answered
 from graph_retry._engine.state import ANSWER
 from graph_retry._issues import literal
 from graph_retry._json import is_object
-from graph_retry._review.deadline import EXPIRE, is_expired, now
-from graph_retry._threads.closed_reviews import why_closed
+from graph_retry._review.deadline import EXPIRE, now
+from graph_retry._threads.closed_reviews import has_expired, why_closed
 from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock, pauses
@@ -91,12 +91,15 @@ class HeldThread:
             StaleDecision: If an answer came too late.
         """
         await check_applied([review for review, _ in self.chosen], self.open_before, state)
-        late = [review for review, given in self.chosen if _is_late(review, given)]
-        if late:
-            raise StaleDecision(
-                f"review {late[0].review_id!r} expired at {late[0].expires_at}: its default "
-                "decision was applied, not your answer."
-            )
+        for review, given in self.chosen:
+            lets_expire = is_object(given) and given.get("type") == EXPIRE
+            if review.expires_at is None or lets_expire:
+                continue
+            if await has_expired(self.graph, self.config, review.review_id):
+                raise StaleDecision(
+                    f"review {review.review_id!r} expired at {review.expires_at}: its default "
+                    "decision was applied, not your answer."
+                )
 
 
 async def resuming(
@@ -256,12 +259,6 @@ async def _match(
             )
     chosen = [(by_id[name], given) for name, given in answers.items()]
     return chosen, frozenset(review.review_id for review in reviews)
-
-
-def _is_late(review: Waiting, decision: Any) -> bool:
-    """Tell whether a decision, other than to let the review expire, came after it had expired."""
-    ends_review = is_object(decision) and decision.get("type") == EXPIRE
-    return is_expired(review.expires_at) and not ends_review
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from graph_retry import (
     AttemptContext,
     PendingReview,
+    approve,
     aretry_llm_call,
     create_retry_node,
     edit,
@@ -78,6 +79,8 @@ def forward(review: PendingReview) -> Any:
         return edit(city="Bergen")
     if "system_prompt" in review.params:
         return edit(system_prompt="Be exact.")
+    if review.failure is None:  # a valid output
+        return approve()
     return edit(n=review.params["n"] + 1, answered=review.attempt)
 
 

@@ -1,10 +1,13 @@
 """Deadlines: a review that nobody answers in time gets its default decision, once."""
 
 import threading
+import time
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from graph_retry import (
@@ -20,7 +23,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from tests.loops import Model, answer, fan_out, one_call, refused, reviews, thread
+from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 
 LATER = timedelta(hours=2)
 
@@ -35,6 +38,12 @@ def clock(monkeypatch):
     for module in ("_review.deadline", "_engine.review", "_engine.opening", "_threads.resuming"):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
         monkeypatch.setattr(f"graph_retry.{module}.now", read)
+
+    def seconds():
+        return Clock.now.timestamp()
+
+    times = SimpleNamespace(**{**vars(time), "time": seconds})
+    monkeypatch.setattr("langgraph.pregel._retry.time", times)
     return Clock
 
 
@@ -118,6 +127,34 @@ def test_a_late_plain_command_gets_the_default_too(form, mode, checkpointer, clo
     mode.invoke(graph, Command(resume={"type": "edit", "params": {"n": 3}}), thread())
     assert mode.call(graph, "get_state", thread()).values["output"] == {"n": 7}
     assert model.calls == [{"n": 0}]
+
+
+@pytest.mark.parametrize("way", ["resume", "command"])
+@pytest.mark.parametrize("place", ["before the call", "in the call"])
+def test_an_answer_given_in_time_counts_however_long_it_takes(mode, clock, way, place):
+    """The deadline passes in the node's own code or in the model: what was applied is told."""
+
+    def model(params):
+        if params["n"] and place == "in the call":
+            clock.now += LATER
+        return '{"n": 3}' if params["n"] else "no JSON"
+
+    def ask(state):
+        if runs and place == "before the call":
+            clock.now += LATER
+        runs.append(state)
+        options = {"output": dict[str, int], "expires_after": 3600}
+        return {"output": retry_llm_call(model, state["params"], **options)}
+
+    runs = []
+    graph = StateGraph(State).add_node("ask", ask).add_edge(START, "ask").compile(InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    if way == "resume":
+        state = answer(mode, graph, thread(), edit(n=3))
+    else:
+        state = mode.invoke(graph, Command(resume=edit(n=3)), thread())
+
+    assert state["output"] == {"n": 3}
 
 
 def test_an_answer_given_in_time_counts_after_a_crash(mode, checkpointer, clock):
