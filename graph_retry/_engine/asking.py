@@ -18,13 +18,14 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import question_of
 from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
 from graph_retry._engine.run_config import current_saver, plain_answer_hidden
-from graph_retry._engine.shown import look_at_shown, sent_at, was_sent_before
+from graph_retry._engine.shown import ended_by_input, look_at_shown, sent_at, was_sent_before
 from graph_retry._engine.state import (
     ANSWER,
     REVIEWED,
     Loop,
     call_namespace,
     current_thread,
+    thread_in_logs,
 )
 from graph_retry._engine.step import StepInput
 from graph_retry._review.dialects import channel_of
@@ -38,7 +39,7 @@ from graph_retry.records import Attempt
 _LOG = logging.getLogger("graph_retry")
 _MAX_WARNED = 1_000
 _warned: set[str] = set()
-"""The names of calls whose missing checkpointer was told: one line for each, not one a run."""
+"""Calls without a checkpointer, and ended reviews: one line for each, not one a run."""
 
 NO_CHECKPOINTER = (
     "this run has no checkpointer to pause on: compile the graph with one, e.g. "
@@ -168,6 +169,7 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
         asked_at=question.asked_at or "",
     )
     await note_asked(saver, note)
+    await _tell_ended(saver)
     shown = await look_at_shown(question.review_id)
     if shown.is_for_another:
         with plain_answer_hidden():
@@ -176,6 +178,19 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     given_before = await shown.note_given(value)
     too_early = was_sent_before(question.asked_at)
     return value, shown.is_ours and not given_before and not too_early
+
+
+async def _tell_ended(saver: BaseCheckpointSaver[Any]) -> None:
+    """Tell at WARNING of open reviews that a new input of the thread ended, once in a process."""
+    for ended in await ended_by_input(saver, current_thread()):
+        review_id = ended["review_id"]
+        if review_id not in _warned and len(_warned) < _MAX_WARNED:
+            _warned.add(review_id)
+            _LOG.warning(
+                "review %s of `%s` (%s) was ended unanswered: the thread was given a new input; "
+                "answer with `resume` before a thread is run with an input again",
+                *(review_id, ended["function_name"], thread_in_logs()),
+            )
 
 
 def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:

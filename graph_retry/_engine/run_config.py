@@ -131,7 +131,8 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
 def began_at(configurable: Mapping[str, Any]) -> str | None:
     """Return when a task began in this run, however often it was retried (ISO 8601 in UTC)."""
     runtime = _runtime_in(configurable)
-    began = runtime and runtime.execution_info and runtime.execution_info.node_first_attempt_time
+    info = runtime and runtime.execution_info
+    began = info.node_first_attempt_time if info else None
     return None if began is None else datetime.fromtimestamp(began, UTC).isoformat()
 
 

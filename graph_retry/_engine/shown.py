@@ -17,7 +17,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 
-from graph_retry._engine.checkpoints import newest_checkpoint, put_writes, waits_for
+from graph_retry._engine.checkpoints import (
+    list_checkpoints,
+    newest_checkpoint,
+    put_writes,
+    read_checkpoint,
+    waits_for,
+)
 from graph_retry._engine.run_config import began_at, has_answer, saver_in
 from graph_retry._engine.state import call_namespace
 from graph_retry._json import is_object
@@ -62,7 +68,7 @@ async def look_at_shown(review_id: str) -> Shown:
         return Shown()
     thread_id = str(configurable["thread_id"])
     thread = await newest_checkpoint(saver, thread_id, "")
-    questions = list(_questions(thread))
+    questions = list(questions_of(thread))
     if any(question.get("review_id") == review_id for question in questions):
         return Shown(saver=saver, thread=thread)
     for question in questions:
@@ -111,7 +117,23 @@ def created_at(run_id: Any) -> str | None:
     return created.isoformat(timespec="milliseconds")
 
 
-def _questions(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
+async def ended_by_input(
+    saver: BaseCheckpointSaver[Any], thread_id: str | None
+) -> list[dict[str, Any]]:
+    """Read the open questions that the newest input of a thread ended: nobody can answer them."""
+    place: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+    inputs = await list_checkpoints(saver, place, filter={"source": "input"}, limit=1)
+    head = inputs and inputs[0].parent_config
+    before = await read_checkpoint(saver, head) if head else None
+    ended: list[dict[str, Any]] = []
+    for question in questions_of(before):
+        call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
+        if call is not None and waits_for(call, question.get("review_id")):
+            ended.append(question)
+    return ended
+
+
+def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
     """Yield the values of all questions a thread shows; an open one that is not ours is empty."""
     writes: Any = (thread and thread.pending_writes) or ()
     answered = {task for task, channel, _ in writes if channel == RESUME}

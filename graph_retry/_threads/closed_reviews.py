@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._engine.keeping import whole
+from graph_retry._engine.shown import questions_of
 from graph_retry._engine.state import ANSWER, is_open, loop_of
 from graph_retry._issues import literal
 from graph_retry._json import digest, is_object
@@ -17,7 +18,7 @@ from graph_retry._threads.graphs import get_state, is_local, is_remote, node_nam
 from graph_retry._threads.lock import ThreadLock, pauses
 from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry._threads.reviews import intervention, thread_of
-from graph_retry._threads.saved import SavedThread
+from graph_retry._threads.saved import SavedThread, parent_of
 from graph_retry.records import Attempt
 
 _UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
@@ -56,7 +57,8 @@ async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | Non
     for at, author, answered in sorted(await _answers(graph, config, saved), reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    return _asked_again(saved, review_id) or await _renamed(graph, config, saved)
+    asked_again = _asked_again(saved, review_id) or _ended(saved, review_id)
+    return asked_again or await _renamed(graph, config, saved)
 
 
 async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
@@ -97,6 +99,18 @@ def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None
             return (
                 "an answer to it was not applied, and it is asked again as review "
                 f"{review['review_id']!r}"
+            )
+    return None
+
+
+def _ended(saved: SavedThread | None, review_id: str | None) -> str | None:
+    """Tell when a new input of the thread ended a review that nobody had answered."""
+    for root in saved.roots.values() if saved else ():
+        before = saved.roots.get(parent_of(root)) if saved else None
+        asked = [question.get("review_id") for question in questions_of(before)]
+        if root.metadata.get("source") == "input" and review_id in asked:
+            return (
+                f"nobody had when a new run began, with another input, at {root.checkpoint['ts']}"
             )
     return None
 

@@ -18,7 +18,7 @@ from graph_retry._engine.saved_state import saved_call
 from graph_retry._engine.state import ANSWER, LOOP, loop_of
 from graph_retry._threads.calls import read_saved
 from graph_retry._threads.graphs import is_local
-from graph_retry._threads.saved import SavedThread
+from graph_retry._threads.saved import SavedThread, parent_of
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,10 @@ def _updates(saved: SavedThread) -> list[CheckpointTuple]:
         asked = any(channel == INTERRUPT for _, channel, _ in here.pending_writes or ())
         if here.metadata.get("source") != "update" or (asked and len(line) > 1):
             break
-        here = saved.roots.get(_parent(here))
+        here = saved.roots.get(parent_of(here))
     ids = {checkpoint.checkpoint["id"] for checkpoint in line}
     others = (checkpoint for root, checkpoint in saved.roots.items() if root not in ids)
-    return [] if any(_parent(other) in ids for other in others) else line
-
-
-def _parent(saved: CheckpointTuple) -> str:
-    return str((saved.parent_config or {}).get("configurable", {}).get("checkpoint_id"))
+    return [] if any(parent_of(other) in ids for other in others) else line
 
 
 def _is_same(

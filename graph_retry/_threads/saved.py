@@ -91,9 +91,13 @@ class SavedThread:
             # One that LangGraph copied stands beside the copy: its parent led to both.
             if not forked or self.steps[after] > self.steps[here] + 1:
                 line.add(here)
-            parent = self.roots[here].parent_config
-            here, after = _setting(parent, "checkpoint_id") if parent else "", here
+            here, after = parent_of(self.roots[here]), here
         return line
+
+
+def parent_of(saved: CheckpointTuple) -> str:
+    """Return the id of the checkpoint before one, empty for the first."""
+    return _setting(saved.parent_config, "checkpoint_id") if saved.parent_config else ""
 
 
 def _root(saved: CheckpointTuple) -> str:

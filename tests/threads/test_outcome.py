@@ -252,3 +252,29 @@ def test_what_was_renamed_while_a_review_waited_is_named(before, after, kind, to
     if kind is StaleDecision:
         assert len(model.calls) == made
         assert resume(graph, thread(), answers={review.review_id: edit(n=1)})["output"] == {"n": 1}
+
+
+def test_a_new_input_that_ends_a_review_is_told(form, mode, checkpointer, caplog):
+    """With the thread and the review at WARNING, and to whoever answers the ended one."""
+    graph = one_call(form, mode, Model(), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (ended,) = reviews(mode, graph, thread())
+    mode.invoke(graph, {"params": {"n": -1}}, thread())
+    reviews(mode, graph, thread())
+
+    (told,) = [log.message for log in caplog.records if "ended unanswered" in log.message]
+    assert ended.review_id in told
+    assert "thread '1'" in told
+    with pytest.raises(StaleDecision, match="when a new run began, with another input, at 20"):
+        answer(mode, graph, thread(), answers={ended.review_id: edit(n=1)})
+
+
+def test_an_answered_review_is_not_told_of(form, mode, checkpointer, caplog):
+    """A thread that has ended may be given another input."""
+    graph = one_call(form, mode, Model(), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=1))
+    mode.invoke(graph, {"params": {"n": -1}}, thread())
+
+    assert reviews(mode, graph, thread())
+    assert "ended unanswered" not in caplog.text
