@@ -21,6 +21,12 @@ from graph_retry._threads.reviews import intervention, thread_of
 from graph_retry._threads.saved import SavedThread, parent_of
 from graph_retry.records import Attempt
 
+_ENDED_BY = {
+    "input": "a new run began, with another input,",
+    "update": "`update_state` changed the state around its call, which the next run makes anew,",
+}
+"""What ends an open review, by the source of the checkpoint that came after its question."""
+
 _UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
 
 
@@ -104,14 +110,13 @@ def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None
 
 
 def _ended(saved: SavedThread | None, review_id: str | None) -> str | None:
-    """Tell when a new input of the thread ended a review that nobody had answered."""
+    """Tell when a new input or state of the thread ended a review that nobody had answered."""
     for root in saved.roots.values() if saved else ():
         before = saved.roots.get(parent_of(root)) if saved else None
         asked = [question.get("review_id") for question in questions_of(before)]
-        if root.metadata.get("source") == "input" and review_id in asked:
-            return (
-                f"nobody had when a new run began, with another input, at {root.checkpoint['ts']}"
-            )
+        how = _ENDED_BY.get(root.metadata.get("source", ""))
+        if how is not None and review_id in asked:
+            return f"nobody had answered it when {how} at {root.checkpoint['ts']}"
     return None
 
 

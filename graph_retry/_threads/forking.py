@@ -52,14 +52,6 @@ async def go_back(
         raise ValueError(text) from error
 
 
-async def bring_back(graph: Any, config: RunnableConfig, root: str, context: Any) -> Any:
-    """Run a thread on whose newest checkpoint stands for an earlier one, `root`.
-
-    Calls that waited there and are the same ask again; their reviews keep their ids.
-    """
-    return await _run(graph, forked_config(config, root), context)
-
-
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
     """Read the checkpoint a call was made from."""
     thread_id = config.get("configurable", {}).get("thread_id")

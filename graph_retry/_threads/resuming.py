@@ -18,7 +18,6 @@ from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._threads.closed_reviews import has_expired, why_closed
-from graph_retry._threads.forking import bring_back
 from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock, pauses
 from graph_retry._threads.outcome import check_applied
@@ -159,9 +158,6 @@ async def take_thread(
             remote = RemoteRuns(graph, config, context=context, wait=not background)
             await remote.look()
         chosen, open_before = await _match(graph, config, answers)
-        if hidden := await _hidden(graph, config, chosen):
-            await bring_back(graph, config, hidden, context)
-            chosen, open_before = await _match(graph, config, answers)
         by_id = await _write_down(graph, chosen)
         on_failure.pop_all()  # the thread is held from here on
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
@@ -189,16 +185,6 @@ def _checked(
             "`pending_reviews`; or leave it out to run the thread on without an answer."
         )
     return thread_id
-
-
-async def _hidden(
-    graph: Any, config: RunnableConfig, chosen: Sequence[tuple[Waiting, Any]]
-) -> str | None:
-    """Return the checkpoint whose reviews are hidden, if one of those that matter is."""
-    waiting = [review for review, _ in chosen]
-    if not chosen:
-        waiting = await find_reviews(graph, config, Waiting)
-    return next((review.hidden for review in waiting if review.hidden), None)
 
 
 async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict[str, Any]:

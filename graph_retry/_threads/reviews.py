@@ -25,7 +25,6 @@ from graph_retry._threads.graphs import (
     is_local,
     saver_of,
 )
-from graph_retry._threads.hidden import hidden_calls
 from graph_retry._threads.remote_runs import RemoteRuns, http_status
 from graph_retry._wording import quoted_with_article
 
@@ -35,16 +34,13 @@ class Waiting(Review):
     """A review and where it waits.
 
     `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
-    own state is, if an answer can be written there. A `hidden` one is out of LangGraph's sight
-    since somebody updated the state of the graph around it; `resume` brings it back, and `hidden`
-    is the checkpoint its call was made from.
+    own state is, if an answer can be written there.
     """
 
     interrupt_id: str
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
     call_config: RunnableConfig | None = field(default=None, repr=False)
-    hidden: str = field(default="", repr=False)
 
 
 HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
@@ -100,9 +96,6 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
             parts = parts_of(value, records_in(values), thread_id)
             place = call.config if call and local else None
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
-    for lost in await hidden_calls(graph, config, snapshot):
-        parts = parts_of(lost.question.value, records_in(lost.values), thread_id)
-        reviews.append(kind(interrupt_id=lost.question.id, hidden=lost.root, **where, **parts))
     return reviews
 
 

@@ -18,7 +18,6 @@ from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
-    read_checkpoint,
     waits_for,
 )
 from graph_retry._engine.open_reviews import (
@@ -38,7 +37,7 @@ from graph_retry._engine.state import LOOP, loop_of
 from graph_retry._review.shown import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.lock import ThreadLock
-from graph_retry._threads.reviews import Waiting, WaitingT, find_reviews, intervention
+from graph_retry._threads.reviews import Waiting, WaitingT, intervention
 
 _PAGE = 100
 """Notes, and threads that wait, read at a time."""
@@ -126,17 +125,14 @@ def note_of(review: Waiting) -> Note:
 class _Thread:
     """What the checkpoints of one thread tell, read from the newest to the oldest.
 
-    Questions stand beside a checkpoint of the outermost graph; whether one is still open is told
-    by the newest checkpoint of its call. An `update_state` of the outermost graph hides its
-    questions from LangGraph: then those of the checkpoint before it count.
+    Questions stand beside the newest checkpoint of the outermost graph; whether one is still open
+    is told by the newest checkpoint of its call.
     """
 
     root: CheckpointTuple | None = None
-    """The checkpoint whose questions count."""
-    hidden: str = ""
-    """The checkpoint before such updates."""
-    questions: dict[str, Interrupt] | None = None
-    """The questions by review; None until their checkpoint was read."""
+    """The newest checkpoint of the outermost graph."""
+    questions: dict[str, Interrupt] = field(default_factory=dict[str, Interrupt])
+    """The questions by review."""
     calls: dict[str, CheckpointTuple] = field(default_factory=dict[str, CheckpointTuple])
     """The newest checkpoint of each call that waits by its own state."""
     read_calls: set[str] = field(default_factory=set[str])
@@ -145,7 +141,7 @@ class _Thread:
     def read(self, saved: CheckpointTuple) -> None:
         """Take in the next checkpoint; one that was read before changes nothing."""
         namespace = str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
-        if not namespace and self.questions is None and self.hidden in ("", saved.checkpoint["id"]):
+        if not namespace and self.root is None:
             self._read_questions(saved)
         if namespace not in self.read_calls:
             self.read_calls.add(namespace)
@@ -156,17 +152,13 @@ class _Thread:
     def _read_questions(self, saved: CheckpointTuple) -> None:
         writes = saved.pending_writes or ()
         asked = [question for write in writes if write[1] == INTERRUPT for question in write[2]]
-        parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
         self.root = saved
-        if saved.metadata.get("source") == "update" and not asked and parent:
-            self.hidden = str(parent)
-            return
         ours = [question for question in asked if intervention(question.value)]
         self.questions = {question.value["review_id"]: question for question in ours}
 
     def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
         """Yield the questions that are open, each with the state of its call."""
-        for review_id, question in (self.questions or {}).items():
+        for review_id, question in self.questions.items():
             values = self._open_call(question.value["checkpoint_ns"], review_id)
             if values is not None:
                 yield question, values
@@ -247,13 +239,7 @@ class _Finder(Generic[WaitingT]):
 
     async def _thread(self, thread_id: str, namespaces: set[str]) -> _Thread:
         thread = _Thread()
-        root = await newest_checkpoint(self.saver, thread_id, "")
-        while root is not None:
-            thread.read(root)
-            if thread.questions is not None or root.parent_config is None:
-                break
-            root = await read_checkpoint(self.saver, root.parent_config)
-        for namespace in namespaces - {""}:
+        for namespace in {"", *namespaces}:
             call = await newest_checkpoint(self.saver, thread_id, namespace)
             if call is not None:
                 thread.read(call)
@@ -271,10 +257,6 @@ class _Finder(Generic[WaitingT]):
             value = question.value
             if self._is_ours(value["checkpoint_ns"]):
                 parts = parts_of(value, records_in(values), thread_id)
-                where: Any = {"graph": self.graph, "config": config, "hidden": thread.hidden}
+                where: Any = {"graph": self.graph, "config": config}
                 reviews.append(self.kind(interrupt_id=question.id, **where, **parts))
-        if not thread.hidden or self.graph is None or not reviews:
-            return reviews
-        # Looked at again: an update may have been meant to start anew.
-        shown = await find_reviews(self.graph, config, self.kind)
-        return [same for same in shown if same.review_id in {old.review_id for old in reviews}]
+        return reviews

@@ -22,7 +22,6 @@ from graph_retry import (
     edit,
     expiry,
     gather_calls,
-    history,
     respond,
     retry_llm_call,
     rewind,
@@ -62,15 +61,13 @@ class _Results(TypedDict):
 class Scene:
     """A program and how it is brought to its end.
 
-    `first` comes before any answer, while reviews are open, and `last` after the end; both are
-    told the state and return whether they did something.
+    `first` comes before any answer; it is told the state and returns whether it did something.
     """
 
     build: Callable[[Mode, Note], Any]
     given: Any
     answer: Callable[[PendingReview], Any]
     first: Callable[..., bool] = lambda *_: False
-    last: Callable[..., bool] = lambda *_: False
 
 
 def forward(review: PendingReview) -> Any:
@@ -94,11 +91,11 @@ def model(mode: Mode, note: Note, *, streamed: bool = False) -> Any:
 
     def begin(given: dict[str, Any], context: AttemptContext) -> None:
         told = [given["name"], given["n"], given["answered"]]
-        mark, key = mark_of(told), context.idempotency_key
+        mark, key = mark_of(context), context.idempotency_key
         note("call", told=told, mark=mark, attempt=context.attempt, key=key)
 
-    def answer(given: dict[str, Any]) -> str:
-        mark = mark_of([given["name"], given["n"], given["answered"]])
+    def answer(given: dict[str, Any], context: AttemptContext) -> str:
+        mark = mark_of(context)
         if given["n"] == 0:
             raise ValueError(f"the call {mark} failed")
         if given["n"] == 1:
@@ -107,16 +104,16 @@ def model(mode: Mode, note: Note, *, streamed: bool = False) -> Any:
 
     def whole(given: dict[str, Any], context: AttemptContext) -> str:
         begin(given, context)
-        return answer(given)
+        return answer(given, context)
 
     async def awhole(given: dict[str, Any], context: AttemptContext) -> str:
         begin(given, context)
         await asyncio.sleep(0)
-        return answer(given)
+        return answer(given, context)
 
     def pieces(given: dict[str, Any], context: AttemptContext) -> Iterator[str]:
         begin(given, context)
-        text = answer(given)
+        text = answer(given, context)
         for at in range(0, len(text), 20):
             note("piece")
             yield text[at : at + 20]
@@ -129,9 +126,9 @@ def model(mode: Mode, note: Note, *, streamed: bool = False) -> Any:
     return {**kinds, (True, True): apieces}[streamed, mode.is_async]
 
 
-def mark_of(told: list[Any]) -> str:
+def mark_of(context: AttemptContext) -> str:
     """Return what stands in the output of a call, by which a write is known to hold it."""
-    return "<{}:{}:{}>".format(*told)
+    return f"<{context.idempotency_key}>"
 
 
 def _caller(mode: Mode, note: Note, *, streamed: bool = False, **options: Any) -> Any:
@@ -302,13 +299,14 @@ def expire(mode: Mode, graph: Any, _config: Any, _state: Any, open_: list[Any]) 
     return bool(open_)
 
 
-def go_back(mode: Mode, graph: Any, config: Any, _state: Any, _open: list[Any]) -> bool:
-    """Rewind the first attempt, once."""
-    ledgers = mode.call(history, "attempts_of", graph, config)
-    if any(record["author"] == "rewind" for each in ledgers for record in each.attempts):
+def go_back(mode: Mode, graph: Any, config: Any, _state: Any, open_: list[Any]) -> bool:
+    """Rewind the first attempt, once, where the second one waits.
+
+    A rewind of a call that is over forks the thread: a crash in it may have calls made again.
+    """
+    if not open_ or open_[0].attempt == 1:
         return False
-    again = params("a", 3)
-    mode.call(rewind, "rewind", graph, config, attempt=1, params=again)
+    mode.call(rewind, "rewind", graph, config, attempt=1, params=params("a", 3))
     return True
 
 
@@ -339,4 +337,4 @@ SCENES = {
 for _form in ("node", "function"):
     SCENES[f"touched {_form}"] = Scene(one(_form), _ONE, forward, first=touch)
     SCENES[f"expired {_form}"] = Scene(one(_form, **_LATE), _ONE, forward, first=expire)
-    SCENES[f"rewound {_form}"] = Scene(one(_form), _ONE, forward, last=go_back)
+    SCENES[f"rewound {_form}"] = Scene(one(_form), _ONE, forward, first=go_back)

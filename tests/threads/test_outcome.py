@@ -265,8 +265,29 @@ def test_a_new_input_that_ends_a_review_is_told(form, mode, checkpointer, caplog
     (told,) = [log.message for log in caplog.records if "ended unanswered" in log.message]
     assert ended.review_id in told
     assert "thread '1'" in told
-    with pytest.raises(StaleDecision, match="when a new run began, with another input, at 20"):
+    with pytest.raises(
+        StaleDecision,
+        match="nobody had answered it when a new run began, with another input, at 20",
+    ):
         answer(mode, graph, thread(), answers={ended.review_id: edit(n=1)})
+
+
+def test_an_update_of_the_state_around_a_call_ends_its_review(form, mode, checkpointer):
+    """Thread and inbox ask nothing until the call is made anew; who answers is told why."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (ended,) = reviews(mode, graph, thread())
+    mode.call(graph, "update_state", thread(), {"status": "noted"})
+
+    assert reviews(mode, graph, thread()) == mode.call(inbox, "list_reviews", graph) == []
+    with pytest.raises(StaleDecision, match="when `update_state` changed the state around"):
+        answer(mode, graph, thread(), answers={ended.review_id: edit(n=1)})
+    answer(mode, graph, thread())
+    (again,) = reviews(mode, graph, thread())
+    assert [each.review_id for each in mode.call(inbox, "list_reviews", graph)] == [again.review_id]
+    assert again.review_id != ended.review_id
+    assert len(model.calls) == 2
 
 
 def test_an_answered_review_is_not_told_of(form, mode, checkpointer, caplog):

@@ -104,11 +104,6 @@ def by_expiry(mode, graph, context):
     mode.call(graph_retry.expiry, "expire_reviews", graph, **more)
 
 
-def after_an_update(mode, graph, context):
-    mode.call(graph, "update_state", config_of(), {"status": "seen"})
-    by_resume(mode, graph, context)
-
-
 WAYS = {
     by_resume: {},
     by_the_review: {},
@@ -116,7 +111,6 @@ WAYS = {
     by_rewind_of_a_paused_call: {},
     by_rewind_of_a_finished_call: {},
     by_expiry: {"expires_after": 0.001, "default_decision": edit(n=1)},
-    after_an_update: {},
 }
 
 
