@@ -29,6 +29,7 @@ from graph_retry._threads.graphs import get_state, is_local
 from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
+from graph_retry.errors import CallCancelled
 from graph_retry.history import aattempts_of
 from graph_retry.inbox import alist_reviews
 from graph_retry.ledger import Ledger
@@ -96,6 +97,11 @@ class Source:
         if not self.is_unfinished(thread_id):
             return ""
         command = f"graph-retry continue {shlex.quote(thread_id)}"
+        state = self.runner.run(run_async(get_state(self._graph(thread_id), _config(thread_id))))
+        for error in [str(task.error) for task in state.tasks if task.error]:
+            if error.startswith(CallCancelled.__name__):
+                return f"A person rejected the call, and so the run ended: {error}"
+            return f"The last run ended with {error}: `{command}` tries again from there."
         return f"It is being run, or was cut off on the way: `{command}` goes on from there."
 
     def _graph(self, thread_id: str) -> Any:

@@ -40,3 +40,13 @@ def test_an_interrupt_of_another_kind_is_told_for_what_it_is(sqlite, run, calls)
     code, _, err = run(*answer(sqlite, "--approve", graph="mail"))
     assert (code, other in err, "cut off" in err) == (3, True, False)
     assert calls() == 2
+
+
+def test_a_rejection_is_told_as_the_end_of_the_run(sqlite, run):
+    """The thread has steps left, but nobody cut it off, and running it on ends in the same way."""
+    sqlite.begin("function")
+    run(*answer(sqlite, "--reject", "not an invoice", graph="function"))
+    where = ("--db", sqlite.place, "--graph", f"{GRAPH}function")
+    told = run("show", "1", *where)[1]
+    assert "A person rejected the call, and so the run ended" in told
+    assert "cut off" not in told
