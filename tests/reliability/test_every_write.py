@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graph_retry import pending_reviews
+from graph_retry import StaleDecision, edit, inbox, pending_reviews, resume
 from tests.loops import Model, one_call, thread
 from tests.parts import draws
 from tests.reliability.every_write import WAYS, different
@@ -81,6 +81,38 @@ STYLES = {
 
 class Crash(BaseException):
     """What ends a process from inside, as Ctrl-C does."""
+
+
+class Dying(InMemorySaver):
+    """A saver whose process ends, once `doomed`, before a checkpoint of a call is saved.
+
+    Under strict msgpack each graph has a clone of its saver: so it is the class that is doomed.
+    """
+
+    doomed = False
+
+    def put(self, config, *args):
+        if self.doomed and config["configurable"]["checkpoint_ns"]:
+            raise Crash
+        return super().put(config, *args)
+
+
+def test_an_answer_that_is_written_but_not_applied_is_not_asked_for(form):
+    """A second one would be dropped: so neither thread nor inbox asks, and the first is applied."""
+    saver, model = Dying(), Model(goal=3)
+    graph = one_call(form, None, model, saver)
+    graph.invoke({"params": {"n": 0}}, thread())
+    (review,) = pending_reviews(graph, thread())
+    Dying.doomed = True
+    with pytest.raises(Crash):
+        graph.invoke(Command(resume={review.interrupt_id: edit(n=1)}), thread())
+    Dying.doomed = False
+
+    assert pending_reviews(graph, thread()) == inbox.list_reviews(graph) == []
+    with pytest.raises(StaleDecision):
+        resume(graph, thread(), answers={review.review_id: edit(n=3)})
+    resume(graph, thread())
+    assert [params["n"] for params in model.calls] == [0, 1]
 
 
 @pytest.mark.parametrize("style", STYLES)
