@@ -123,7 +123,7 @@ async def ended_by_input(
     """Read the open questions that the newest input of a thread ended: nobody can answer them."""
     place: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
     inputs = await list_checkpoints(saver, place, filter={"source": "input"}, limit=1)
-    head = inputs and inputs[0].parent_config
+    head = inputs[0].parent_config if inputs else None
     before = await read_checkpoint(saver, head) if head else None
     ended: list[dict[str, Any]] = []
     for question in questions_of(before):
