@@ -65,6 +65,11 @@ class Summary(TypedDict):
     decisions: Counter[str]
     """Reviewers' decisions by type."""
 
+    gate: dict[str, float | None]
+    """Valid outputs that a `Gate` let through (`passed`) or not (`asked`); of the `sampled` ones
+    how many were decided (`audited`) and how many of these not approved (`audited_wrong`); and the
+    errors let through that this suggests (`wrong_passed`), None without an audit."""
+
 
 def summarize(attempts: Attempts) -> Summary:
     """Sum up one ledger, several ledgers, or the records that `on_attempt` collected.
@@ -108,6 +113,22 @@ def summarize(attempts: Attempts) -> Summary:
         "decisions": Counter(
             attempt["decision"]["type"] for attempt in flat if attempt["decision"] is not None
         ),
+        "gate": _gate(known),
+    }
+
+
+def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
+    verdicts = [(one["gate"], one["decision"]) for one in attempts if "gate" in one]
+    passed = sum(not gate["ask"] for gate, _ in verdicts)
+    audits = [decision for gate, decision in verdicts if gate["sampled"] and decision]
+    wrong = sum(decision["type"] != "approve" for decision in audits)
+    return {
+        "passed": passed,
+        "asked": sum(gate["ask"] and not gate["sampled"] for gate, _ in verdicts),
+        "sampled": sum(gate["sampled"] for gate, _ in verdicts),
+        "audited": len(audits),
+        "audited_wrong": wrong,
+        "wrong_passed": passed * wrong / len(audits) if audits else None,
     }
 
 

@@ -91,7 +91,9 @@ class RetryOptions(TypedDict, total=False):
         ask at the first failure and show the hook's params as a suggestion).
     review: Whether a person may be asked (default True). If False, the call ends `exhausted`. With
         `always`, or where a function `attempt -> bool` of the record says so, a valid output is
-        reviewed, too: an approval takes it, and no call is made for that.
+        reviewed, too: an approval takes it, and no call is made for that. A function may return a
+        number: a person is asked where the model is less sure than that; see
+        `graph_retry.hooks.Gate`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
         a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
     timeout: Seconds one request may take (default None). A sync call that overruns is left behind

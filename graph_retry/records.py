@@ -9,6 +9,7 @@ __all__ = [
     "Attempt",
     "Failure",
     "FailureKind",
+    "GateVerdict",
     "Issue",
     "KeptIn",
     "Repair",
@@ -94,6 +95,22 @@ class KeptIn(TypedDict):
     """Its namespace, where that is not the call's own."""
 
 
+class GateVerdict(TypedDict):
+    """What a gate made of a valid output."""
+
+    ask: bool
+    """Whether a person is asked."""
+
+    sampled: bool
+    """Whether it is asked about only as a sample of what passes."""
+
+    confidence: float | None
+    """From 0 to 1; None where nothing told it."""
+
+    needed: float
+    """The confidence below which a person is asked."""
+
+
 class Attempt(TypedDict):
     """One attempt, as the ledger keeps it: plain JSON, and only what changed.
 
@@ -174,6 +191,12 @@ class Attempt(TypedDict):
 
     traceparent: NotRequired[str]
     """The OpenTelemetry span of the run that made the attempt, where tracing is set up (W3C)."""
+
+    gate: NotRequired[GateVerdict]
+    """What a `graph_retry.hooks.Gate` made of a valid output."""
+
+    logprob: NotRequired[float]
+    """Mean log-probability of the answer's tokens, where the provider gave them."""
 
     labels: NotRequired[dict[str, str]]
     """What the caller gave as `labels`, where there are any."""

@@ -121,7 +121,9 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
         return failed | ({REVIEWED: read_value(record, plan.validator)} if may_be_taken else {})
     update["status"] = "succeeded"
     whole = cast("Attempt", {**record, **update})
-    return {attempts_key: [update], **await succeeded(plan, loop, whole, checked.jsonable)}
+    followed = await succeeded(plan, loop, whole, checked.jsonable)
+    noted = {"gate": whole["gate"]} if "gate" in whole else {}
+    return {attempts_key: [{**update, **noted}], **followed}
 
 
 async def validate_attempt(

@@ -8,7 +8,6 @@ from typing import Any
 from langgraph.types import Overwrite
 
 from graph_retry._attempts import parsed_value
-from graph_retry._awaiting import call
 from graph_retry._engine.finish import emit, finished, log_review
 from graph_retry._engine.hooks import Proposal
 from graph_retry._engine.plan import Plan
@@ -21,8 +20,9 @@ from graph_retry._json import digest
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
 from graph_retry._review.deadline import after, now
+from graph_retry.hooks._gate import verdict_of
 from graph_retry.options import Settings
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, GateVerdict
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
@@ -97,13 +97,19 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
 
 
 async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
-    """Return the option `review`, of which a function is asked about this attempt, once."""
+    """Return the option `review`; a function is asked about this attempt, once.
+
+    What a gate says is noted in the record.
+    """
     rule = settings.review
     if not callable(rule):
         return rule
 
-    async def ask() -> bool:
-        return bool(await call(rule, record))
+    async def ask() -> bool | GateVerdict:
+        return await verdict_of(rule, record)
 
-    number = record["number"]
-    return "always" if await as_task(f"{settings.name}:review#{number}", ask) else True
+    said = await as_task(f"{settings.name}:review#{record['number']}", ask)
+    if not isinstance(said, bool):
+        record["gate"] = said
+        return "always" if said["ask"] else True
+    return "always" if said else True

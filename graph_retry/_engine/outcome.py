@@ -14,7 +14,7 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import current_saver
 from graph_retry._engine.stored import store, unsavable
 from graph_retry._output.build import wrap_error
-from graph_retry._output.completion import read_result, said_in
+from graph_retry._output.completion import mean_logprob, read_result, said_in
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._output.mistakes import place_of, place_of_bug, tell, tell_bug
 from graph_retry._redact import redacted
@@ -68,6 +68,8 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     """Put a call's result into the terms of the ledger."""
     reading = read_result(result, plan.validator)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
+    if (logprob := mean_logprob(result)) is not None:
+        record["logprob"] = logprob
     outcome = Outcome(record=record, output=None, output_types={})
     came, name = type(result).__name__, name_of(plan.llm_call, "llm_call")
     if plan.validator is None:

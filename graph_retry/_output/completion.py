@@ -210,3 +210,28 @@ def _finish_reason(metadata: Mapping[str, Any]) -> str | None:
     details = metadata.get("incomplete_details")  # of OpenAI's responses
     reason = details.get("reason") if is_object(details) else None
     return _words(reason or metadata.get("status"))
+
+
+def mean_logprob(result: Any) -> float | None:
+    """Return the mean log-probability of an answer's tokens, where the provider gave them.
+
+    Example:
+        >>> from langchain_core.messages import AIMessage
+        >>> given = {"logprobs": {"content": [{"logprob": -0.5}, {"logprob": -1.5}]}}
+        >>> mean_logprob(AIMessage("yes", response_metadata=given))
+        -1.0
+    """
+    said: Any = getattr(result, "response_metadata", None)
+    tokens: Any = (said.get("logprobs") if is_object(said) else None) or {}
+    choices: Any = getattr(result, "choices", None)  # OpenAI's own client
+    if is_array(choices) and choices:
+        tokens = getattr(choices[0], "logprobs", None)
+    content: Any = tokens.get("content") if is_object(tokens) else getattr(tokens, "content", None)
+    if not is_array(content):
+        return None
+    known = [
+        one.get("logprob") if is_object(one) else getattr(one, "logprob", None) for one in content
+    ]
+    if not known or not all(is_number(each) for each in known):
+        return None
+    return sum(cast("list[float]", known)) / len(known)

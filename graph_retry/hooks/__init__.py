@@ -9,6 +9,7 @@ from graph_retry._signatures import HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
+from graph_retry.hooks._gate import Gate
 from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons
 from graph_retry.hooks._model_reviewer import model_reviewer
 from graph_retry.hooks._past_corrections import PastCorrections
@@ -16,6 +17,7 @@ from graph_retry.hooks._past_corrections import PastCorrections
 __all__ = [
     "Budget",
     "FeedbackStrategy",
+    "Gate",
     "HookTraits",
     "Lessons",
     "PastCorrections",

@@ -61,6 +61,14 @@ def test_several_ledgers_are_summed_up():
         "repairs": {"comma": 2, "fence": 1},
         "failures": {"invalid_schema": 1, "permanent": 1},
         "decisions": {"edit": 1, "reject": 1},
+        "gate": {
+            "passed": 0,
+            "asked": 0,
+            "sampled": 0,
+            "audited": 0,
+            "audited_wrong": 0,
+            "wrong_passed": None,
+        },
     }
 
 

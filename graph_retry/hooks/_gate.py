@@ -1,0 +1,108 @@
+"""Which valid outputs a person sees: those a model is not sure of, and a sample of the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graph_retry._attempts import parsed_value
+from graph_retry._awaiting import call, run_sync
+from graph_retry._json import digest, is_number, is_object
+from graph_retry.records import Attempt, GateVerdict
+
+Judge = Callable[[Attempt], Any]
+"""A function of an attempt's record, sync or async, that returns a confidence from 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """Let outputs pass of which a model is sure enough: given as the option `review`.
+
+    A person is asked where the confidence is below `confidence`, or is not known. Of what would
+    pass, a share is shown all the same: without it nobody knows what the gate lets through. The
+    ledger keeps the verdict (`gate`), and `graph_retry.metrics.summarize` counts them.
+
+    confidence: From 0 to 1.
+    of: Where the confidence is from: a field of the output (default `confidence`), a `judge`, or
+        `logprob`: the mean probability of the answer's tokens, where the provider gave them.
+    judge: A function `attempt -> number from 0 to 1`, sync or async, for `of="judge"`.
+    sample: Share of what would pass that a person sees (default 0), chosen by the call's key.
+
+    Example:
+        >>> from graph_retry import InterventionRequired, retry_llm_call
+        >>> def model(params):
+        ...     return '{"total": 7, "confidence": %s}' % params["sure"]
+        >>> options = {"output": dict[str, float], "review": Gate(confidence=0.9)}
+        >>> retry_llm_call(model, {"sure": 0.95}, **options)["total"]
+        7.0
+        >>> try:
+        ...     retry_llm_call(model, {"sure": 0.5}, **options)
+        ... except InterventionRequired as error:
+        ...     error.attempts[0]["gate"]["confidence"]
+        0.5
+    """
+
+    confidence: float
+    of: str = "confidence"
+    judge: Judge | None = None
+    sample: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse limits that no confidence has.
+
+        Raises:
+            ValueError: If `confidence` or `sample` is not from 0 to 1, or `judge` is missing.
+        """
+        for name in ("confidence", "sample"):
+            given = getattr(self, name)
+            if not is_number(given) or not 0 <= given <= 1:
+                raise ValueError(f"`{name}` is {given!r:.80}: give a number from 0 to 1.")
+        if (self.of == "judge") != (self.judge is not None):
+            raise ValueError("`judge` and `of='judge'` go together: give both, or neither.")
+
+    def __call__(self, attempt: Attempt) -> bool:
+        """Tell whether a person is asked, where the judge is sync."""
+        return run_sync(self.verdict(attempt))["ask"]
+
+    async def verdict(self, attempt: Attempt) -> GateVerdict:
+        """Say whether a person is asked about a valid output, and why."""
+        given: Any = None
+        if self.judge is not None:
+            given = await call(self.judge, attempt)
+            if not (is_number(given) and 0 <= given <= 1):
+                raise ValueError(f"`judge` returned {given!r:.80}: return a number from 0 to 1.")
+        elif self.of == "logprob":
+            mean = attempt.get("logprob")
+            given = None if mean is None else math.exp(mean)
+        else:
+            value = (attempt["raw"] or {}) and _read(attempt)
+            given = value.get(self.of) if is_object(value) else None
+        known = float(given) if is_number(given) and 0 <= given <= 1 else None
+        is_unsure = self.confidence > 0 and (known is None or known < self.confidence)
+        drawn = int(digest(attempt["idempotency_key"], "sample"), 16) / 16**24
+        is_sample = not is_unsure and drawn < self.sample
+        return {
+            "ask": is_unsure or is_sample,
+            "sampled": is_sample,
+            "confidence": known,
+            "needed": float(self.confidence),
+        }
+
+
+def _read(attempt: Attempt) -> Any:
+    try:
+        return parsed_value(attempt)
+    except ValueError:  # it is no JSON
+        return None
+
+
+async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
+    """Ask the option `review`, where it is a function; a number stands for a `Gate` with it."""
+    if isinstance(rule, Gate):
+        return await rule.verdict(attempt)
+    said = await call(rule, attempt)
+    if is_number(said):
+        return await Gate(confidence=said).verdict(attempt)
+    return bool(said)
