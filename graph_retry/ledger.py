@@ -9,6 +9,7 @@ from typing import Any, Literal
 from graph_retry._attempts import params_at, parsed_value, readable
 from graph_retry._params.patch import readable_diff
 from graph_retry._redact import shown_record
+from graph_retry._review.decisions import ROWS
 from graph_retry.records import Attempt
 
 __all__ = ["Ledger", "Outcome"]
@@ -21,9 +22,7 @@ Outcome = Literal[
 ]
 
 _ENDINGS: dict[str | None, Outcome] = {
-    "reject": "cancelled",
-    "respond": "responded",
-    "accept": "overruled",
+    kind: row.outcome for kind, row in ROWS.items() if row.outcome is not None
 }
 """Decisions that end a call, whatever its last attempt came to."""
 

@@ -162,10 +162,7 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
 
 def _gave_output(last: Attempt) -> bool:
     """Tell by its last attempt whether a call ended with an output."""
-    decided = last["decision"] and last["decision"]["type"]
-    if last["status"] == "succeeded" and decided in (None, "approve"):
-        return True
-    return decided in ("respond", "accept")
+    return Ledger([last]).outcome in ("succeeded", "responded", "overruled")
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -18,8 +18,9 @@ from typing_extensions import TypedDict
 
 from graph_retry._json import is_array
 from graph_retry._output.formats.format import Format, FormatName, format_named
-from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType, reject
-from graph_retry._review.shown import Review, Reviewer
+from graph_retry._review.decisions import BY_DEFAULT, Decision, DecisionType, reject
+from graph_retry._review.review import Review
+from graph_retry._review.reviewer import Reviewer
 from graph_retry._signatures import check_callback, check_hook
 from graph_retry._wording import did_you_mean
 from graph_retry.hooks._budget import Budget
@@ -30,8 +31,6 @@ from graph_retry.records import Attempt, FailureKind, RepairLevel
 __all__ = ["RepairOption", "RetryOptions", "StateKeys"]
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
-
-_ALLOWED: tuple[DecisionType, ...] = tuple(kind for kind in DECISION_TYPES if kind != "accept")
 
 _MAX_LABEL = 200
 
@@ -190,7 +189,7 @@ class Settings(BaseModel):
     on_attempt: Callable[[Attempt], Any] | None = None
     labels: dict[str, str] = Field(default_factory=dict[str, str], max_length=20)
     on_cancel: Literal["raise", "end"]
-    allowed_decisions: tuple[DecisionType, ...] = Field(default=_ALLOWED, min_length=1)
+    allowed_decisions: tuple[DecisionType, ...] = Field(default=BY_DEFAULT, min_length=1)
     locked: tuple[str, ...] = ()
     keys: dict[str, str] = Field(default_factory=dict[str, str], validate_default=True)
 

@@ -19,7 +19,7 @@ from graph_retry._issues import pydantic_issues
 from graph_retry._json import is_object
 from graph_retry._output.build import build_validator
 from graph_retry._params.codec import Encoded, ParamsCodec, ParamsInvalid
-from graph_retry._review.decision import DECISION_TYPES
+from graph_retry._review.decisions import BY_DEFAULT
 from graph_retry.options import RetryOptions
 from graph_retry.records import Issue
 
@@ -33,9 +33,7 @@ def tool_options(options: RetryOptions) -> RetryOptions:
     answer of the model is reviewed does not mean every result of a tool.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
-    allowed = options.get(
-        "allowed_decisions", [kind for kind in DECISION_TYPES if kind != "accept"]
-    )
+    allowed = options.get("allowed_decisions", BY_DEFAULT)
     kept["allowed_decisions"] = [kind for kind in allowed if kind != "comment"] or ["reject"]
     if kept.get("review") == "always":
         kept["review"] = True

@@ -141,7 +141,7 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     at = forked(loop)
     question = question_of(plan, at, fork.attempts, fork.params)
     if fork.again:  # the attempt is taken back, so it does not count as used
-        question = replace(question, allowed=plan.settings.allowed_decisions)
+        question = replace(question, used_up=False)
     return Taken(
         question=question,
         value=fork.answer,

@@ -27,7 +27,7 @@ from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, fresh_revi
 from graph_retry._json import is_object
 from graph_retry._params.codec import Encoded
 from graph_retry._review.deadline import now
-from graph_retry._review.decision import CALLING_AGAIN
+from graph_retry._review.decisions import ROWS
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"
@@ -57,7 +57,7 @@ class Fork(NamedTuple):
 
     def kept(self, decision: dict[str, Any]) -> list[Attempt]:
         """Return the attempts that stay, the decision noted on the one it answers."""
-        if self.again and decision["type"] in CALLING_AGAIN:
+        if self.again and any(ROWS[decision["type"]].calls):
             return self.attempts[:-1]
         last: Any = {**self.attempts[-1], "decision": decision}
         return [*self.attempts[:-1], last]

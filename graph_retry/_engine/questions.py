@@ -10,14 +10,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_retry._attempts import decision_ids, params_at
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import Loop, OpenReview
+from graph_retry._engine.state import Loop, OpenReview, current_thread
 from graph_retry._issues import json_problem
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
 from graph_retry._redact import redacted
-from graph_retry._review.decision import DECISION_TYPES, DecisionType
-from graph_retry._review.question import Question
+from graph_retry._review.question import Question, accept_output
 from graph_retry._wording import quoted_with_article
 from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
@@ -46,32 +45,35 @@ def question_of(
     redact, names = plan.settings.redact, plan.codec.names
     before, after = redacted(before, redact, names), redacted(after, redact, names)
     return Question(
-        name=plan.settings.name,
+        thread_id=current_thread(),
+        function_name=plan.settings.name,
         attempt=record["number"],
         review_id=review["review_id"],
         failure=record["failure"],
         params=params.view,
         types=params.types,
         codec=plan.codec,
-        suggested=suggested,
+        suggested_params=suggested,
         suggested_types=review["suggested_types"],
         suggested_by=review["suggested_by"],
         issues=record["issues"],
         repairs=record["repairs"],
         lossless=record["lossless"],
-        output=output and {"value": _in_json(output["value"])},
+        output=output and _in_json(output["value"]),
+        takes_output=output is not None,
         raw_output=raw_output,
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(review),
         problem=review["problem"],
         asked_at=review["asked_at"],
         expires_at=review["expires_at"],
-        allowed=_allowed(plan, loop, attempts),
+        allowed=plan.settings.allowed_decisions,
+        used_up=_used_up(plan, loop, attempts),
         locked=plan.settings.locked,
         labels=plan.settings.labels,
         redact=redact,
-        output_schema=_shown_schema(plan),
-        **({"check_output": plan.validator.acheck} if plan.validator else {}),
+        schema_of_output=_shown_schema(plan),
+        check_output=plan.validator.acheck if plan.validator else accept_output,
         with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
@@ -92,20 +94,11 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in view.items() if name in fields}
 
 
-def possible(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
-    """Return what can be decided at all: another attempt only while there is one left."""
+def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
+    """Tell whether no other attempt may be made, whoever decides it."""
     budget, last = plan.settings.budget, attempts[-1]
-    used_up = last["number"] >= plan.settings.max_attempts
-    used_up = used_up or (budget is not None and budget.rounds_used_up(attempts, loop["spent"]))
-    if not used_up:
-        return DECISION_TYPES
-    ending: tuple[DecisionType, ...] = ("respond", "reject", "accept")
-    return ending if last["failure"] else ("approve", *ending)
-
-
-def _allowed(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> tuple[DecisionType, ...]:
-    can = possible(plan, loop, attempts)
-    return tuple(kind for kind in can if kind in plan.settings.allowed_decisions) or ("reject",)
+    rounds = budget is not None and budget.rounds_used_up(attempts, loop["spent"])
+    return rounds or last["number"] >= plan.settings.max_attempts
 
 
 def _note(review: OpenReview) -> str | None:

@@ -13,7 +13,7 @@ from graph_retry._engine.asking import Taken, take_answer
 from graph_retry._engine.finish import emit, log_review, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.questions import possible, proposal_in_words
+from graph_retry._engine.questions import proposal_in_words
 from graph_retry._engine.reviewers import not_again
 from graph_retry._engine.state import (
     ANSWER,
@@ -27,9 +27,9 @@ from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
 from graph_retry._redact import redacted
 from graph_retry._review.deadline import is_expired, now
-from graph_retry._review.decision import Decision, reject
+from graph_retry._review.decisions import Decision, reject
 from graph_retry._review.judge import judge
-from graph_retry._review.question import Accepted, Question, Refused
+from graph_retry._review.question import Accepted, End, Question, Refused
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -101,15 +101,15 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
 async def _default(given: StepInput, question: Question) -> Accepted:
     """Decide a review whose time is over; where the default is not possible, the call is ended."""
     plan, attempts = given.plan, given.attempts
-    default, can = plan.settings.default_decision, possible(plan, given.loop, attempts)
-    verdict = await judge(default, replace(question, allowed=can))
+    verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     if isinstance(verdict, Accepted):
         problem = await not_again(plan, attempts, "system", verdict)
         if problem is None:
             return verdict
     else:
         problem = verdict.problem
-    return Accepted(reject(f"nobody answered in time, and by default: {problem}"))
+    why = f"nobody answered in time, and by default: {problem}"
+    return Accepted(reject(why), End("cancelled", without_output=True))
 
 
 def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
@@ -185,27 +185,22 @@ def _apply(
     why: str | None,
 ) -> dict[str, Any]:
     """Turn an accepted decision into the state that follows it."""
-    keys, decision = plan.settings.keys, verdict.decision
+    keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
-    if decision["type"] == "reject":
-        return {LOOP: {**closed, "next": "end"}} | without_output(plan, "cancelled")
-    if decision["type"] == "respond":
-        return {
-            LOOP: {**closed, "next": "end", "output_types": {}},
-            keys["output"]: decision.get("output"),
-            keys["status"]: "succeeded",
-        }
-    if verdict.params is None:  # to accept, or to approve of what is valid, calls nothing
-        return {
-            LOOP: {**closed, "next": "end"},
-            keys["output"]: reviewed and reviewed["value"],
-            keys["status"]: "overruled" if decision["type"] == "accept" else "succeeded",
-        }
-    suggested_by = loop["review"] and loop["review"]["suggested_by"]
-    approved = f"approved {suggested_by}" if suggested_by else "approved the same params"
-    changed = bool(decision.get("params"))
-    edited = "edited" if changed else "called again with the same params"
+    if isinstance(effect, End):
+        ended: dict[str, Any] = {LOOP: {**closed, "next": "end"}}
+        if effect.without_output:
+            return ended | without_output(plan, effect.status)
+        output = reviewed
+        if effect.output is not None:
+            ended, output = {LOOP: {**ended[LOOP], "output_types": {}}}, effect.output
+        return {**ended, keys["output"]: output and output["value"], keys["status"]: effect.status}
+    by = loop["review"] and loop["review"]["suggested_by"]
+    approved = f"approved {by}" if by else "approved the same params"
+    if effect.unchanged_edit:
+        approved = f"{approved}: the edit changed nothing"
+    edited = "edited" if decision.get("params") else "called again with the same params"
     default = why or (approved if decision["type"] == "approve" else edited)
     reason = decision.get("message") or default
-    retry: Loop = {**closed, "next": "call", "types": verdict.types, "reason": reason}
-    return {LOOP: retry, keys["params"]: verdict.params}
+    retry: Loop = {**closed, "next": "call", "types": effect.types, "reason": reason}
+    return {LOOP: retry, keys["params"]: effect.params}

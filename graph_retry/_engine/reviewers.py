@@ -21,10 +21,10 @@ from graph_retry._engine.transitions import why_no_call
 from graph_retry._issues import text_of
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted
-from graph_retry._review.decision import CALLING_AGAIN
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Accepted, Question
-from graph_retry._review.shown import Review, Reviewer, parts_of
+from graph_retry._review.review import Review, parts_of
+from graph_retry._review.reviewer import Reviewer
 from graph_retry._signatures import name_of
 from graph_retry.records import Attempt
 
@@ -89,8 +89,7 @@ def _offering_what_holds(plan: Plan[Any], question: Question, attempts: list[Att
     """Return the question without the decisions that no reviewer's params could make hold."""
     if _why_no_call(plan, attempts, "agent", sent=0) is None:
         return question
-    calls = [kind for kind in CALLING_AGAIN if question.failure or kind != "approve"]
-    return replace(question, allowed=tuple(kind for kind in question.allowed if kind not in calls))
+    return replace(question, used_up=True)
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:

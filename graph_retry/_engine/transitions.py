@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from graph_retry._review.decision import CALLING_AGAIN
+from graph_retry._review.decisions import goes_on_after
 from graph_retry.records import Attempt
 
 Automatic = Literal["retry", "ask", "give_up"]
@@ -107,10 +107,9 @@ def goes_on(last: Attempt) -> bool:
         >>> goes_on({"status": "succeeded", "decision": {"type": "comment"}})
         True
     """
-    decided = last["decision"] and last["decision"]["type"]
-    if last["status"] == "failed":
-        return decided is None or decided in CALLING_AGAIN
-    return decided in ("edit", "comment")
+    if last["status"] == "failed" and last["decision"] is None:
+        return True
+    return goes_on_after(last["decision"], last)
 
 
 def no_progress(attempts: Sequence[Attempt]) -> bool:

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, cast
 
-from graph_retry._review.decision import DecisionType
+from graph_retry._review.decisions import ROWS, DecisionType, offered
 from graph_retry._review.question import Question
 
 MAX_SCHEMA = 100_000
@@ -26,43 +26,44 @@ def response_schema(question: Question) -> dict[str, Any]:
     Example:
         >>> from graph_retry._params.codec import ParamsCodec
         >>> schema = response_schema(Question(
-        ...     name="extract", attempt=1, review_id="r", params={"n": 1}, codec=ParamsCodec(dict),
+        ...     function_name="extract", attempt=1, review_id="r", params={"n": 1},
         ...     failure={"kind": "transient", "type": "TimeoutError", "message": "30 s"},
-        ...     allowed=("approve", "edit"),
+        ...     allowed=("approve", "edit"), codec=ParamsCodec(dict),
         ... ))
         >>> [branch["properties"]["type"]["const"] for branch in schema["oneOf"]]
         ['approve', 'edit']
     """
-    definitions: dict[str, Any] = {}
-    if "edit" in question.offered:
+    can, definitions = offered(question), dict[str, Any]()
+    if "edit" in can:
         definitions["params"] = _params_schema(question)
-    if "respond" in question.offered:
-        definitions["output"] = _placed(question.output_schema or {}, "output")
+    if "respond" in can:
+        definitions["output"] = _placed(question.schema_of_output or {}, "output")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": question.title,
-        "oneOf": [_branch(question, kind) for kind in question.offered],
+        "oneOf": [_branch(question, kind) for kind in can],
         **({"$defs": definitions} if definitions else {}),
     }
 
 
 def _branch(question: Question, kind: DecisionType) -> dict[str, Any]:
-    data = {"edit": ["params"], "respond": ["output"]}.get(kind, [])
-    message = {"type": "string", "minLength": 1} if kind == "comment" else _REASON
+    row, text = ROWS[kind], {"type": "string", "minLength": 1}
+    data = [row.data] if row.data else []
+    schemas = {name: {"$ref": f"#/$defs/{name}"} for name in ("params", "output")}
     return {
         "title": kind.capitalize(),
         "type": "object",
         "properties": {
             "type": {"const": kind},
-            **{name: {"$ref": f"#/$defs/{name}"} for name in data},
-            "message": message,
+            **{name: schemas.get(name, text) for name in data},
+            "message": text if row.message == "needed" else _REASON,
             "attempt": {"const": question.attempt},
             "review_id": {"const": question.review_id},
             "decision_id": {"type": "string"},
             "by": {"type": "string"},
             "channel": {"type": "string"},
         },
-        "required": ["type", *data, *(["message"] if kind == "comment" else [])],
+        "required": ["type", *data, *(["message"] if row.message == "needed" else [])],
         "additionalProperties": False,
     }
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
+from graph_retry._review.decisions import ROWS, DecisionType, offered
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.question import NOT_APPLIED, Question
 
@@ -31,13 +32,13 @@ def describe(question: Question) -> str:
 
 
 def headline(question: Question) -> str:
-    """Return the title that clients show, with the reason why the last answer was not applied.
+    """Return the title that clients show, behind the reason why the last answer was not applied.
 
     Some clients take an answer with a "Success" and show nothing but the title of what follows.
     """
     if not question.problem:
         return question.title
-    return f"{question.title}{NOT_APPLIED}{one_line(question.problem, 120)}"
+    return f"{NOT_APPLIED}{one_line(question.problem, 120)} — {question.title}"
 
 
 def one_line(text: str, limit: int) -> str:
@@ -56,7 +57,7 @@ def _facts(question: Question) -> Iterator[str]:
         yield f"Your answer was not applied: {_inert(what)}"
         if details:
             yield _quote(details)
-    which = f"{one_line(question.name, 100)}, attempt {question.attempt}"
+    which = f"{one_line(question.function_name, 100)}, attempt {question.attempt}"
     if question.failure is None:
         yield f"Valid, and waits for approval — {which}."
         yield f"The output:\n{_quote(excerpt(shown_output(question), 1_500))}"
@@ -72,7 +73,9 @@ def _facts(question: Question) -> Iterator[str]:
     if question.note:
         yield one_line(question.note, 300)
     if question.diff:
-        what = "Changed for this attempt" if question.suggested is None else "Suggested changes"
+        what = (
+            "Changed for this attempt" if question.suggested_params is None else "Suggested changes"
+        )
         yield f"{what}:\n{_quote(_changes(question.diff))}"
     if question.labels:
         labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
@@ -83,59 +86,59 @@ def _facts(question: Question) -> Iterator[str]:
 
 def shown_output(question: Question) -> str:
     """Write the output that may be taken, text as it is and anything else as JSON."""
-    output: Any = question.output and question.output["value"]
+    output = question.output
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
 def _changes(diff: list[dict[str, Any]]) -> str:
+    """Write changes with whole sentences: a text is cut where very long, others stay short."""
     lines = [
-        f"{cut(str(change.get('path')), 60)}: {literal(change.get('before'), 60)} → "
-        f"{literal(change.get('after'), 60)}"
+        f"{cut(str(change.get('path')), 60)}: {_value(change.get('before'))} → "
+        f"{_value(change.get('after'))}"
         for change in diff[:5]
     ]
     return "\n".join([*lines, f"… {len(diff) - 5} more"] if len(diff) > 5 else lines)
 
 
+def _value(value: Any) -> str:
+    return literal(value, 300)
+
+
 def _how_to_answer(question: Question) -> str:
     """Say what each answer does, by button and as JSON, and what goes wrong in the clients."""
-    free = [{name: value} for name, value in question.shown.items() if name not in question.locked]
-    short = (field for field in free if len(_text(field)) <= 120 and "`" not in _text(field))
-    params = next(short, dict[str, Any]())
-    schema = question.output_schema or {}
-    fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
-    output = f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
-    same = "the params as they are" if question.suggested is None else "the suggested changes"
-    approve = "take this output" if question.failure is None else f"call again with {same}"
-    ways = {
-        "approve": f'Approve: {approve}. `{{"type": "approve"}}`',
-        "edit": "Edit: call again with what you change; the rest stays as shown. "
-        f"`{_text({'type': 'edit', 'params': params})}`",
-        "reject": "Reject: stop here, without another call. "
-        '`{"type": "reject", "message": "why to stop"}`',
-        "respond": "Respond: write the output yourself, without another call. "
-        f'`{{"type": "respond", "output": {output}}}`',
-        "comment": "Comment: tell the model something, and call again. "
-        '`{"type": "comment", "message": "what to mind"}`',
-        "accept": "Accept: take the output although it is not valid. "
-        '`{"type": "accept", "message": "why it is right"}`',
-    }
+    can = offered(question)
     lines = [
         "How to answer, by button or as JSON:",
-        *(f"- {ways[kind]}" for kind in question.offered),
+        *(f"- {ROWS[kind].how(question)} `{_example(kind, question)}`" for kind in can),
         "",  # what follows would be a part of the last one
     ]
-    if "edit" in question.offered:
+    if "edit" in can:
         lines.append("In a form, write `null` to clear a field.")
         if question.locked:
             names = one_line(", ".join(question.locked), 200)
             lines.append(f"Locked, so leave as shown: {names}.")
-    if "reject" in question.offered and "approve" in question.offered:
+    if "reject" in can and "approve" in can:
         lines.append("In a chat or inbox a rejection needs a reason: an empty box sends *approve*.")
-    box = "comments" if "comment" in question.offered else "rejects"
-    lines.append(
-        f"In Agent Inbox the response box {box}; the JSON of any answer can go there, too."
-    )
+    if not {"comment", "reject"}.isdisjoint(can):
+        does = "are told to the model" if "comment" in can else "reject"
+        words = ", ".join(f"`{kind}: …`" for kind in can if ROWS[kind].message == "why")
+        lines.append(f"In Agent Inbox's response box words {does}; {words} and JSON decide.")
     return "\n".join(lines)
+
+
+def _example(kind: DecisionType, question: Question) -> str:
+    """Write a decision as JSON, with a param or the fields of the output as they are here."""
+    example = dict(ROWS[kind].example)
+    if "params" in example:
+        free = [{key: part} for key, part in question.shown.items() if key not in question.locked]
+        short = (part for part in free if len(_text(part)) <= 120 and "`" not in _text(part))
+        example["params"] = next(short, dict[str, Any]())
+    if "output" not in example:
+        return _text({"type": kind, **example})
+    schema = question.schema_of_output or {}
+    fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
+    output = f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
+    return f'{{"type": "{kind}", "output": {output}}}'
 
 
 def _text(value: Any) -> str:

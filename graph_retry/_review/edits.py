@@ -8,19 +8,18 @@ from typing import Any
 from graph_retry._issues import format_issues, literal
 from graph_retry._json import is_object
 from graph_retry._params.codec import Encoded, ParamsInvalid
-from graph_retry._review.dialects import Answer
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.forms.javascript import identical
 from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_untouched, restored
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
-from graph_retry._review.question import Question, UnusableAnswerError
+from graph_retry._review.question import Question, Said, UnusableAnswerError
 from graph_retry._review.redaction import displayed, names_behind, unredacted
 from graph_retry._wording import did_you_mean
 
 _MAX_PROBLEMS = 20
 
 
-def changes_of(said: Answer, question: Question) -> dict[str, Any]:
+def changes_of(said: Said, question: Question) -> dict[str, Any]:
     """Return the fields that really change, restored; those that repeat what was shown are not.
 
     Raises:

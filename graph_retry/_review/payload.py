@@ -1,4 +1,4 @@
-"""The value of a review's interrupt: one dict that every known client can render."""
+"""The value of a review's interrupt: the record, bounded, and the forms that clients draw."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 
 from graph_retry._issues import cut, excerpt, issue
 from graph_retry._review.answer_schema import response_schema
-from graph_retry._review.description import describe, headline, one_line, shown_output
+from graph_retry._review.clients.ag_ui import INTERVENTION
+from graph_retry._review.clients.client import Form
+from graph_retry._review.decisions import offered
+from graph_retry._review.description import describe, headline
+from graph_retry._review.dialects import CLIENTS
 from graph_retry._review.forms.restore import form_args
 from graph_retry._review.question import Question
 from graph_retry._review.redaction import displayed
+from graph_retry._review.review import in_value
 
-INTERVENTION = "llm_intervention"
 MAX_RAW = 2_000
 MAX_ERROR = 1_000
 MAX_ISSUES = 20
@@ -29,63 +33,38 @@ def build_payload(question: Question) -> dict[str, Any]:
     Example:
         >>> from graph_retry._params.codec import ParamsCodec
         >>> payload = build_payload(Question(
-        ...     name="extract", attempt=2, review_id="r", params={"n": 1}, codec=ParamsCodec(dict),
+        ...     function_name="extract", attempt=2, review_id="r", params={"n": 1},
         ...     failure={"kind": "transient", "type": "TimeoutError", "message": "no answer"},
+        ...     codec=ParamsCodec(dict),
         ... ))
         >>> payload["message"]
-        'extract failed (attempt 2): TimeoutError: no answer'
+        'extract failed (attempt 2): TimeoutError [r]: no answer'
     """
-    question, is_redacted = displayed(question), question.redact is not None
-    issues = [issue(**shown) for shown in question.issues[:MAX_ISSUES]]
-    description, title = describe(replace(question, issues=issues)), headline(question)
-    args = form_args(question.shown)
-    offered, raw = list(question.offered), question.raw_output
-    failure, error, told = question.failure, "", ""
+    question = displayed(question)
+    question = replace(question, issues=[issue(**one) for one in question.issues[:MAX_ISSUES]])
+    form = Form(
+        question,
+        headline(question),
+        form_args(question.shown),
+        describe(question),
+        list(offered(question)),
+        response_schema(question),
+    )
+    drawn = {key: part for client in CLIENTS for key, part in client.draw(form).items()}
+    return {"type": INTERVENTION, **in_value(_bounded(question)), **drawn}
+
+
+def _bounded(question: Question) -> Question:
+    failure, error = question.failure, ""
     if failure is not None:
-        told = failure["message"]
-        failure = {**failure, "message": cut(told, MAX_ERROR)}
+        failure = {**failure, "message": cut(failure["message"], MAX_ERROR)}
         error = cut(f"{failure['type']}: {failure['message']}", MAX_ERROR)
-    summary = one_line(shown_output(question) if failure is None else told, 300)
-    return {
-        "type": INTERVENTION,
-        "function_name": question.name,
-        "attempt_count": question.attempt,
-        "error": error,
-        "params": question.params,
-        "suggested_params": question.suggested,
-        "suggested_by": question.suggested_by,
-        "failure": failure,
-        "issues": issues,
-        "raw_output": raw and excerpt(raw, MAX_RAW),
-        "output": question.output and question.output["value"],
-        "repairs": question.repairs[:MAX_ISSUES],
-        "lossless": question.lossless,
-        "diff": question.diff,
-        "note": question.note and cut(question.note, MAX_ERROR),
-        "labels": question.labels,
-        "redacted": is_redacted,
-        "problem": question.problem and cut(question.problem, MAX_RAW),
-        "review_id": question.review_id,
-        "asked_at": question.asked_at,
-        "expires_at": question.expires_at,
-        "action_requests": [
-            {
-                "name": title,
-                "args": args,
-                "arguments": args,  # Agent Inbox reads this key, Agent Chat UI the other
-                "description": description,
-            }
-        ],
-        "review_configs": [{"action_name": title, "allowed_decisions": offered}],
-        "action_request": {"action": title, "args": args},
-        "config": {
-            "allow_accept": "approve" in offered,
-            "allow_edit": "edit" in offered,
-            "allow_respond": not {"reject", "respond", "comment"}.isdisjoint(offered),
-            "allow_ignore": "reject" in offered,
-        },
-        "description": description,
-        "message": title if question.problem else f"{title}: {summary}",
-        "reason": INTERVENTION,
-        "response_schema": response_schema(question),
-    }
+    return replace(
+        question,
+        failure=failure,
+        error=error,
+        raw_output=question.raw_output and excerpt(question.raw_output, MAX_RAW),
+        repairs=question.repairs[:MAX_ISSUES],
+        note=question.note and cut(question.note, MAX_ERROR),
+        problem=question.problem and cut(question.problem, MAX_RAW),
+    )

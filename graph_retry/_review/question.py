@@ -1,18 +1,20 @@
-"""One review: everything needed to show a question and to judge its answer, and the verdict."""
+"""A question: the record of a review, with what judges its answers; and what an answer comes to."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import Encoded, ParamsCodec
-from graph_retry._review.decision import DECISION_TYPES, Decision, DecisionType
-from graph_retry.records import Failure, Issue, Repair
+from graph_retry._review.review import Review
 
-NOT_APPLIED = " — not applied: "
-"""Stands in the headline between the title and why the last answer was refused."""
+if TYPE_CHECKING:
+    from graph_retry._review.decisions import Decision, DecisionType
+
+NOT_APPLIED = "Not applied: "
+"""Stands in the headline before the reason why the last answer was refused, and the title."""
 
 
 async def accept_output(output: Any) -> Checked:
@@ -21,94 +23,116 @@ async def accept_output(output: Any) -> Checked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """One pending review of one attempt.
+class Question(Review):
+    """One pending review of one attempt, before anything in it is cut or redacted.
 
-    `params` and `suggested` are JSON views as `ParamsCodec.encode` makes them, each with its own
-    types map. `diff` tells what `suggested` changes, or else what this attempt changed, as
-    `readable_diff` writes it. `check_output` validates what a person supplies, and `with_comment`
-    makes params that tell the model what a person wrote, where they have a field for it. Without a
-    `failure` the question is about a valid output. `output` is what may be taken, as `{"value": …}`
-    in JSON: the valid one, or one that could be read but is not valid.
+    `params` and `suggested_params` are JSON views as `ParamsCodec.encode` makes them, each with its
+    own types map. `check_output` validates what a person supplies, and `with_comment` makes params
+    that tell the model what a person wrote, where they have a field for it. `takes_output` tells
+    whether there is an output in JSON that may be taken: the valid one, or one that could be read
+    but is not valid. `used_up` tells that no other attempt may be made. `allowed` is None for all.
     """
 
-    name: str
-    attempt: int
-    review_id: str
-    failure: Failure | None
-    params: dict[str, Any]
     codec: ParamsCodec[Any]
     types: dict[str, str] = field(default_factory=dict[str, str])
-    suggested: dict[str, Any] | None = None
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
-    issues: list[Issue] = field(default_factory=list[Issue])
-    raw_output: str | None = None
-    output: dict[str, Any] | None = None
-    repairs: list[Repair] = field(default_factory=list[Repair])
-    lossless: bool | None = None
-    suggested_by: str | None = None
-    diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    note: str | None = None
-    problem: str | None = None
-    asked_at: str | None = None
-    expires_at: str | None = None
-    allowed: tuple[DecisionType, ...] = DECISION_TYPES
+    takes_output: bool = False
+    allowed: tuple[DecisionType, ...] | None = None
+    used_up: bool = False
     locked: tuple[str, ...] = ()
-    output_schema: dict[str, Any] | None = None
+    schema_of_output: dict[str, Any] | None = None
     check_output: Callable[[Any], Awaitable[Checked]] = accept_output
     with_comment: Callable[[str], Encoded] | None = None
     seen_decisions: tuple[str, ...] = ()
-    labels: dict[str, str] = field(default_factory=dict[str, str])
     redact: Callable[[str], str] | None = None
 
-    @property
-    def title(self) -> str:
-        """The headline clients show and send back: function, attempt number and error class."""
-        if self.failure is None:
-            return f"{self.name} awaits approval (attempt {self.attempt})"
-        return f"{self.name} failed (attempt {self.attempt}): {self.failure['type']}"
-
     def has_title(self, title: str) -> bool:
-        """Tell whether a headline is this question's, as it was first asked or asked again."""
-        known = (self.title.strip(), self.name.strip())
-        return title.strip() in known or title.startswith(f"{self.title}{NOT_APPLIED}")
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """The params a person looks at, approves and edits: the suggested ones if there are any."""
-        return self.params if self.suggested is None else self.suggested
+        """Tell whether a headline is this question's; people may leave out its end."""
+        known = (self.title, self.title.rpartition(" [")[0], self.function_name.strip())
+        asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
+        return asked_again or title.strip() in known
 
     @property
     def shown_types(self) -> dict[str, str]:
         """The types map that belongs to `shown`."""
-        return self.types if self.suggested is None else self.suggested_types
+        return self.types if self.suggested_params is None else self.suggested_types
 
-    @property
-    def offered(self) -> tuple[DecisionType, ...]:
-        """The decisions that make sense here: the allowed ones, where there is what they need."""
-        impossible: dict[DecisionType, bool] = {
-            "edit": self.codec.is_empty,
-            "comment": self.with_comment is None,
-            "accept": self.output is None or self.failure is None,
-        }
-        return tuple(kind for kind in self.allowed if not impossible.get(kind))
+
+class Said(NamedTuple):
+    """What an answer says, before it is held against the question.
+
+    `binding` tells which question it is for and who gives it: `attempt`, `review_id`,
+    `decision_id`, `by`, `channel`. `data` is what the decision needs in its row: params (of an
+    edit, or repeated by an approval) or the output. `titles` are those of questions that the client
+    repeats. `from_form` tells that text boxes were in between.
+    """
+
+    type: DecisionType
+    binding: dict[str, Any]
+    message: str | None = None
+    data: Any = None
+    titles: tuple[Any, ...] = ()
+    from_form: bool = False
+
+
+@dataclass(frozen=True)
+class CallAgain:
+    """A decision's effect: another call, with these params.
+
+    `unchanged_edit` tells that it was sent as an edit, and approves because it changes nothing.
+    """
+
+    params: dict[str, Any]
+    types: dict[str, str]
+    unchanged_edit: bool = False
+
+
+@dataclass(frozen=True)
+class End:
+    """A decision's effect: the call ends, with the output that is shown unless there is another."""
+
+    status: Literal["succeeded", "overruled", "cancelled"]
+    output: dict[str, Any] | None = None
+    without_output: bool = False
+
+
+Effect = CallAgain | End
+"""What a decision does. None is without one: a decision that decides nothing cannot be accepted."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """A decision that holds. `params` and `types` are the next attempt's, where one follows."""
+    """A decision that holds, and what it does."""
 
     decision: Decision
-    params: dict[str, Any] | None = None
-    types: dict[str, str] = field(default_factory=dict[str, str])
+    effect: Effect
+
+    @property
+    def params(self) -> dict[str, Any] | None:
+        """The next attempt's params, where one follows."""
+        return self.effect.params if isinstance(self.effect, CallAgain) else None
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types map of `params`."""
+        return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
 @dataclass(frozen=True)
 class Refused:
-    """An answer that cannot be applied; `problem` tells the person why and what to do."""
+    """An answer that cannot be applied; `problem` tells the person why and what to do.
+
+    `kept` are the fields of a form that could be read: the next question shows them as typed.
+    """
 
     problem: str
+    kept: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class UnusableAnswerError(ValueError):
     """An answer that cannot be applied, on its way to a `Refused`; the text is the problem."""
+
+    def __init__(self, problem: str, kept: dict[str, Any] | None = None) -> None:
+        """Keep the fields that could be read."""
+        super().__init__(problem)
+        self.kept = kept or {}

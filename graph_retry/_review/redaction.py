@@ -21,9 +21,10 @@ def displayed(question: Question) -> Question:
         return question
     return replace(
         question,
+        redacted=True,
         params=redacted(question.params, redact, names),
-        suggested=redacted(question.suggested, redact, names),
-        output=redacted(question.output, redact, property_names(question.output_schema)),
+        suggested_params=redacted(question.suggested_params, redact, names),
+        output=redacted(question.output, redact, property_names(question.schema_of_output)),
         note=redacted(question.note, redact),
         problem=redacted(question.problem, redact),
     )

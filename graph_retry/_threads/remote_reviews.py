@@ -16,7 +16,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from graph_retry._awaiting import call, is_async
-from graph_retry._review.shown import parts_of
+from graph_retry._review.review import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.graphs import get_state
 from graph_retry._threads.remote_runs import http_status, listed_questions

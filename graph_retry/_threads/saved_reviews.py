@@ -34,7 +34,7 @@ from graph_retry._engine.open_reviews import (
 )
 from graph_retry._engine.running import RetryGraph
 from graph_retry._engine.state import LOOP, loop_of
-from graph_retry._review.shown import parts_of
+from graph_retry._review.review import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.reviews import Waiting, WaitingT, intervention

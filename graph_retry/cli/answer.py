@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.pregel.remote import RemoteException
 
-from graph_retry._review.decision import Decision
+from graph_retry._review.decisions import Decision
 from graph_retry.answering import PendingReview
 from graph_retry.cli.decide import Draft, UnreadableError, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._review.decision import Decision, accept, approve, comment, edit, reject, respond
+from graph_retry._review.decisions import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._wording import did_you_mean
 from graph_retry.cli.exits import ExitCode, Stop

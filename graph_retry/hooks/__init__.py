@@ -4,7 +4,8 @@
 `budget=` and `lessons=` are options of the same name.
 """
 
-from graph_retry._review.shown import Review, Reviewer, ReviewFunction
+from graph_retry._review.review import Review
+from graph_retry._review.reviewer import Reviewer, ReviewFunction
 from graph_retry._signatures import HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, raise_limit

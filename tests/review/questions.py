@@ -14,7 +14,7 @@ from graph_retry._review import judge as judging
 from graph_retry._review.question import Accepted, Question, Refused
 from graph_retry.output import build_validator
 
-TITLE = "extract failed (attempt 2): RateLimitError"
+TITLE = "extract failed (attempt 2): RateLimitError [r2]"
 
 
 class Color(Enum):
@@ -68,16 +68,16 @@ def question(
     validator = None if output is None else build_validator(output)
     return Question(
         **{
-            "name": "extract",
+            "function_name": "extract",
             "attempt": 2,
             "review_id": "r2",
             "failure": {"kind": "transient", "type": "RateLimitError", "message": "429 quota"},
             "params": view,
             "types": types,
             "codec": codec,
-            "suggested": proposal[0],
+            "suggested_params": proposal[0],
             "suggested_types": proposal[1],
-            "output_schema": validator.schema if validator else None,
+            "schema_of_output": validator.schema if validator else None,
             **({"check_output": validator.acheck} if validator else {}),
             **more,
         }

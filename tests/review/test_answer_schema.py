@@ -35,7 +35,8 @@ LINKED = {
 
 ANYTHING = replace(
     question(),
-    output={"value": {"name": "Ada"}},
+    output={"name": "Ada"},
+    takes_output=True,
     with_comment=lambda message: Encoded({"prompt": message}, {}),
 )
 """A question to which every decision is possible."""

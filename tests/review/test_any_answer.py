@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry._review.dialects import Answer
 from graph_retry._review.judge import MAX_PROBLEM
-from graph_retry._review.question import Accepted, Question, Refused
+from graph_retry._review.question import Accepted, Question, Refused, Said
 from tests.review.questions import TITLE, Color, Params, Style, judge, question
 
 SCALARS = (
@@ -76,7 +75,7 @@ def json_like(scalars: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 ODD = st.sampled_from(
     [
         object(),
-        Answer,
+        Said,
         1j,
         {1, 2},
         b"\xff",
@@ -102,9 +101,9 @@ QUESTIONS = [
 
 def check(answer: Any, asked: Question) -> None:
     """Judge an answer and hold the verdict to its promises."""
-    before = json.dumps([asked.params, asked.suggested])
+    before = json.dumps([asked.params, asked.suggested_params])
     verdict = judge(answer, asked)
-    assert json.dumps([asked.params, asked.suggested]) == before
+    assert json.dumps([asked.params, asked.suggested_params]) == before
     if isinstance(verdict, Refused):
         assert verdict.problem
         assert len(verdict.problem) <= MAX_PROBLEM

@@ -67,14 +67,14 @@ def test_issues_are_told_once_and_the_hints_stand_below_the_ways_to_answer() -> 
 def test_a_valid_output_is_shown_before_what_an_approval_does() -> None:
     """The title, the first words, the output and each way to answer say that nothing failed."""
     output = {"name": "Ada", "age": 36}
-    payload = build_payload(replace(question(failure=None), output={"value": output}))
-    assert payload["action_request"]["action"] == "extract awaits approval (attempt 2)"
+    payload = build_payload(replace(question(failure=None), output=output, takes_output=True))
+    assert payload["action_request"]["action"] == "extract awaits approval (attempt 2) [r2]"
     description = payload["description"]
     assert description.startswith("Valid, and waits for approval — extract, attempt 2.")
     assert '"name": "Ada"' in description
     assert "- Approve: take this output." in description
     assert "Accept" not in description
-    assert payload["message"] == 'extract awaits approval (attempt 2): { "name": "Ada", "age": 36 }'
+    assert payload["message"] == 'extract awaits approval (attempt 2) [r2]: { "name": "Ada", "age": 36 }'
     assert (payload["output"], payload["error"], payload["failure"]) == (output, "", None)
 
 

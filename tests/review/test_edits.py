@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._review.decisions import offered
 from graph_retry._review.question import Accepted, Question, Refused
 from tests.review.questions import TITLE, Params, Style, judge, question
 
@@ -174,7 +175,7 @@ def test_a_call_without_params_cannot_be_edited() -> None:
     """There is nothing to edit, so only the other decisions are offered."""
     asked = empty_question()
     assert "Edit is not allowed" in problem_of(asked, {"type": "edit", "params": {"a": 1}})
-    assert asked.offered == ("approve", "reject", "respond")
+    assert offered(asked) == ("approve", "reject", "respond")
     for answer in ("approve", {"action": "retry", "revised_params": {}}):
         verdict = judge(answer, asked)
         assert isinstance(verdict, Accepted)

@@ -115,7 +115,7 @@ def test_what_agent_inbox_reads() -> None:
 def test_the_last_attempt_offers_only_a_way_out() -> None:
     """When no attempt is left, nothing that would call again is offered."""
     payload = build_payload(question(allowed=("respond", "reject")))
-    assert payload["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
+    assert payload["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]
     assert payload["config"] == {
         "allow_accept": False,
         "allow_edit": False,
@@ -151,7 +151,7 @@ def test_a_refused_answer_changes_the_title() -> None:
     asked = question(problem="`top_k` expects a number,\nnot `x` [or](http://y).")
     payload = build_payload(asked)
     title = payload["action_request"]["action"]
-    assert title == f"{TITLE} — not applied: 'top_k' expects a number, not 'x' [or] (http://y)."
+    assert title == f"Not applied: 'top_k' expects a number, not 'x' [or] (http://y). — {TITLE}"
     assert payload["action_requests"][0]["name"] == title
     assert payload["review_configs"][0]["action_name"] == title
     assert payload["message"] == title

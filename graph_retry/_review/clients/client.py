@@ -1,0 +1,63 @@
+"""What the file of a client says: how a question is drawn for it, and how its answers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from graph_retry._json import is_object
+from graph_retry._review.question import Question
+
+
+class Form(NamedTuple):
+    """What forms are drawn from: the question as people see it, and the parts they share."""
+
+    question: Question
+    title: str
+    args: dict[str, Any]
+    description: str
+    offered: list[str]
+    schema: dict[str, Any]
+
+
+class Content(NamedTuple):
+    """What an answer says under its client's own key."""
+
+    data: Any = None
+    title: Any = None
+    message: str | None = None
+    from_form: bool = False
+
+
+Entry = dict[str, Any]
+"""The one object of an answer that decides."""
+
+
+def _as_it_is(entry: Entry, _offered: Collection[str]) -> Entry:
+    return entry
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client, as the ledger names it (`channel`).
+
+    `is_sender` tells an answer by its shape. `draw` makes the keys of an interrupt's value that the
+    client reads. `keys` are those it puts its content under, each with the decisions that have it
+    and what reads it. `translate` puts what it says in its own way into the words of the table.
+    """
+
+    channel: str
+    is_sender: Callable[[Any], bool]
+    draw: Callable[[Form], dict[str, Any]] = lambda _: {}
+    keys: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Content]]] = field(
+        default_factory=dict[str, tuple[tuple[str, ...], Callable[[Any], Content]]]
+    )
+    translate: Callable[[Entry, Collection[str]], Entry] = _as_it_is
+
+
+def edited_fields(form: Any) -> Content:
+    """Read `{"name" or "action": title, "args" or "arguments": edited fields}`."""
+    fields = form.get("args", form.get("arguments")) if is_object(form) else None
+    title = form.get("name", form.get("action")) if is_object(form) else None
+    return Content(fields if is_object(fields) else None, title, from_form=True)

@@ -1,0 +1,368 @@
+"""The table of decisions: a row for each word says all that is particular to it.
+
+The schema of an answer, the forms' flags, the question's text, the console and the loop read the
+rows. Another decision is a row here, its constructor, and the function that gives its effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict
+
+from graph_retry._issues import format_issues, json_problem
+from graph_retry._json import is_array, is_object
+from graph_retry._review.edits import changes_of, merged
+from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._review.question import (
+    Accepted,
+    CallAgain,
+    End,
+    Question,
+    Said,
+    UnusableAnswerError,
+)
+
+if TYPE_CHECKING:
+    from graph_retry.records import Attempt
+
+DecisionType = Literal["approve", "edit", "reject", "respond", "comment", "accept"]
+
+
+class Decision(TypedDict):
+    """What a person or an agent decided about one review.
+
+    `params` (edit) is partial: it is merged onto what was shown. `message` is the reason (of any
+    decision), of a comment what the model is told. `output` (respond) is validated like the
+    model's. `attempt` and `review_id` bind the decision to one question; `decision_id` makes a
+    repeated delivery recognisable; `by` names the author and `channel` what it came through
+    (default: told by the answer's shape).
+    """
+
+    type: DecisionType
+    params: NotRequired[Any]
+    message: NotRequired[str | None]
+    output: NotRequired[Any]
+    attempt: NotRequired[int]
+    review_id: NotRequired[str]
+    decision_id: NotRequired[str]
+    by: NotRequired[str]
+    channel: NotRequired[str]
+
+
+Answer = Mapping[str, Any] | Sequence[Any] | str | bool | None
+"""What a review may be answered with: a `Decision`, or what a client sends instead of one.
+
+A function, such as `approve` without its parentheses, is none: type checkers say so.
+"""
+
+
+def approve() -> Decision:
+    """Retry with the suggested params if there are any, else with the same ones.
+
+    Where a valid output is reviewed (the option `review`), take it: nothing is called.
+
+    Example:
+        >>> approve()
+        {'type': 'approve'}
+    """
+    return {"type": "approve"}
+
+
+def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
+    """Retry with some fields changed; the others stay as they were shown.
+
+    An edit that changes nothing is an approval: the call is made again with what is shown, and the
+    ledger says `approve`. Of a valid output it is a call, too.
+
+    Example:
+        >>> edit(temperature=0.0)
+        {'type': 'edit', 'params': {'temperature': 0.0}}
+    """
+    given = cast("object", params)
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(
+            f"`edit` takes a dict of what changes, or keywords, not a `{type(given).__name__}`. "
+            "Params that are one bare value are edited with `edit(value=…)`."
+        )
+    return {"type": "edit", "params": {**(params or {}), **changes}}
+
+
+def reject(reason: str | None = None) -> Decision:
+    """Give the call up, with a reason for the record.
+
+    Example:
+        >>> reject("the input has no invoice in it")
+        {'type': 'reject', 'message': 'the input has no invoice in it'}
+    """
+    return {"type": "reject", "message": reason}
+
+
+def respond(output: Any) -> Decision:
+    """Supply the output by hand; it is validated like the model's.
+
+    Example:
+        >>> respond({"name": "Ada"})
+        {'type': 'respond', 'output': {'name': 'Ada'}}
+    """
+    return {"type": "respond", "output": output}
+
+
+def comment(message: str) -> Decision:
+    """Tell the model something, in the prompt or messages of the params, and call it again.
+
+    Example:
+        >>> comment("the total is on the second page")
+        {'type': 'comment', 'message': 'the total is on the second page'}
+    """
+    return {"type": "comment", "message": message}
+
+
+def accept(reason: str | None = None) -> Decision:
+    """Take an output that is not valid as it is; only where `allowed_decisions` has `accept`.
+
+    The call then ends `overruled`, with the JSON that was read.
+
+    Example:
+        >>> accept("a total of zero is right here")
+        {'type': 'accept', 'message': 'a total of zero is right here'}
+    """
+    return {"type": "accept", "message": reason}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """All that is particular to one decision.
+
+    `words` are other words for it, in whatever client somebody types them. `data` is the key it
+    needs in its JSON; `message` tells whether it needs words, or says why it was made. `calls`
+    tells whether it leads to another call, of a failed attempt and of a valid output. `outcome` is
+    how a call that it ends is told. `missing` says what it needs and the question lacks. `how` says
+    what it does, and `example` shows the JSON. `typed` explains it in the console. `sent` says how
+    people send it from the clients without JSON.
+    """
+
+    words: tuple[str, ...] = ()
+    data: str | None = None
+    message: Literal["why", "needed"] = "why"
+    calls: tuple[bool, bool] = (False, False)
+    outcome: Literal["cancelled", "responded", "overruled"] | None = None
+    by_default: bool = True
+    missing: Callable[[Question], str | None] = lambda _: None
+    decide: Callable[[Said, Question], Awaitable[Accepted]]
+    how: Callable[[Question], str]
+    example: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    typed: str
+    typed_of_valid: str = ""
+    sent: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+async def _call_again(said: Said, question: Question) -> Accepted:
+    """Approve or edit: of both, the params decide what the call is made with."""
+    changes, offered = changes_of(said, question), why_not_offered(question)
+    if said.type == "approve" and changes:
+        raise UnusableAnswerError(
+            'To approve is to take the params as shown, but the answer changes some: send {"type": '
+            '"edit", "params": {…}} to change them.'
+        )
+    is_approval = said.type == "approve" or said.from_form or question.failure is not None
+    is_approval = is_approval and not changes and offered["approve"] is None
+    if is_approval and question.failure is None:
+        return Accepted(approve(), End("succeeded"))
+    # What was shown is checked, too: the params type may have changed since it was saved.
+    encoded = merged(changes, question)
+    decision = approve() if is_approval else edit()
+    if changes:
+        decision["params"] = {name: encoded.view.get(name) for name in changes}
+    again = CallAgain(*encoded, unchanged_edit=is_approval and said.type == "edit")
+    return Accepted(decision, again)
+
+
+async def _rejected(_said: Said, _question: Question) -> Accepted:
+    return Accepted(reject(), End("cancelled", without_output=True))
+
+
+async def _responded(said: Said, question: Question) -> Accepted:
+    output = await _checked_output(said.data, question)
+    return Accepted(respond(output), End("succeeded", {"value": output}))
+
+
+async def _commented(said: Said, question: Question) -> Accepted:
+    assert question.with_comment is not None and said.message is not None  # noqa: S101, PT018
+    return Accepted(comment(said.message), CallAgain(*question.with_comment(said.message)))
+
+
+async def _overruled(_said: Said, _question: Question) -> Accepted:
+    return Accepted(accept(), End("overruled"))
+
+
+def _output_missing(question: Question) -> str | None:
+    if question.failure is None:
+        return "the output is valid, so approve takes it"
+    return None if question.takes_output else "no output could be read"
+
+
+ROWS: dict[DecisionType, Row] = {
+    "approve": Row(
+        words=("approved", "retry", "yes"),
+        calls=(True, False),
+        decide=_call_again,
+        how=lambda question: (
+            "Approve: take this output."
+            if question.failure is None
+            else "Approve: call again with the params as they are."
+            if question.suggested_params is None
+            else "Approve: call again with the suggested changes."
+        ),
+        typed="approve             call again with the params as shown, suggestion included",
+        typed_of_valid="approve             take this output",
+        sent={"Agent Chat UI": "*Approve*", "Agent Inbox": "*Accept*"},
+    ),
+    "edit": Row(
+        data="params",
+        calls=(True, True),
+        missing=lambda question: "the call has no params" if question.codec.is_empty else None,
+        decide=_call_again,
+        how=lambda _: "Edit: call again with what you change; the rest stays as shown.",
+        example={"params": ...},
+        typed="edit                change the params in $EDITOR; or: edit field=value …",
+        sent={"Agent Chat UI": "fields, *Submit*", "Agent Inbox": "fields, *Submit*"},
+    ),
+    "reject": Row(
+        words=("rejected", "cancel", "canceled", "cancelled", "ignore", "no", "stop"),
+        outcome="cancelled",
+        decide=_rejected,
+        how=lambda _: "Reject: stop here, without another call.",
+        example={"message": "why to stop"},
+        typed="reject reason       stop here",
+        sent={
+            "Agent Chat UI": "*Reject*, with a reason",
+            "Agent Inbox": "`reject: …` in the box",
+        },
+    ),
+    "respond": Row(
+        words=("responded",),
+        data="output",
+        outcome="responded",
+        decide=_responded,
+        how=lambda _: "Respond: write the output yourself, without another call.",
+        example={"output": ...},
+        typed="respond FILE        give the output yourself; or: respond {…}",
+        sent={"Agent Inbox": "`respond: {…}` in the box"},
+    ),
+    "comment": Row(
+        words=("response",),  # Agent Inbox's box under the question
+        message="needed",
+        calls=(True, True),
+        missing=lambda question: (
+            "the params have no prompt or messages that a comment may be put into"
+            if question.with_comment is None
+            else None
+        ),
+        decide=_commented,
+        how=lambda _: "Comment: tell the model something, and call again.",
+        example={"message": "what to mind"},
+        typed="comment words       tell the model something, and call again",
+        sent={"Agent Inbox": "words in the box"},
+    ),
+    "accept": Row(
+        outcome="overruled",
+        by_default=False,
+        missing=_output_missing,
+        decide=_overruled,
+        how=lambda _: (
+            "Overrule: take the output although it is not valid. No button does that: *Accept* in "
+            "Agent Inbox approves."
+        ),
+        example={"message": "why it is right"},
+        typed="accept reason       take the output although it is not valid",
+        sent={"Agent Inbox": "`accept` in the box"},
+    ),
+}
+
+DECISION_TYPES: tuple[DecisionType, ...] = tuple(ROWS)
+BY_DEFAULT: tuple[DecisionType, ...] = tuple(kind for kind in ROWS if ROWS[kind].by_default)
+WORDS: dict[str, DecisionType] = {
+    word: kind for kind, row in ROWS.items() for word in (kind, *row.words)
+}
+"""Which decision a word is, in every client."""
+
+
+def spelled(word: Any) -> str:
+    """Return a word as the table has it, without the full stop somebody typed.
+
+    Example:
+        >>> spelled(" Reject. ")
+        'reject'
+    """
+    return str(word).strip().rstrip(".!:").rstrip().casefold()
+
+
+def said_in_words(text: str) -> dict[str, Any] | None:
+    """Return the decision that a text is: its word alone, or before a colon.
+
+    Example:
+        >>> said_in_words("Reject: not an invoice")
+        {'type': 'reject', 'message': 'not an invoice'}
+        >>> said_in_words("not an invoice")
+    """
+    head, _, rest = text.strip().strip("`").partition(":")
+    kind = WORDS.get(spelled(head))
+    if kind is None:
+        return None
+    return {"type": spelled(head)} | ({ROWS[kind].data or "message": rest.strip()} if rest else {})
+
+
+def why_not_offered(question: Question) -> dict[DecisionType, str | None]:
+    """Tell of each decision why it cannot be made here; None of those that can."""
+
+    def why(kind: DecisionType, row: Row) -> str | None:
+        if question.used_up and row.calls[question.failure is None]:
+            return "no attempt is left"
+        if question.allowed is not None and kind not in question.allowed:
+            return "the option `allowed_decisions` leaves it out"
+        return row.missing(question)
+
+    reasons = {kind: why(kind, row) for kind, row in ROWS.items()}
+    return reasons if None in reasons.values() else {**reasons, "reject": None}
+
+
+def offered(question: Question) -> tuple[DecisionType, ...]:
+    """Return the decisions that can be made here; to reject can be, where nothing else can.
+
+    Example:
+        >>> from graph_retry._params.codec import ParamsCodec
+        >>> failure = {"kind": "transient", "type": "TimeoutError", "message": "30 s"}
+        >>> asked = dict(function_name="f", attempt=1, review_id="r", params={}, failure=failure)
+        >>> offered(Question(**asked, codec=ParamsCodec(dict), used_up=True))
+        ('reject', 'respond')
+    """
+    return tuple(kind for kind, why in why_not_offered(question).items() if why is None)
+
+
+def goes_on_after(decision: Mapping[str, Any] | None, last: Attempt) -> bool:
+    """Tell whether a recorded decision about an attempt led, or leads, to another call."""
+    row = ROWS.get(cast("Any", decision and decision["type"]))
+    return row is not None and row.calls[last["status"] == "succeeded"]
+
+
+async def _checked_output(output: Any, question: Question) -> Any:
+    """Return the output as state keeps it, or what it says as JSON where only that is valid."""
+    checked, no_json = await question.check_output(output), ""
+    if not checked.ok and isinstance(output, str):
+        try:
+            value = read_json(output)
+        except NotJsonError as error:
+            no_json = f"\nAs text it was taken because it is no JSON: {error}."
+        else:
+            read = await question.check_output(value)
+            # What is wrong inside an object says more than that a text is no object.
+            checked = read if read.ok or is_object(value) or is_array(value) else checked
+    if not checked.ok:
+        wrong = format_issues(checked.issues)
+        raise UnusableAnswerError(f"The output is not valid:\n{wrong}{no_json}")
+    if problem := json_problem(checked.jsonable):
+        raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
+    return checked.jsonable

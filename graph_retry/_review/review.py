@@ -1,0 +1,114 @@
+"""The record of a review, of which people, agents and programs are shown renderings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from graph_retry._redact import shown_record
+from graph_retry.records import Attempt, Failure, Issue, Repair
+
+_KEYS = {"attempt": "attempt_count"}
+"""The key of a field in an interrupt's value, where it is not the field's name."""
+
+_ELSEWHERE = ("thread_id", "value", "history")
+"""Fields that an interrupt's value does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """One open question: what failed, with which params, and what is proposed.
+
+    Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
+    valid output by an approval, one that is not valid by `accept`. `note` says why automation
+    stopped, and `problem` why the last answer was not taken. `diff` is what the suggestion would
+    change, or else what this attempt changed. `asked_at` and `expires_at` are ISO 8601 in UTC, the
+    latter None where nothing expires. `value` is the whole interrupt, with the forms of clients.
+    `history` is the ledger so far; it is empty where the call's own state is out of reach (in a
+    server's inbox, for one).
+    """
+
+    thread_id: str | None = None
+    review_id: str
+    function_name: str
+    attempt: int
+    error: str = ""
+    failure: Failure | None
+    issues: list[Issue] = field(default_factory=list[Issue])
+    raw_output: str | None = None
+    output: Any = None
+    params: dict[str, Any]
+    suggested_params: dict[str, Any] | None = None
+    suggested_by: str | None = None
+    diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    problem: str | None = None
+    asked_at: str | None = None
+    expires_at: str | None = None
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    note: str | None = None
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    lossless: bool | None = None
+    redacted: bool = False
+    value: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    history: list[Attempt] = field(default_factory=list[Attempt], repr=False)
+
+    @property
+    def title(self) -> str:
+        """The headline that clients show and send back: function, attempt, error class, short id.
+
+        The id tells apart the calls of one name, whose other words may be equal.
+        """
+        if self.failure is None:
+            what = f"{self.function_name} awaits approval (attempt {self.attempt})"
+        else:
+            kind = self.failure["type"]
+            what = f"{self.function_name} failed (attempt {self.attempt}): {kind}"
+        return f"{what} [{self.review_id[:6]}]"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The params a person looks at, approves and edits: the suggested ones if there are any."""
+        return self.params if self.suggested_params is None else self.suggested_params
+
+    @property
+    def allowed_decisions(self) -> list[str]:
+        """The decisions that can be made here, such as `approve`."""
+        return list(self.value["review_configs"][0]["allowed_decisions"])
+
+    @property
+    def params_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of an edit's params, all optional; None where nothing may be edited."""
+        return self._part("params")
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of an output; None where nobody may respond."""
+        return self._part("output")
+
+    def _part(self, name: str) -> dict[str, Any] | None:
+        parts: dict[str, Any] = self.value["response_schema"].get("$defs", {})
+        return parts.get(name)
+
+
+_IN_VALUE = tuple(known.name for known in fields(Review) if known.name not in _ELSEWHERE)
+
+IN_JSON = ("thread_id", *_IN_VALUE)
+"""The fields of a review as JSON."""
+
+
+def in_value(review: Review) -> dict[str, Any]:
+    """Return the part of an interrupt's value that is the record."""
+    return {_KEYS.get(name, name): getattr(review, name) for name in _IN_VALUE}
+
+
+def parts_of(
+    value: dict[str, Any], history: list[Attempt], thread_id: str | None
+) -> dict[str, Any]:
+    """Return the fields of a review that an interrupt's value tells; others are as by default."""
+    known = {name: _KEYS.get(name, name) for name in _IN_VALUE}
+    return {
+        **{name: value[key] for name, key in known.items() if key in value},
+        "thread_id": thread_id,
+        "value": value,
+        "history": list(map(shown_record, history)),
+    }
