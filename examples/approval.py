@@ -61,7 +61,7 @@ given: State = {"params": {"prompt": "Read the invoice.", "payee": "Ada"}}
 config: Any = {"configurable": {"thread_id": "1"}}
 graph.invoke(given, config)
 (review,) = pending_reviews(graph, config)
-print(review.value["action_request"]["action"], review.output)
+print(review.headline, review.output)
 # expect: propose awaits approval (attempt 1) {'to': 'Ada', 'euros': 100.0}
 
 resume(graph, config, comment("Mind the discount."))

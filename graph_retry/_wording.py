@@ -42,8 +42,18 @@ def did_you_mean(name: str, known: tuple[str, ...]) -> str:
         >>> did_you_mean("temprature", ("temperature", "model"))
         ' Did you mean `temperature`?'
     """
-    close = get_close_matches(name[:100], known, 1)
-    return f" Did you mean `{close[0]}`?" if close else ""
+    close = closest(name, known)
+    return f" Did you mean `{close}`?" if close else ""
+
+
+def closest(name: str, known: tuple[str, ...]) -> str | None:
+    """Return the known name that a misspelt one is close to.
+
+    Example:
+        >>> closest("modle", ("temperature", "model"))
+        'model'
+    """
+    return next(iter(get_close_matches(name[:100], known, 1)), None)
 
 
 def _article(noun: str) -> str:

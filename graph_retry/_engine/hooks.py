@@ -50,9 +50,13 @@ def check_first(plan: Plan[Any], params: Encoded) -> None:
 
     Raises:
         AsyncUnderSyncError: If a function that may be called is async in a sync run.
-        ValueError: If a hook needs a field that the params lack.
+        ValueError: If a hook needs a field that the params lack, or `locked` names one.
     """
     settings = plan.settings
+    if missing := [name for name in settings.locked if name not in params.view]:
+        known = ", ".join(params.view) or "none"
+        msg = f"`locked` names `{missing[0]}`, which params do not have; the fields are {known}."
+        raise ValueError(msg)
     for function in (
         getattr(plan.validator, "function", None),
         settings.on_attempt,

@@ -21,6 +21,9 @@ from graph_retry._wording import quoted_with_article
 from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
+TYPED = "what was typed"
+"""Who suggests the fields of a refused answer that could be read."""
+
 
 def question_of(
     plan: Plan[Any],
@@ -106,7 +109,11 @@ def _note(review: OpenReview) -> str | None:
     notes = [review["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
-        notes.append(f"the {role} {name} suggests other params".replace("  ", " "))
+        typed = "the fields of the last answer that could be read are shown as typed"
+        is_typed = review["suggested_by"] == TYPED
+        notes.append(
+            typed if is_typed else f"the {role} {name} suggests other params".replace("  ", " ")
+        )
     notes += map(proposal_in_words, review["agents"] or ())
     return "; ".join(note for note in notes if note) or None
 

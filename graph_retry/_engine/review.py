@@ -13,7 +13,7 @@ from graph_retry._engine.asking import Taken, take_answer
 from graph_retry._engine.finish import emit, log_review, without_output
 from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.questions import proposal_in_words
+from graph_retry._engine.questions import TYPED, proposal_in_words
 from graph_retry._engine.reviewers import not_again
 from graph_retry._engine.state import (
     ANSWER,
@@ -27,9 +27,9 @@ from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
 from graph_retry._redact import redacted
 from graph_retry._review.deadline import is_expired, now
-from graph_retry._review.decisions import Decision, reject
+from graph_retry._review.decisions import Accepted, Decision, reject
 from graph_retry._review.judge import judge
-from graph_retry._review.question import Accepted, End, Question, Refused
+from graph_retry._review.question import Effect, End, Question, Refused
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -52,18 +52,26 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         blind = await not_again(given.plan, given.attempts, taken.author, verdict)
         verdict = verdict if blind is None else Refused(blind)
     if isinstance(verdict, Refused):
-        return _refused(given, taken, verdict.problem)
+        return _refused(given, taken, verdict)
     return _accepted(given, taken, verdict)
 
 
-def _refused(given: StepInput, taken: Taken, problem: str) -> dict[str, Any]:
-    """Go on from an answer that cannot be applied: the person is asked, or asked again."""
+def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
+    """Go on from an answer that cannot be applied: the person is asked, or asked again.
+
+    What a form sent and could be read is suggested by the next question.
+    """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
+    problem = verdict.problem
     if taken.by_agent:
         return _escalate(given, taken, problem)
     if record["failure"] is None and given.state.get(REVIEWED) is None:
         raise ValueError(f"{REFUSED}{problem}")
     again = _ask_again(loop, record, problem)
+    if verdict.kept:
+        shown = {**taken.question.shown, **verdict.kept}
+        typed = plan.codec.load(shown, taken.question.shown_types)
+        again |= {"suggested": typed.view, "suggested_types": typed.types, "suggested_by": TYPED}
     name, number, review_id = plan.settings.name, record["number"], again["review_id"]
     emit("review_asked", name, number, review_id=review_id)
     log_review("refused an answer", name, number, taken.question.review_id, taken.author)
@@ -82,7 +90,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     output, decided = given.state.get(REVIEWED), verdict.decision["type"]
     note = {
         **_note(verdict.decision, taken.author, taken.channel, review_id),
-        **_counted(plan, verdict.decision, output),
+        **_counted(plan, verdict.effect, output),
         **_suggested(given.loop["review"]),
     }
     emit("review_answered", name, number, decision=decided, author=note["author"])
@@ -127,16 +135,13 @@ def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict
     }
 
 
-def _counted(
-    plan: Plan[Any], decision: Decision, reviewed: dict[str, Any] | None
-) -> dict[str, Any]:
+def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
     """Return the output that a decision supplied or took, as the ledger may show it."""
-    kind, redact = decision["type"], plan.settings.redact
-    if kind == "respond":
-        return {"output": redacted(decision.get("output"), redact, plan.output_names)}
-    if kind == "accept" and reviewed is not None:
-        return {"output": redacted(reviewed["value"], redact, plan.output_names)}
-    return {}
+    if not isinstance(effect, End) or effect.without_output:
+        return {}
+    output = effect.output or (reviewed if effect.status == "overruled" else None)
+    redact, names = plan.settings.redact, plan.output_names
+    return {} if output is None else {"output": redacted(output["value"], redact, names)}
 
 
 def _suggested(review: OpenReview | None) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from graph_retry._engine.transitions import why_no_call
 from graph_retry._issues import text_of
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted
+from graph_retry._review.decisions import Accepted
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Accepted, Question
+from graph_retry._review.question import Question
 from graph_retry._review.review import Review, parts_of
 from graph_retry._review.reviewer import Reviewer
 from graph_retry._signatures import name_of

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, cast
 
-from graph_retry._review.decisions import ROWS, DecisionType, offered
+from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.question import Question
 
 MAX_SCHEMA = 100_000
@@ -46,7 +46,7 @@ def response_schema(question: Question) -> dict[str, Any]:
     }
 
 
-def _branch(question: Question, kind: DecisionType) -> dict[str, Any]:
+def _branch(question: Question, kind: str) -> dict[str, Any]:
     row, text = ROWS[kind], {"type": "string", "minLength": 1}
     data = [row.data] if row.data else []
     schemas = {name: {"$ref": f"#/$defs/{name}"} for name in ("params", "output")}

@@ -14,11 +14,12 @@ from typing_extensions import TypedDict
 
 from graph_retry._issues import format_issues, json_problem
 from graph_retry._json import is_array, is_object
+from graph_retry._review.clients.client import spelled
 from graph_retry._review.edits import changes_of, merged
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import (
-    Accepted,
     CallAgain,
+    Effect,
     End,
     Question,
     Said,
@@ -132,6 +133,24 @@ def accept(reason: str | None = None) -> Decision:
     return {"type": "accept", "message": reason}
 
 
+@dataclass(frozen=True)
+class Accepted:
+    """A decision that holds, and what it does."""
+
+    decision: Decision
+    effect: Effect
+
+    @property
+    def params(self) -> dict[str, Any] | None:
+        """The next attempt's params, where one follows."""
+        return self.effect.params if isinstance(self.effect, CallAgain) else None
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The types map of `params`."""
+        return self.effect.types if isinstance(self.effect, CallAgain) else {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """All that is particular to one decision.
@@ -172,7 +191,7 @@ async def _call_again(said: Said, question: Question) -> Accepted:
     if is_approval and question.failure is None:
         return Accepted(approve(), End("succeeded"))
     # What was shown is checked, too: the params type may have changed since it was saved.
-    encoded = merged(changes, question)
+    encoded = merged(said, changes, question)
     decision = approve() if is_approval else edit()
     if changes:
         decision["params"] = {name: encoded.view.get(name) for name in changes}
@@ -204,7 +223,7 @@ def _output_missing(question: Question) -> str | None:
     return None if question.takes_output else "no output could be read"
 
 
-ROWS: dict[DecisionType, Row] = {
+ROWS: dict[str, Row] = {
     "approve": Row(
         words=("approved", "retry", "yes"),
         calls=(True, False),
@@ -282,22 +301,10 @@ ROWS: dict[DecisionType, Row] = {
     ),
 }
 
-DECISION_TYPES: tuple[DecisionType, ...] = tuple(ROWS)
-BY_DEFAULT: tuple[DecisionType, ...] = tuple(kind for kind in ROWS if ROWS[kind].by_default)
-WORDS: dict[str, DecisionType] = {
-    word: kind for kind, row in ROWS.items() for word in (kind, *row.words)
-}
+DECISION_TYPES = cast("tuple[DecisionType, ...]", tuple(ROWS))
+BY_DEFAULT = tuple(kind for kind in DECISION_TYPES if ROWS[kind].by_default)
+WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (kind, *row.words)}
 """Which decision a word is, in every client."""
-
-
-def spelled(word: Any) -> str:
-    """Return a word as the table has it, without the full stop somebody typed.
-
-    Example:
-        >>> spelled(" Reject. ")
-        'reject'
-    """
-    return str(word).strip().rstrip(".!:").rstrip().casefold()
 
 
 def said_in_words(text: str) -> dict[str, Any] | None:
@@ -308,17 +315,17 @@ def said_in_words(text: str) -> dict[str, Any] | None:
         {'type': 'reject', 'message': 'not an invoice'}
         >>> said_in_words("not an invoice")
     """
-    head, _, rest = text.strip().strip("`").partition(":")
+    head, _, rest = text.strip().partition(":")
     kind = WORDS.get(spelled(head))
     if kind is None:
         return None
     return {"type": spelled(head)} | ({ROWS[kind].data or "message": rest.strip()} if rest else {})
 
 
-def why_not_offered(question: Question) -> dict[DecisionType, str | None]:
+def why_not_offered(question: Question) -> dict[str, str | None]:
     """Tell of each decision why it cannot be made here; None of those that can."""
 
-    def why(kind: DecisionType, row: Row) -> str | None:
+    def why(kind: str, row: Row) -> str | None:
         if question.used_up and row.calls[question.failure is None]:
             return "no attempt is left"
         if question.allowed is not None and kind not in question.allowed:
@@ -329,7 +336,7 @@ def why_not_offered(question: Question) -> dict[DecisionType, str | None]:
     return reasons if None in reasons.values() else {**reasons, "reject": None}
 
 
-def offered(question: Question) -> tuple[DecisionType, ...]:
+def offered(question: Question) -> tuple[str, ...]:
     """Return the decisions that can be made here; to reject can be, where nothing else can.
 
     Example:
@@ -344,7 +351,7 @@ def offered(question: Question) -> tuple[DecisionType, ...]:
 
 def goes_on_after(decision: Mapping[str, Any] | None, last: Attempt) -> bool:
     """Tell whether a recorded decision about an attempt led, or leads, to another call."""
-    row = ROWS.get(cast("Any", decision and decision["type"]))
+    row = ROWS.get(str(decision and decision["type"]))
     return row is not None and row.calls[last["status"] == "succeeded"]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
-from graph_retry._review.decisions import ROWS, DecisionType, offered
+from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.question import NOT_APPLIED, Question
 
@@ -31,7 +31,7 @@ def describe(question: Question) -> str:
     return "\n\n".join([*_facts(question), _how_to_answer(question)])
 
 
-def headline(question: Question) -> str:
+def shown_title(question: Question) -> str:
     """Return the title that clients show, behind the reason why the last answer was not applied.
 
     Some clients take an answer with a "Success" and show nothing but the title of what follows.
@@ -126,7 +126,7 @@ def _how_to_answer(question: Question) -> str:
     return "\n".join(lines)
 
 
-def _example(kind: DecisionType, question: Question) -> str:
+def _example(kind: str, question: Question) -> str:
     """Write a decision as JSON, with a param or the fields of the output as they are here."""
     example = dict(ROWS[kind].example)
     if "params" in example:

@@ -16,15 +16,13 @@ from graph_retry._json import is_array, is_object
 from graph_retry._review.clients.ag_ui import AG_UI, CANCELLED
 from graph_retry._review.clients.agent_chat_ui import AGENT_CHAT_UI
 from graph_retry._review.clients.agent_inbox import AGENT_INBOX
-from graph_retry._review.clients.client import Content
+from graph_retry._review.clients.client import Content, Reading, spelled
 from graph_retry._review.clients.plain_json import PLAIN_JSON, TEXT
 from graph_retry._review.decisions import (
     DECISION_TYPES,
     ROWS,
     WORDS,
-    DecisionType,
     said_in_words,
-    spelled,
 )
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Said, UnusableAnswerError
@@ -33,7 +31,7 @@ from graph_retry._wording import did_you_mean
 CLIENTS = (TEXT, AGENT_INBOX, AGENT_CHAT_UI, AG_UI, PLAIN_JSON)
 """All that draw questions and send answers; the last one is whatever the others are not."""
 
-_OF_VALID_OUTPUT: dict[str, DecisionType] = {"retry": "edit", "accept": "approve"}
+_OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 _BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 _COMMON = ("type", "action", *_BINDING, "message", "reason")
 # Clients add these for themselves; they decide nothing and are passed over.
@@ -42,7 +40,7 @@ _MAX_WRAPPERS = 8
 _MAX_MESSAGE = 10_000
 
 
-def form_of(kind: DecisionType) -> str:
+def form_of(kind: str) -> str:
     """Write the JSON of a decision.
 
     Example:
@@ -61,7 +59,7 @@ _HOW = f"Answer {_FORMS}, or one word such as approve or reject."
 
 
 def interpret(
-    answer: Any, *, of_valid: bool = False, offered: Sequence[DecisionType] = DECISION_TYPES
+    answer: Any, *, of_valid: bool = False, offered: Sequence[str] = DECISION_TYPES
 ) -> Said:
     """Say what an answer decides about an output that failed, or about one `of_valid` form.
 
@@ -100,7 +98,7 @@ def _known_word(given: dict[str, Any]) -> str:
     return word
 
 
-def _titles(given: dict[str, Any], kind: DecisionType, content: Content) -> tuple[Any, ...]:
+def _titles(given: dict[str, Any], kind: str, content: Content) -> tuple[Any, ...]:
     """List the titles of questions that the client repeats, under its own key or as `action`."""
     action = given.get("action") if "type" in given else None
     word = None if action is None else spelled(action)
@@ -110,8 +108,8 @@ def _titles(given: dict[str, Any], kind: DecisionType, content: Content) -> tupl
 
 
 def _approved_or_edited(
-    word: str, kind: DecisionType, content: Content, *, of_valid: bool
-) -> tuple[DecisionType, dict[str, Any] | None]:
+    word: str, kind: str, content: Content, *, of_valid: bool
+) -> tuple[str, dict[str, Any] | None]:
     """Tell an approval from an edit, where the params decide that; return it with its params."""
     params = content.data
     if word == "retry":
@@ -124,7 +122,7 @@ def _approved_or_edited(
     return kind, params
 
 
-def _content(given: dict[str, Any], kind: DecisionType) -> Content:
+def _content(given: dict[str, Any], kind: str) -> Content:
     """Read what stands under the client's own key, and refuse a key that no such decision has."""
     readers: dict[str, Callable[[Any], Content]] = {
         key: reader
@@ -168,7 +166,7 @@ def channel_of(answer: Any) -> str:
     return next(client.channel for client in CLIENTS if client.is_sender(answer))
 
 
-def _unwrapped(answer: Any, offered: Sequence[DecisionType]) -> dict[str, Any]:
+def _unwrapped(answer: Any, offered: Sequence[str]) -> dict[str, Any]:
     """Return the one entry that decides in the words of the table, with what is said beside it."""
     outer: dict[str, Any] = {}
     value = _parsed(_json_text(answer))
@@ -183,7 +181,7 @@ def _unwrapped(answer: Any, offered: Sequence[DecisionType]) -> dict[str, Any]:
             value = entry[wrapper]
             continue
         for client in CLIENTS:
-            value = client.translate(value, offered)
+            value = client.translate(value, Reading(offered, said_in_words))
         if value == entry:
             return {**outer, **entry}
     raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")

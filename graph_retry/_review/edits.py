@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +15,7 @@ from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_un
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, Said, UnusableAnswerError
 from graph_retry._review.redaction import displayed, names_behind, unredacted
-from graph_retry._wording import did_you_mean
+from graph_retry._wording import closest, did_you_mean
 
 _MAX_PROBLEMS = 20
 
@@ -32,17 +33,18 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
     nodes, others = inner_fields(schema, schema)
     changes: dict[str, Any] = {}
     problems: list[str] = []
-    for label, value in _fields(said.data, question).items():
+    sent = _fields(said.data, question)
+    for label, value in sent.items():
         name = names.get(label, label)
         if len(problems) == _MAX_PROBLEMS:
             break
         try:
-            _check_known(name, question)
+            _check_known(name, question, sent)
             if said.from_form and is_untouched(name, value, shown):
                 continue
             field = Field(name, nodes.get(name, others), schema, said.from_form)
-            sent = restored(value, shown.get(name), field)
-            new = unredacted(sent, shown.get(name), original.get(name))
+            read = restored(value, shown.get(name), field)
+            new = unredacted(read, shown.get(name), original.get(name))
         except (UnreadableFieldError, UnusableAnswerError) as problem:
             problems.append(str(problem))
             continue
@@ -54,11 +56,21 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
         if name in changes
     ]
     if problems:
-        raise UnusableAnswerError("\n".join(problems))
+        read_well = {name: new for name, new in changes.items() if name not in question.locked}
+        raise UnusableAnswerError("\n".join(problems), _kept(said, read_well, question))
     return changes
 
 
-def merged(changes: dict[str, Any], question: Question) -> Encoded:
+def _kept(said: Said, changes: dict[str, Any], question: Question) -> dict[str, Any]:
+    """Return the changes that a form is to show again, which the params' type must take."""
+    with suppress(ParamsInvalid, TypeError, ValueError):
+        if said.from_form and changes:
+            question.codec.load({**question.shown, **changes}, question.shown_types)
+            return changes
+    return {}
+
+
+def merged(said: Said, changes: dict[str, Any], question: Question) -> Encoded:
     """Return the params with the changes in place, as the params' type writes them.
 
     Raises:
@@ -69,7 +81,9 @@ def merged(changes: dict[str, Any], question: Question) -> Encoded:
     except ParamsInvalid as error:
         whose = "edited params" if changes else "params"
         problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
-        raise UnusableAnswerError(problem) from None
+        wrong = {one["path"].split("/")[1] for one in error.issues if one["path"]}
+        fine = {name: new for name, new in changes.items() if name not in wrong}
+        raise UnusableAnswerError(problem, _kept(said, fine, question)) from None
     except (TypeError, ValueError) as error:
         raise UnusableAnswerError(f"The params cannot be kept: {error}.") from None
 
@@ -78,8 +92,7 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
     if data is None:
         return {}
     if question.codec.is_bare:
-        wrapped = is_object(data) and data.keys() == {"value"}
-        return data if wrapped else {"value": data}
+        return _bare_field(data, question.shown["value"])
     if isinstance(data, str):
         with suppress(NotJsonError):
             data = read_json(data)
@@ -89,10 +102,22 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
     return data
 
 
-def _check_known(name: str, question: Question) -> None:
-    known = question.codec.fields
+def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
+    """Take a new value of params that are one value; an object is one only where one was."""
+    if is_object(data) and data.keys() != {"value"} and not is_object(shown):
+        how = "these params are one value, so send `edit(value=…)`"
+        raise UnusableAnswerError(f"There is no field {literal(next(iter(data), ''), 80)}: {how}.")
+    fields = data if is_object(data) and data.keys() == {"value"} else {"value": data}
+    if isinstance(shown, str) and not isinstance(fields["value"], str):
+        came = literal(fields["value"], 80)
+        raise UnusableAnswerError(f"`value` expects text, as it is now, not {came}.")
+    return fields
+
+
+def _check_known(name: str, question: Question, sent: Collection[str]) -> None:
+    known, shown = question.codec.fields, question.shown
     field, dot, inner = name.partition(".")
-    if name not in question.shown and dot and is_object(question.shown.get(field)):
+    if name not in shown and dot and is_object(shown.get(field)):
         path = literal({field: {inner.rpartition(".")[2]: "…"}}, 80)
         how = f"to change a part of `{field}`, send it as an object such as {path}"
         raise UnusableAnswerError(f"There is no field {literal(name, 80)}: {how}.")
@@ -100,3 +125,7 @@ def _check_known(name: str, question: Question) -> None:
         what = f"There is no field {literal(name, 80)}.{did_you_mean(name, known)}"
         names = ", ".join(f"`{field}`" for field in known)
         raise UnusableAnswerError(f"{what} The fields are {names}.")
+    near = None if known is not None or name in shown else closest(name, tuple(shown))
+    if near is not None and near not in sent:
+        what = f"There is no field {literal(name, 80)}. Did you mean `{near}`?"
+        raise UnusableAnswerError(f"{what} To add a field of that name, send `{near}` with it.")

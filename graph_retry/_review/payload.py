@@ -10,7 +10,7 @@ from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.clients.client import Form
 from graph_retry._review.decisions import offered
-from graph_retry._review.description import describe, headline
+from graph_retry._review.description import describe, one_line, shown_output, shown_title
 from graph_retry._review.dialects import CLIENTS
 from graph_retry._review.forms.restore import form_args
 from graph_retry._review.question import Question
@@ -38,13 +38,14 @@ def build_payload(question: Question) -> dict[str, Any]:
         ...     codec=ParamsCodec(dict),
         ... ))
         >>> payload["message"]
-        'extract failed (attempt 2): TimeoutError [r]: no answer'
+        'extract failed (attempt 2): TimeoutError: no answer'
     """
     question = displayed(question)
     question = replace(question, issues=[issue(**one) for one in question.issues[:MAX_ISSUES]])
+    title = shown_title(question)
     form = Form(
-        question,
-        headline(question),
+        title,
+        title if question.problem else f"{question.headline}: {_summary(question)}",
         form_args(question.shown),
         describe(question),
         list(offered(question)),
@@ -52,6 +53,11 @@ def build_payload(question: Question) -> dict[str, Any]:
     )
     drawn = {key: part for client in CLIENTS for key, part in client.draw(form).items()}
     return {"type": INTERVENTION, **in_value(_bounded(question)), **drawn}
+
+
+def _summary(question: Question) -> str:
+    failure = question.failure
+    return one_line(shown_output(question) if failure is None else failure["message"], 300)
 
 
 def _bounded(question: Question) -> Question:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._review.review import Review
-
-if TYPE_CHECKING:
-    from graph_retry._review.decisions import Decision, DecisionType
 
 NOT_APPLIED = "Not applied: "
 """Stands in the headline before the reason why the last answer was refused, and the title."""
@@ -37,7 +34,7 @@ class Question(Review):
     types: dict[str, str] = field(default_factory=dict[str, str])
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
     takes_output: bool = False
-    allowed: tuple[DecisionType, ...] | None = None
+    allowed: tuple[str, ...] | None = None
     used_up: bool = False
     locked: tuple[str, ...] = ()
     schema_of_output: dict[str, Any] | None = None
@@ -48,7 +45,7 @@ class Question(Review):
 
     def has_title(self, title: str) -> bool:
         """Tell whether a headline is this question's; people may leave out its end."""
-        known = (self.title, self.title.rpartition(" [")[0], self.function_name.strip())
+        known = (self.title, self.headline.strip(), self.function_name.strip())
         asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
         return asked_again or title.strip() in known
 
@@ -67,7 +64,7 @@ class Said(NamedTuple):
     repeats. `from_form` tells that text boxes were in between.
     """
 
-    type: DecisionType
+    type: str
     binding: dict[str, Any]
     message: str | None = None
     data: Any = None
@@ -98,24 +95,6 @@ class End:
 
 Effect = CallAgain | End
 """What a decision does. None is without one: a decision that decides nothing cannot be accepted."""
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """A decision that holds, and what it does."""
-
-    decision: Decision
-    effect: Effect
-
-    @property
-    def params(self) -> dict[str, Any] | None:
-        """The next attempt's params, where one follows."""
-        return self.effect.params if isinstance(self.effect, CallAgain) else None
-
-    @property
-    def types(self) -> dict[str, str]:
-        """The types map of `params`."""
-        return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
 @dataclass(frozen=True)

@@ -53,17 +53,19 @@ class Review:
     history: list[Attempt] = field(default_factory=list[Attempt], repr=False)
 
     @property
+    def headline(self) -> str:
+        """What the review is about, in a few words: function, attempt and error class."""
+        if self.failure is None:
+            return f"{self.function_name} awaits approval (attempt {self.attempt})"
+        return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"
+
+    @property
     def title(self) -> str:
-        """The headline that clients show and send back: function, attempt, error class, short id.
+        """The headline that forms show and send back, with a short id.
 
         The id tells apart the calls of one name, whose other words may be equal.
         """
-        if self.failure is None:
-            what = f"{self.function_name} awaits approval (attempt {self.attempt})"
-        else:
-            kind = self.failure["type"]
-            what = f"{self.function_name} failed (attempt {self.attempt}): {kind}"
-        return f"{what} [{self.review_id[:6]}]"
+        return f"{self.headline} [{self.review_id[:6]}]"
 
     @property
     def shown(self) -> dict[str, Any]:

@@ -11,23 +11,24 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graph_retry._json import is_object
-from graph_retry._review.decisions import Decision, accept, approve, comment, edit, reject, respond
+from graph_retry._review.clients.client import spelled
+from graph_retry._review.decisions import (
+    ROWS,
+    WORDS,
+    Decision,
+    accept,
+    approve,
+    comment,
+    edit,
+    reject,
+    respond,
+)
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._wording import did_you_mean
 from graph_retry.cli.exits import ExitCode, Stop
-
-_HELP = {
-    "approve": "approve             call again with the params as shown, suggestion included",
-    "edit": "edit                change the params in $EDITOR; or: edit field=value …",
-    "reject": "reject reason       stop here",
-    "respond": "respond FILE        give the output yourself; or: respond {…}",
-    "comment": "comment words       tell the model something, and call again",
-    "accept": "accept reason       take the output although it is not valid",
-}
-_HELP_WITH_VALID_OUTPUT = {"approve": "approve             take this output"}
 
 
 class UnreadableError(ValueError):
@@ -77,7 +78,7 @@ def as_options(words: Sequence[str]) -> str:
         >>> as_options(["dear"])
         "put quotes around a text of several words: 'dear' stands apart."
     """
-    kind, *rest = words if words[0] in _HELP else ("edit" if "=" in words[0] else "", *words)
+    kind, *rest = words if words[0] in ROWS else ("edit" if "=" in words[0] else "", *words)
     if not kind:
         return f"put quotes around a text of several words: {shlex.join(words)!r} stands apart."
     text = shlex.join(rest and [" ".join(rest)])
@@ -110,8 +111,9 @@ def labels_of(given: Sequence[str]) -> dict[str, str]:
 
 def ways(offered: Sequence[str], *, of_valid: bool = False) -> str:
     """List what can be typed, about a failure or about a valid output."""
-    helps = _HELP | _HELP_WITH_VALID_OUTPUT if of_valid else _HELP
-    return "\n".join(f"  {helps[kind]}" for kind in offered) + "\n  Ctrl-C              leave it"
+    rows = [ROWS[kind] for kind in offered]
+    helps = [(of_valid and row.typed_of_valid) or row.typed for row in rows]
+    return "\n".join(f"  {line}" for line in (*helps, "Ctrl-C              leave it"))
 
 
 @dataclass
@@ -132,23 +134,25 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
         {'type': 'reject', 'message': 'too dear'}
     """
     word, _, rest = line.strip().partition(" ")
-    if word == "approve" and rest:
+    kind, rest = WORDS.get(spelled(word)), rest.strip()
+    if kind is None:
+        meant = f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*ROWS,))
+        raise UnreadableError(f"{word!r} is none of {', '.join(ROWS)}.{meant}")
+    if kind == "approve" and rest:
         raise UnreadableError(f"approve takes what is shown; to change some: edit {rest}")
-    if word == "approve":
-        return approve()
-    if word in ("reject", "accept"):
-        return (reject if word == "reject" else accept)(rest.strip() or None)
-    if word == "comment":
-        return comment(rest.strip())
-    if word == "respond":
-        return respond(_read_output(rest.strip()))
-    if word != "edit":
-        meant = f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*_HELP,))
-        raise UnreadableError(f"{word!r} is none of {', '.join(_HELP)}.{meant}")
-    if not rest:
-        return edit(in_editor(shown, draft or Draft()))
+    data: dict[str, Any] = {ROWS[kind].data or "message": rest or None}
+    if kind == "edit":
+        data = {"params": _changed(rest, shown) if rest else in_editor(shown, draft or Draft())}
+    elif kind == "respond":
+        data = {"output": _read_output(rest)}
+    elif kind == "approve":
+        data = {}
+    return cast("Decision", {"type": kind, **data})
+
+
+def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
     try:
-        return edit(edited(shown, shlex.split(rest)))
+        return edited(shown, shlex.split(text))
     except ValueError as error:
         how = "An edit is written as: edit model=large prompt='Read the invoice.'"
         raise UnreadableError(f"{how} ({error})") from None

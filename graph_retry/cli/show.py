@@ -37,7 +37,7 @@ def as_json(review: PendingReview) -> str:
 
 def show_review(screen: Screen, review: PendingReview) -> None:
     """Show what failed or waits for approval, what is known about it, what would be tried next."""
-    screen.title(_title(review))
+    screen.title(review.headline)
     asked = f"thread {review.thread_id}, review {review.review_id}, asked {_since(review.asked_at)}"
     expires = f", expires {_until(review.expires_at)}" if review.expires_at else ""
     screen.say(f"{asked} ago{expires}", "quiet")
@@ -73,14 +73,6 @@ def show_review(screen: Screen, review: PendingReview) -> None:
             for change in review.diff
         ]
         screen.table(("field", "before", "after"), changes)
-
-
-def _title(review: PendingReview) -> str:
-    """Return what the review is about: the headline that clients show, without an old answer."""
-    if review.failure is None:
-        return f"{review.function_name} awaits approval (attempt {review.attempt})"
-    kind = review.failure["type"]
-    return f"{review.function_name} failed (attempt {review.attempt}): {kind}"
 
 
 def show_ledger(screen: Screen, ledger: Ledger) -> None:

@@ -66,7 +66,7 @@ def test_a_typed_line_is_read(tmp_path, line, decision):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("yes", "none of approve, edit, reject, respond"),
+        ("maybe", "none of approve, edit, reject, respond"),
         (
             "approve model=large",
             "approve takes what is shown; to change some: edit model=large",

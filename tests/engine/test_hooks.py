@@ -173,7 +173,7 @@ def test_the_last_review_offers_no_retry(form, mode):
     again = refused(mode, graph, thread(), approve())
     state = answer(mode, graph, thread(), {"type": "respond", "output": {"n": 9}})
 
-    assert review.value["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
+    assert review.value["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]
     assert "respond" in again.message
     assert state["output"] == {"n": 9}
     assert len(model.calls) == 2

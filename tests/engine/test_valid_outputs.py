@@ -116,7 +116,7 @@ def test_the_last_attempt_may_still_be_approved(mode):
     mode.invoke(graph, {"params": PARAMS}, thread())
     (review,) = reviews(mode, graph, thread())
     offered = review.value["review_configs"][0]["allowed_decisions"]
-    assert offered == ["approve", "respond", "reject"]
+    assert offered == ["approve", "reject", "respond"]
     assert answer(mode, graph, thread(), approve())["status"] == "succeeded"
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from graph_retry._review.decisions import Accepted
 from graph_retry._review.judge import MAX_PROBLEM
-from graph_retry._review.question import Accepted, Question, Refused, Said
+from graph_retry._review.question import Question, Refused, Said
 from tests.review.questions import TITLE, Color, Params, Style, judge, question
 
 SCALARS = (

@@ -74,7 +74,7 @@ def test_a_valid_output_is_shown_before_what_an_approval_does() -> None:
     assert '"name": "Ada"' in description
     assert "- Approve: take this output." in description
     assert "Accept" not in description
-    assert payload["message"] == 'extract awaits approval (attempt 2) [r2]: { "name": "Ada", "age": 36 }'
+    assert payload["message"] == 'extract awaits approval (attempt 2): { "name": "Ada", "age": 36 }'
     assert (payload["output"], payload["error"], payload["failure"]) == (output, "", None)
 
 

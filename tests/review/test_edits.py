@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._review.decisions import offered
-from graph_retry._review.question import Accepted, Question, Refused
+from graph_retry._review.decisions import Accepted, offered
+from graph_retry._review.question import Question, Refused
 from tests.review.questions import TITLE, Params, Style, judge, question
 
 HOT = Params(temperature=1.5, seed=7)

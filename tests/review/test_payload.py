@@ -12,9 +12,10 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import readable_diff
+from graph_retry._review.decisions import Accepted
 from graph_retry._review.description import MAX_DESCRIPTION
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Accepted, Question, Refused
+from graph_retry._review.question import Question, Refused
 from graph_retry.records import Failure, Issue
 from tests.review.questions import TITLE, Params, Person, judge, question
 
@@ -83,7 +84,7 @@ def test_every_key_of_the_contract_is_there() -> None:
     assert payload["issues"] == [ISSUE]
     assert payload["raw_output"] == "{"
     assert (payload["review_id"], payload["expires_at"]) == ("r2", "2030-01-01T00:00:00Z")
-    assert payload["message"] == f"{TITLE}: 429 quota"
+    assert payload["message"] == "extract failed (attempt 2): RateLimitError: 429 quota"
 
 
 def test_what_agent_chat_ui_reads() -> None:

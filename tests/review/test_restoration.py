@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._review.decisions import Accepted
 from graph_retry._review.forms.javascript import identical, undamaged
 from graph_retry._review.forms.restore import MAX_BOX, form_args
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Accepted, Question, Refused
+from graph_retry._review.question import Question, Refused
 from tests.review.questions import (
     TITLE,
     Color,

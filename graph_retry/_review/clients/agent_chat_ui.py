@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._review.clients.client import Client, Entry, Form, edited_fields
-from graph_retry._review.decisions import spelled
+from graph_retry._review.clients.client import (
+    Client,
+    Entry,
+    Form,
+    Reading,
+    edited_fields,
+    spelled,
+)
 
 
 def _draw(form: Form) -> dict[str, Any]:
@@ -19,7 +24,7 @@ def _draw(form: Form) -> dict[str, Any]:
     }
 
 
-def _translate(entry: Entry, _offered: Collection[str]) -> Entry:
+def _translate(entry: Entry, _: Reading) -> Entry:
     """LangChain's own respond has its text as the message."""
     text = entry.get("message")
     if spelled(entry.get("type")) != "respond" or "output" in entry or text is None:

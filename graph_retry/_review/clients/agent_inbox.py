@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any
 
 from graph_retry._json import is_array
-from graph_retry._review.clients.client import Client, Content, Entry, Form, edited_fields
-from graph_retry._review.decisions import said_in_words, spelled
-from graph_retry._review.forms.strict_json import NotJsonError, read_json
-from graph_retry._review.question import UnusableAnswerError
+from graph_retry._review.clients.client import (
+    Client,
+    Content,
+    Entry,
+    Form,
+    Reading,
+    edited_fields,
+    spelled,
+)
 
 _JSON = re.compile(r"\{|\[\s*\{")
 
@@ -31,8 +35,8 @@ def _read(form: Any) -> Content:
     return Content(message=form) if isinstance(form, str) else edited_fields(form)
 
 
-def _translate(entry: Entry, offered: Collection[str]) -> Entry:
-    """Read its button *Accept*, and what was typed into the response box."""
+def _translate(entry: Entry, reading: Reading) -> Entry:
+    """Read its button *Accept*, and what was typed into its box: a word or JSON decides."""
     word, args = spelled(entry.get("type")), entry.get("args")
     if word == "accept" and "args" in entry:  # it repeats its form unedited
         return {**entry, "type": "approve", "args": {"action": edited_fields(args).title}}
@@ -41,25 +45,12 @@ def _translate(entry: Entry, offered: Collection[str]) -> Entry:
     if entry.get("output") is not None:
         return {**entry, "type": "respond"}
     beside = {key: part for key, part in entry.items() if key not in ("type", "args")}
-    said = _in_box(args) if isinstance(args, str) else None
-    if said is not None:
+    typed = args.strip().strip("`") if isinstance(args, str) else ""
+    if said := reading.in_words(typed):
         return {**beside, **said}
-    return {**entry, "type": "comment" if "comment" in offered else "reject"}
-
-
-def _in_box(text: str) -> Entry | None:
-    """Return the decision typed into the box, in its word or as JSON; None for other words."""
-    said = said_in_words(text)
-    plain = text.strip().strip("`")
-    if said is not None or not _JSON.match(plain):
-        return said
-    try:
-        pasted = read_json(plain)
-    except NotJsonError as error:
-        raise UnusableAnswerError(
-            f"The text begins like JSON and is none ({error}). Mend it, or say it in words."
-        ) from None
-    return {"resume": pasted}
+    if _JSON.match(typed):
+        return {**beside, "resume": typed}
+    return {**entry, "type": "comment" if "comment" in reading.offered else "reject"}
 
 
 AGENT_INBOX = Client(

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graph_retry._json import is_object
-from graph_retry._review.question import Question
 
 
 class Form(NamedTuple):
-    """What forms are drawn from: the question as people see it, and the parts they share."""
+    """What forms are drawn from; `message` is the question in one line."""
 
-    question: Question
     title: str
+    message: str
     args: dict[str, Any]
     description: str
     offered: list[str]
@@ -30,11 +29,28 @@ class Content(NamedTuple):
     from_form: bool = False
 
 
+class Reading(NamedTuple):
+    """What answers are read with: the decisions that are offered, and what finds words in texts."""
+
+    offered: Collection[str]
+    in_words: Callable[[str], dict[str, Any] | None]
+
+
 Entry = dict[str, Any]
 """The one object of an answer that decides."""
 
 
-def _as_it_is(entry: Entry, _offered: Collection[str]) -> Entry:
+def spelled(word: Any) -> str:
+    """Return a word as the table of decisions has it, without the full stop somebody typed.
+
+    Example:
+        >>> spelled(" Reject. ")
+        'reject'
+    """
+    return str(word).strip().rstrip(".!:").rstrip().casefold()
+
+
+def _as_it_is(entry: Entry, _: Reading) -> Entry:
     return entry
 
 
@@ -53,7 +69,7 @@ class Client:
     keys: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Content]]] = field(
         default_factory=dict[str, tuple[tuple[str, ...], Callable[[Any], Content]]]
     )
-    translate: Callable[[Entry, Collection[str]], Entry] = _as_it_is
+    translate: Callable[[Entry, Reading], Entry] = _as_it_is
 
 
 def edited_fields(form: Any) -> Content:
