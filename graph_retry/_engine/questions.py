@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -47,7 +48,7 @@ def question_of(
     shown = Encoded(suggested, review["suggested_types"]) if suggested else params
     redact, names = plan.settings.redact, plan.codec.names
     before, after = redacted(before, redact, names), redacted(after, redact, names)
-    return Question(
+    question = Question(
         thread_id=current_thread(),
         function_name=plan.settings.name,
         attempt=record["number"],
@@ -80,6 +81,7 @@ def question_of(
         with_comment=_commenting(plan, shown, record["issues"], raw_output or ""),
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
+    return replace(question, **review["noted"])
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:

@@ -27,9 +27,9 @@ from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
 from graph_retry._redact import redacted
 from graph_retry._review.deadline import is_expired, now
-from graph_retry._review.decisions import Accepted, Decision, reject
+from graph_retry._review.decisions import ROWS, Accepted, Decision, reject
 from graph_retry._review.judge import judge
-from graph_retry._review.question import Effect, End, Question, Refused
+from graph_retry._review.question import CallAgain, Effect, End, Question, Refused, Wait
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -51,9 +51,33 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     if taken.by_agent and isinstance(verdict, Accepted):
         blind = await not_again(given.plan, given.attempts, taken.author, verdict)
         verdict = verdict if blind is None else Refused(blind)
+    if isinstance(verdict, Accepted) and isinstance(verdict.effect, Wait):
+        if taken.author == "human":
+            return _left_open(given, taken, verdict.decision, verdict.effect)
+        verdict = Refused(
+            f"to {verdict.decision['type']} leaves the review open: only a person may"
+        )
     if isinstance(verdict, Refused):
         return _refused(given, taken, verdict)
     return _accepted(given, taken, verdict)
+
+
+def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
+    """Note a decision that leaves the review open; it is asked again as it now stands."""
+    plan, loop, record = given.plan, given.loop, given.attempts[-1]
+    again = _ask_again(loop, record, None)
+    redact, words = plan.settings.redact, ("message", ROWS[decision["type"]].data)
+    said: Any = {
+        key: redacted(part, redact) if key in words else part for key, part in decision.items()
+    }
+    note = _note(said, taken.author, taken.channel, taken.question.review_id)
+    again["noted"] = {**again["noted"], **effect.fields}
+    again["before"] = [*again["before"], note]
+    name, number = plan.settings.name, record["number"]
+    log_review(f"left open by {decision['type']}", name, number, note["review_id"], taken.author)
+    emit("review_asked", name, number, review_id=again["review_id"])
+    log_review("asked", name, number, again["review_id"])
+    return {LOOP: {**loop, "review": again}, ANSWER: None}
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
@@ -92,6 +116,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
         **_note(verdict.decision, taken.author, taken.channel, review_id),
         **_counted(plan, verdict.effect, output),
         **_suggested(given.loop["review"]),
+        **_earlier(given.loop["review"]),
     }
     emit("review_answered", name, number, decision=decided, author=note["author"])
     ended = "expired" if taken.author == "system" else f"answered with {decided}"
@@ -110,7 +135,10 @@ async def _default(given: StepInput, question: Question) -> Accepted:
     """Decide a review whose time is over; where the default is not possible, the call is ended."""
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
-    if isinstance(verdict, Accepted):
+    problem: str | None
+    if isinstance(verdict, Accepted) and isinstance(verdict.effect, Wait):
+        problem = f"to {verdict.decision['type']} decides nothing"
+    elif isinstance(verdict, Accepted):
         problem = await not_again(plan, attempts, "system", verdict)
         if problem is None:
             return verdict
@@ -144,6 +172,11 @@ def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -
     return {} if output is None else {"output": redacted(output["value"], redact, names)}
 
 
+def _earlier(review: OpenReview | None) -> dict[str, Any]:
+    """Return the decisions that left the review open before."""
+    return {"before": review["before"]} if review and review["before"] else {}
+
+
 def _suggested(review: OpenReview | None) -> dict[str, Any]:
     """Return whose params the review suggested, if it suggested any."""
     by = review and review["suggested_by"]
@@ -173,7 +206,7 @@ def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dic
     return {LOOP: {**noted, "next": "end"}} | without_output(plan, "exhausted")
 
 
-def _ask_again(loop: Loop, record: Attempt, problem: str) -> OpenReview:
+def _ask_again(loop: Loop, record: Attempt, problem: str | None) -> OpenReview:
     review = loop["review"]
     assert review is not None  # noqa: S101
     round_ = review["round"] + 1
@@ -200,6 +233,7 @@ def _apply(
         if effect.output is not None:
             ended, output = {LOOP: {**ended[LOOP], "output_types": {}}}, effect.output
         return {**ended, keys["output"]: output and output["value"], keys["status"]: effect.status}
+    assert isinstance(effect, CallAgain)  # noqa: S101 - what waits was left open before
     by = loop["review"] and loop["review"]["suggested_by"]
     approved = f"approved {by}" if by else "approved the same params"
     if effect.unchanged_edit:

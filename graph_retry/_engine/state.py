@@ -24,7 +24,9 @@ class OpenReview(TypedDict):
     `agents` are the automatic reviewers whose proposal was not applied: `by`, `decision`, and the
     `problem` with it; None before they were asked.
     `round` counts the questions asked about one attempt; `problem` says why the last answer to it
-    was not taken; `note` why automation stopped. `asked_at` and `expires_at` are ISO 8601 in UTC.
+    was not taken; `note` why automation stopped. `noted` are fields of its record as decisions
+    set them that left it open, and `before` are those decisions. `asked_at` and `expires_at` are
+    ISO 8601 in UTC.
     """
 
     review_id: str
@@ -35,6 +37,8 @@ class OpenReview(TypedDict):
     agents: list[dict[str, Any]] | None
     note: str | None
     problem: str | None
+    noted: dict[str, Any]
+    before: list[dict[str, Any]]
     asked_at: str | None
     expires_at: str | None
 
@@ -98,6 +102,8 @@ def fresh_review(review_id: str) -> OpenReview:
         "agents": None,
         "note": None,
         "problem": None,
+        "noted": {},
+        "before": [],
         "asked_at": None,
         "expires_at": None,
     }

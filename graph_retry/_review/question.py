@@ -93,7 +93,14 @@ class End:
     without_output: bool = False
 
 
-Effect = CallAgain | End
+@dataclass(frozen=True)
+class Wait:
+    """A decision's effect: the review stays open, with these fields of its record."""
+
+    fields: dict[str, Any]
+
+
+Effect = CallAgain | End | Wait
 """What a decision does. None is without one: a decision that decides nothing cannot be accepted."""
 
 

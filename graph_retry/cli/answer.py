@@ -120,7 +120,8 @@ class Answers:
         others = [other for other in self._open() if other.review_id != review.review_id]
         again = next((other for other in others if _call(other) == _call(review)), None)
         if again:
-            self._tell_attempt(again.attempt, again.error)
+            if again.attempt != review.attempt:
+                self._tell_attempt(again.attempt, again.error)
             self.screen.say(f"It waits for an answer as review {again.review_id}.")
         elif decision["type"] == "reject":
             self.screen.say("Cancelled.", "good")

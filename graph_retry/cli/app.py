@@ -17,7 +17,7 @@ from langgraph.errors import GraphBubbleUp
 
 from graph_retry.cli.answer import Answers
 from graph_retry.cli.data import evaluate_calls, write_corrections
-from graph_retry.cli.decide import as_options, from_options, labels_of
+from graph_retry.cli.decide import from_options, from_words, labels_of
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen, printable
 from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review
@@ -145,7 +145,7 @@ def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) ->
             raise Stop(ExitCode.NOTHING, f"no attempt of thread {thread!r} is known here.")
 
 
-@app.command(context_settings={"allow_extra_args": True})
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def answer(
     given: typer.Context,
     thread: Thread,
@@ -167,23 +167,23 @@ def answer(
     """
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
-        if given.args:
-            raise Stop(ExitCode.USAGE, as_options(given.args))
         texts = [text for text in (reject, respond, comment, accept) if text is not None]
-        chosen = approve + bool(changes) + len(texts)
+        chosen = approve + bool(changes) + len(texts) + bool(given.args)
         if chosen > 1 or not (chosen or screen.has_person):
             others = "`--reject`, `--respond`, `--comment` or `--accept`"
             what = f"give one answer: `--approve`, `--set`, {others}."
             raise Stop(ExitCode.USAGE, what)
         answers = Answers(source, screen, thread, by or _login())
-        decide = partial(
-            from_options,
-            changes=changes or (),
-            reason=reject,
-            output=respond,
-            words=comment,
-            accepted=accept,
-        )
+        decide = partial(from_words, given.args)
+        if not given.args:
+            decide = partial(
+                from_options,
+                changes=changes or (),
+                reason=reject,
+                output=respond,
+                words=comment,
+                accepted=accept,
+            )
         code = answers.give(review, decide) if chosen else answers.ask(review)
         if code:
             raise Stop(code)

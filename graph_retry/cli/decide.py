@@ -69,25 +69,31 @@ def from_options(
     return approve() if reason is None else reject(said or None)
 
 
-def as_options(words: Sequence[str]) -> str:
-    """Say how words that stand behind the thread are written as options of `answer`.
+def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
+    """Return the decision of words behind the thread, such as `reject too dear`.
+
+    Raises:
+        Stop: If they are none.
 
     Example:
-        >>> as_options(["edit", "model=large"])
-        'write the answer as options: `--set model=large`.'
-        >>> as_options(["dear"])
-        "put quotes around a text of several words: 'dear' stands apart."
+        >>> from_words(["edit", "n=2"], {"n": 1})
+        {'type': 'edit', 'params': {'n': 2}}
     """
-    kind, *rest = words if words[0] in ROWS else ("edit" if "=" in words[0] else "", *words)
-    if not kind:
-        return f"put quotes around a text of several words: {shlex.join(words)!r} stands apart."
-    text = shlex.join(rest and [" ".join(rest)])
-    how = {
-        "approve": "--approve",
-        "edit": " ".join(f"--set {shlex.quote(change)}" for change in rest) or "--set FIELD=VALUE",
-        "respond": f"--respond {text or 'FILE'}",
-    }.get(kind, f"--{kind} {text or 'WORDS'}")
-    return f"write the answer as options: `{how}`."
+    row = ROWS.get(WORDS.get(spelled(words[0]), ""))
+    rest = [word for word in words[1:] if row is None or word != f"--{row.data}"]
+    if unknown := next((word for word in (words[0], *rest) if word.startswith("--")), None):
+        raise Stop(ExitCode.USAGE, f"no such option: {unknown}.")
+    if row is None:
+        text = shlex.join(words)
+        why = f"put quotes around a text of several words: {text!r} stands apart."
+        if "=" in words[0]:
+            why = f"write the change as: `--set {text}`."
+        raise Stop(ExitCode.USAGE, why)
+    text = shlex.join(rest) if row.data == "params" else " ".join(rest)
+    try:
+        return from_line(f"{words[0]} {text}", shown)
+    except UnreadableError as error:
+        raise Stop(ExitCode.USAGE, str(error)) from None
 
 
 def labels_of(given: Sequence[str]) -> dict[str, str]:
