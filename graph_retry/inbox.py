@@ -8,6 +8,8 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._review.deadline import is_expired
+from graph_retry._review.decisions import defer
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
@@ -15,7 +17,7 @@ from graph_retry._threads.reviews import whole_reviews
 from graph_retry._threads.saved_reviews import key_of, list_saved_reviews
 from graph_retry.answering import PendingReview
 
-__all__ = ["alist_reviews", "list_reviews"]
+__all__ = ["alist_reviews", "defer", "list_reviews"]
 
 
 @with_async_twin
@@ -79,10 +81,19 @@ async def _listed(
 ) -> list[PendingReview]:
     if not isinstance(cast("object", labels), Mapping | None):
         raise TypeError(f"`labels` is {labels!r:.80}: give a dict of text by name.")
-    reviews = await find_all(source, None if labels else limit, before, config)
-    wanted = (labels or {}).items()
-    labelled = [review for review in reviews if wanted <= review.labels.items()]
-    return await whole_reviews(source, labelled[:limit])
+    wanted, listed = (labels or {}).items(), list[PendingReview]()
+    while limit is None or len(listed) < limit:
+        page = await find_all(source, None if labels else limit, before, config)
+        listed += [
+            review
+            for review in page
+            if wanted <= review.labels.items()
+            and (review.deferred_until is None or is_expired(review.deferred_until))
+        ]
+        if limit is None or labels or len(page) < limit:
+            break
+        before = page[-1]
+    return await whole_reviews(source, listed[:limit])
 
 
 async def find_all(

@@ -13,6 +13,21 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def utc(moment: str) -> str | None:
+    """Return a moment in UTC, which is meant where it names no zone; None if it is none.
+
+    Example:
+        >>> utc("2030-05-01T08:00+02:00")
+        '2030-05-01T06:00:00.000+00:00'
+    """
+    try:
+        given = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    known = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return known.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
 def after(moment: str, seconds: float | None) -> str | None:
     """Return the moment some seconds later, None for no limit.
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._issues import format_issues, json_problem
+from graph_retry._issues import format_issues, json_problem, literal
 from graph_retry._json import is_array, is_object
 from graph_retry._review.clients.client import spelled
+from graph_retry._review.deadline import is_expired, utc
 from graph_retry._review.edits import changes_of, merged
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import (
@@ -24,12 +25,13 @@ from graph_retry._review.question import (
     Question,
     Said,
     UnusableAnswerError,
+    Wait,
 )
 
 if TYPE_CHECKING:
     from graph_retry.records import Attempt
 
-DecisionType = Literal["approve", "edit", "reject", "respond", "comment", "accept"]
+DecisionType = Literal["approve", "edit", "reject", "respond", "comment", "accept", "defer"]
 
 
 class Decision(TypedDict):
@@ -39,13 +41,14 @@ class Decision(TypedDict):
     decision), of a comment what the model is told. `output` (respond) is validated like the
     model's. `attempt` and `review_id` bind the decision to one question; `decision_id` makes a
     repeated delivery recognisable; `by` names the author and `channel` what it came through
-    (default: told by the answer's shape).
+    (default: told by the answer's shape). `until` (defer) is ISO 8601.
     """
 
     type: DecisionType
     params: NotRequired[Any]
     message: NotRequired[str | None]
     output: NotRequired[Any]
+    until: NotRequired[str]
     attempt: NotRequired[int]
     review_id: NotRequired[str]
     decision_id: NotRequired[str]
@@ -133,6 +136,18 @@ def accept(reason: str | None = None) -> Decision:
     return {"type": "accept", "message": reason}
 
 
+def defer(until: str) -> Decision:
+    """Leave a review open, and out of the inbox until a time (ISO 8601, in UTC unless it says).
+
+    It comes back by itself, and can be answered before. Only where `allowed_decisions` has `defer`.
+
+    Example:
+        >>> defer("2030-05-01T08:00")
+        {'type': 'defer', 'until': '2030-05-01T08:00'}
+    """
+    return {"type": "defer", "until": until}
+
+
 @dataclass(frozen=True)
 class Accepted:
     """A decision that holds, and what it does."""
@@ -217,6 +232,14 @@ async def _overruled(_said: Said, _question: Question) -> Accepted:
     return Accepted(accept(), End("overruled"))
 
 
+async def _deferred(said: Said, _question: Question) -> Accepted:
+    moment = utc(str(said.data))
+    if moment is None or is_expired(moment):
+        wanted = "a time to come, such as 2030-05-01T08:00+02:00"
+        raise UnusableAnswerError(f"`until` expects {wanted}, not {literal(said.data, 80)}.")
+    return Accepted(defer(moment), Wait({"deferred_until": moment}))
+
+
 def _output_missing(question: Question) -> str | None:
     if question.failure is None:
         return "the output is valid, so approve takes it"
@@ -298,6 +321,15 @@ ROWS: dict[str, Row] = {
         example={"message": "why it is right"},
         typed="accept reason       take the output although it is not valid",
         sent={"Agent Inbox": "`accept` in the box"},
+    ),
+    "defer": Row(
+        data="until",
+        by_default=False,
+        decide=_deferred,
+        how=lambda _: "Defer: leave it open, and out of the inbox until then.",
+        example={"until": "2030-05-01T08:00+02:00"},
+        typed="defer TIME          leave it open, and out of the inbox until then",
+        sent={"Agent Inbox": "`defer: TIME` in the box"},
     ),
 }
 

@@ -22,10 +22,10 @@ class Review:
     Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
     valid output by an approval, one that is not valid by `accept`. `note` says why automation
     stopped, and `problem` why the last answer was not taken. `diff` is what the suggestion would
-    change, or else what this attempt changed. `asked_at` and `expires_at` are ISO 8601 in UTC, the
-    latter None where nothing expires. `value` is the whole interrupt, with the forms of clients.
-    `history` is the ledger so far; it is empty where the call's own state is out of reach (in a
-    server's inbox, for one).
+    change, or else what this attempt changed. Times are ISO 8601 in UTC: `asked_at`, `expires_at`
+    (None where nothing expires) and `deferred_until` (None where nobody put it off). `value` is the
+    whole interrupt, with the forms of clients. `history` is the ledger so far; it is empty where
+    the call's own state is out of reach (in a server's inbox, for one).
     """
 
     thread_id: str | None = None
@@ -44,6 +44,7 @@ class Review:
     problem: str | None = None
     asked_at: str | None = None
     expires_at: str | None = None
+    deferred_until: str | None = None
     labels: dict[str, str] = field(default_factory=dict[str, str])
     note: str | None = None
     repairs: list[Repair] = field(default_factory=list[Repair])

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from graph_retry._awaiting import run_sync
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._review import judge as judging
-from graph_retry._review.decisions import Accepted
+from graph_retry._review.decisions import BY_DEFAULT, Accepted
 from graph_retry._review.question import Question, Refused
 from graph_retry.output import build_validator
 
@@ -75,6 +75,7 @@ def question(
             "failure": {"kind": "transient", "type": "RateLimitError", "message": "429 quota"},
             "params": view,
             "types": types,
+            "allowed": (*BY_DEFAULT, "accept"),
             "codec": codec,
             "suggested_params": proposal[0],
             "suggested_types": proposal[1],

@@ -41,6 +41,7 @@ KEYS = {
     "review_id",
     "asked_at",
     "expires_at",
+    "deferred_until",
     "action_requests",
     "review_configs",
     "action_request",

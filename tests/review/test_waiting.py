@@ -1,0 +1,71 @@
+"""Decisions that leave a review open change its record, and decide nothing."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+
+from graph_retry import AnswerRefused, edit, pending_reviews, resume, retry_llm_call
+from graph_retry._review import deadline
+from graph_retry._review.decisions import DECISION_TYPES
+from graph_retry.inbox import defer, list_reviews
+
+CONFIG: Any = {"configurable": {"thread_id": "1"}}
+SOON = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="milliseconds")
+
+
+def waiting(calls: list[Any], **options: Any) -> Any:
+    """Return a graph whose call waits on thread 1."""
+
+    def ask(params: dict[str, str]) -> str:
+        calls.append(params)
+        return params["answer"]
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def graph(_: str) -> int:
+        options.setdefault("allowed_decisions", DECISION_TYPES)
+        return retry_llm_call(ask, {"answer": "no"}, output=int, **options)
+
+    graph.invoke("", CONFIG)
+    return graph
+
+
+def test_a_deferred_review_leaves_the_inbox_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes back by itself, and nothing was called; the ledger has who deferred it."""
+    calls: list[Any] = []
+    graph = waiting(calls)
+    (first,) = list_reviews(graph)
+    resume(graph, CONFIG, {**defer(SOON), "by": "ada"})
+    assert list_reviews(graph) == []
+    assert list_reviews(graph, limit=1) == []
+    (review,) = pending_reviews(graph, CONFIG)
+    assert review.deferred_until == SOON
+    assert review.review_id != first.review_id
+    assert len(calls) == 1
+    monkeypatch.setattr(deadline, "now", lambda: SOON)
+    assert [one.review_id for one in list_reviews(graph)] == [review.review_id]
+    with pytest.raises(AnswerRefused):
+        resume(graph, CONFIG, {"type": "edit", "params": 5})
+    (again,) = pending_reviews(graph, CONFIG)
+    assert again.deferred_until == SOON
+    ledger: list[Any] = again.history
+    assert ledger[-1]["decision"] is None
+    assert resume(graph, CONFIG, edit(answer="7")) == 7
+
+
+@pytest.mark.parametrize("until", ["tomorrow", "2020-01-01", 5])
+def test_a_review_is_deferred_to_a_time_to_come(until: Any) -> None:
+    """Anything else is asked again."""
+    graph = waiting([])
+    with pytest.raises(AnswerRefused, match="`until` expects a time to come"):
+        resume(graph, CONFIG, {"type": "defer", "until": until})
+
+
+def test_only_a_person_leaves_a_review_open() -> None:
+    """A reviewer agent that defers is passed over, and the person is told."""
+    graph = waiting([], reviewer=lambda review: defer(SOON))
+    (review,) = pending_reviews(graph, CONFIG)
+    assert review.note is not None
+    assert "only a person may" in review.note
