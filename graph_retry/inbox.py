@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.deadline import is_expired
-from graph_retry._review.decisions import defer
+from graph_retry._review.decisions import assign, defer
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
@@ -17,7 +17,7 @@ from graph_retry._threads.reviews import whole_reviews
 from graph_retry._threads.saved_reviews import key_of, list_saved_reviews
 from graph_retry.answering import PendingReview
 
-__all__ = ["alist_reviews", "defer", "list_reviews"]
+__all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 
 
 @with_async_twin

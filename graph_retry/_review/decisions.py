@@ -31,7 +31,11 @@ from graph_retry._review.question import (
 if TYPE_CHECKING:
     from graph_retry.records import Attempt
 
-DecisionType = Literal["approve", "edit", "reject", "respond", "comment", "accept", "defer"]
+_MAX_NAME = 200
+
+DecisionType = Literal[
+    "approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"
+]
 
 
 class Decision(TypedDict):
@@ -41,7 +45,8 @@ class Decision(TypedDict):
     decision), of a comment what the model is told. `output` (respond) is validated like the
     model's. `attempt` and `review_id` bind the decision to one question; `decision_id` makes a
     repeated delivery recognisable; `by` names the author and `channel` what it came through
-    (default: told by the answer's shape). `until` (defer) is ISO 8601.
+    (default: told by the answer's shape). `until` (defer) is ISO 8601, and `to`
+    (assign) names somebody.
     """
 
     type: DecisionType
@@ -49,6 +54,7 @@ class Decision(TypedDict):
     message: NotRequired[str | None]
     output: NotRequired[Any]
     until: NotRequired[str]
+    to: NotRequired[str]
     attempt: NotRequired[int]
     review_id: NotRequired[str]
     decision_id: NotRequired[str]
@@ -148,6 +154,18 @@ def defer(until: str) -> Decision:
     return {"type": "defer", "until": until}
 
 
+def assign(to: str) -> Decision:
+    """Set the label `assignee` of a review, which stays open.
+
+    Only where `allowed_decisions` has `assign`.
+
+    Example:
+        >>> assign("ada")
+        {'type': 'assign', 'to': 'ada'}
+    """
+    return {"type": "assign", "to": to}
+
+
 @dataclass(frozen=True)
 class Accepted:
     """A decision that holds, and what it does."""
@@ -240,6 +258,13 @@ async def _deferred(said: Said, _question: Question) -> Accepted:
     return Accepted(defer(moment), Wait({"deferred_until": moment}))
 
 
+async def _assigned(said: Said, question: Question) -> Accepted:
+    if not isinstance(said.data, str) or not 0 < len(said.data) <= _MAX_NAME:
+        wanted = f"a name of up to {_MAX_NAME} characters"
+        raise UnusableAnswerError(f"`to` expects {wanted}, not {literal(said.data, 80)}.")
+    return Accepted(assign(said.data), Wait({"labels": {**question.labels, "assignee": said.data}}))
+
+
 def _output_missing(question: Question) -> str | None:
     if question.failure is None:
         return "the output is valid, so approve takes it"
@@ -330,6 +355,15 @@ ROWS: dict[str, Row] = {
         example={"until": "2030-05-01T08:00+02:00"},
         typed="defer TIME          leave it open, and out of the inbox until then",
         sent={"Agent Inbox": "`defer: TIME` in the box"},
+    ),
+    "assign": Row(
+        data="to",
+        by_default=False,
+        decide=_assigned,
+        how=lambda _: "Assign: set the label `assignee`, and leave it open.",
+        example={"to": "ada"},
+        typed="assign NAME         set the label assignee, and leave it open",
+        sent={"Agent Inbox": "`assign: NAME` in the box"},
     ),
 }
 

@@ -10,7 +10,8 @@ from langgraph.func import entrypoint
 from graph_retry import AnswerRefused, edit, pending_reviews, resume, retry_llm_call
 from graph_retry._review import deadline
 from graph_retry._review.decisions import DECISION_TYPES
-from graph_retry.inbox import defer, list_reviews
+from graph_retry.history import attempts_of
+from graph_retry.inbox import assign, defer, list_reviews
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 SOON = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="milliseconds")
@@ -69,3 +70,19 @@ def test_only_a_person_leaves_a_review_open() -> None:
     (review,) = pending_reviews(graph, CONFIG)
     assert review.note is not None
     assert "only a person may" in review.note
+
+
+def test_an_assigned_review_has_its_label_and_stays_open() -> None:
+    """The inbox filters by it, and no model is called; the last decision knows of it."""
+    calls: list[Any] = []
+    graph = waiting(calls, labels={"tenant": "acme"})
+    resume(graph, CONFIG, assign("ada"))
+    (review,) = list_reviews(graph, labels={"assignee": "ada"})
+    assert review.labels == {"tenant": "acme", "assignee": "ada"}
+    assert list_reviews(graph, labels={"assignee": "bob"}) == []
+    assert len(calls) == 1
+    assert review.answer(edit(answer="7")) == 7
+    (ledger,) = attempts_of(graph, CONFIG)
+    decision: Any = ledger.attempts[0]["decision"]
+    assert decision["type"] == "edit"
+    assert [one["type"] for one in decision["before"]] == ["assign"]
