@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from graph_retry._review.decisions import goes_on_after
+from graph_retry._review.decisions import ROWS
 from graph_retry.records import Attempt
 
 Automatic = Literal["retry", "ask", "give_up"]
@@ -107,9 +107,9 @@ def goes_on(last: Attempt) -> bool:
         >>> goes_on({"status": "succeeded", "decision": {"type": "comment"}})
         True
     """
-    if last["status"] == "failed" and last["decision"] is None:
-        return True
-    return goes_on_after(last["decision"], last)
+    if last["decision"] is None:
+        return last["status"] == "failed"
+    return ROWS[last["decision"]["type"]].calls[last["status"] == "succeeded"]
 
 
 def no_progress(attempts: Sequence[Attempt]) -> bool:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
+from typing import Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
-from graph_retry._issues import format_issues, json_problem, literal
-from graph_retry._json import is_array, is_object
-from graph_retry._review.clients.client import spelled
+from graph_retry._issues import literal
 from graph_retry._review.deadline import is_expired, utc
-from graph_retry._review.edits import changes_of, merged
-from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._review.edits import changes_of, checked_output, merged
 from graph_retry._review.question import (
     CallAgain,
     Effect,
@@ -27,9 +24,6 @@ from graph_retry._review.question import (
     UnusableAnswerError,
     Wait,
 )
-
-if TYPE_CHECKING:
-    from graph_retry.records import Attempt
 
 _MAX_NAME = 200
 
@@ -237,7 +231,7 @@ async def _rejected(_said: Said, _question: Question) -> Accepted:
 
 
 async def _responded(said: Said, question: Question) -> Accepted:
-    output = await _checked_output(said.data, question)
+    output = await checked_output(said.data, question)
     return Accepted(respond(output), End("succeeded", {"value": output}))
 
 
@@ -373,21 +367,6 @@ WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (k
 """Which decision a word is, in every client."""
 
 
-def said_in_words(text: str) -> dict[str, Any] | None:
-    """Return the decision that a text is: its word alone, or before a colon.
-
-    Example:
-        >>> said_in_words("Reject: not an invoice")
-        {'type': 'reject', 'message': 'not an invoice'}
-        >>> said_in_words("not an invoice")
-    """
-    head, _, rest = text.strip().partition(":")
-    kind = WORDS.get(spelled(head))
-    if kind is None:
-        return None
-    return {"type": spelled(head)} | ({ROWS[kind].data or "message": rest.strip()} if rest else {})
-
-
 def why_not_offered(question: Question) -> dict[str, str | None]:
     """Tell of each decision why it cannot be made here; None of those that can."""
 
@@ -413,29 +392,3 @@ def offered(question: Question) -> tuple[str, ...]:
         ('reject', 'respond')
     """
     return tuple(kind for kind, why in why_not_offered(question).items() if why is None)
-
-
-def goes_on_after(decision: Mapping[str, Any] | None, last: Attempt) -> bool:
-    """Tell whether a recorded decision about an attempt led, or leads, to another call."""
-    row = ROWS.get(str(decision and decision["type"]))
-    return row is not None and row.calls[last["status"] == "succeeded"]
-
-
-async def _checked_output(output: Any, question: Question) -> Any:
-    """Return the output as state keeps it, or what it says as JSON where only that is valid."""
-    checked, no_json = await question.check_output(output), ""
-    if not checked.ok and isinstance(output, str):
-        try:
-            value = read_json(output)
-        except NotJsonError as error:
-            no_json = f"\nAs text it was taken because it is no JSON: {error}."
-        else:
-            read = await question.check_output(value)
-            # What is wrong inside an object says more than that a text is no object.
-            checked = read if read.ok or is_object(value) or is_array(value) else checked
-    if not checked.ok:
-        wrong = format_issues(checked.issues)
-        raise UnusableAnswerError(f"The output is not valid:\n{wrong}{no_json}")
-    if problem := json_problem(checked.jsonable):
-        raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
-    return checked.jsonable

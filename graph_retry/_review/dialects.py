@@ -22,7 +22,6 @@ from graph_retry._review.decisions import (
     DECISION_TYPES,
     ROWS,
     WORDS,
-    said_in_words,
 )
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Said, UnusableAnswerError
@@ -56,6 +55,21 @@ def form_of(kind: str) -> str:
 
 _FORMS = ", ".join(map(form_of, ROWS))
 _HOW = f"Answer {_FORMS}, or one word such as approve or reject."
+
+
+def said_in_words(text: str) -> dict[str, Any] | None:
+    """Return the decision that a text is: its word alone, or before a colon.
+
+    Example:
+        >>> said_in_words("Reject: not an invoice")
+        {'type': 'reject', 'message': 'not an invoice'}
+        >>> said_in_words("not an invoice")
+    """
+    head, _, rest = text.strip().partition(":")
+    kind = WORDS.get(spelled(head))
+    if kind is None:
+        return None
+    return {"type": spelled(head)} | ({ROWS[kind].data or "message": rest.strip()} if rest else {})
 
 
 def interpret(

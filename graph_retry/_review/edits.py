@@ -6,8 +6,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from graph_retry._issues import format_issues, literal
-from graph_retry._json import is_object
+from graph_retry._issues import format_issues, json_problem, literal
+from graph_retry._json import is_array, is_object
 from graph_retry._params.codec import Encoded, ParamsInvalid
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.forms.javascript import identical
@@ -129,3 +129,27 @@ def _check_known(name: str, question: Question, sent: Collection[str]) -> None:
     if near is not None and near not in sent:
         what = f"There is no field {literal(name, 80)}. Did you mean `{near}`?"
         raise UnusableAnswerError(f"{what} To add a field of that name, send `{near}` with it.")
+
+
+async def checked_output(output: Any, question: Question) -> Any:
+    """Return the output as state keeps it, or what it says as JSON where only that is valid.
+
+    Raises:
+        UnusableAnswerError: If it is not valid, or cannot be kept.
+    """
+    checked, no_json = await question.check_output(output), ""
+    if not checked.ok and isinstance(output, str):
+        try:
+            value = read_json(output)
+        except NotJsonError as error:
+            no_json = f"\nAs text it was taken because it is no JSON: {error}."
+        else:
+            read = await question.check_output(value)
+            # What is wrong inside an object says more than that a text is no object.
+            checked = read if read.ok or is_object(value) or is_array(value) else checked
+    if not checked.ok:
+        wrong = format_issues(checked.issues)
+        raise UnusableAnswerError(f"The output is not valid:\n{wrong}{no_json}")
+    if problem := json_problem(checked.jsonable):
+        raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
+    return checked.jsonable

@@ -15,6 +15,8 @@ from typing import Annotated, Any
 import typer
 from langgraph.errors import GraphBubbleUp
 
+from graph_retry._review.clients.client import spelled
+from graph_retry._review.decisions import WORDS
 from graph_retry.cli.answer import Answers
 from graph_retry.cli.data import evaluate_calls, write_corrections
 from graph_retry.cli.decide import from_options, from_words, labels_of
@@ -167,6 +169,8 @@ def answer(
     """
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
+        if given.args and spelled(given.args[0]) not in WORDS:
+            from_words(given.args, {})  # says what these words are meant to be
         texts = [text for text in (reject, respond, comment, accept) if text is not None]
         chosen = approve + bool(changes) + len(texts) + bool(given.args)
         if chosen > 1 or not (chosen or screen.has_person):
