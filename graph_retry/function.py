@@ -17,11 +17,10 @@ from graph_retry._engine.graph import function_graph, steps_allowed
 from graph_retry._engine.identity import identity_of
 from graph_retry._engine.pausing import watched_pause
 from graph_retry._engine.plan import Plan, make_plan
-from graph_retry._engine.running import CALL, FunctionCall
+from graph_retry._engine.running import CALL
 from graph_retry._engine.state import LOOP, fresh_loop, loop_of
 from graph_retry._engine.step import check_identity
 from graph_retry._engine.stored import restore_value
-from graph_retry._json import digest
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._wording import quoted_with_article
@@ -224,14 +223,13 @@ class Call:
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
         self.graph = function_graph(learns=settings.lessons is not None)
         encoded = codec.encode(params)
-        identity = identity_of(*encoded) if settings.key is None else digest(settings.key)
-        self._call = FunctionCall(self.plan, identity)
+        self._identity = identity_of(encoded, settings.key)
         self.config: RunnableConfig = {
-            "configurable": {CALL: self._call},
+            "configurable": {CALL: self.plan},
             "recursion_limit": steps_allowed(self.plan),
             "run_name": settings.name,
         }
-        loop = {**fresh_loop(), "types": encoded.types, "identity": identity}
+        loop = {**fresh_loop(), "types": encoded.types, "identity": self._identity}
         self.inputs = {"params": encoded.view, LOOP: loop}
 
     def invoke(self) -> tuple[Any, list[Attempt]]:
@@ -248,7 +246,7 @@ class Call:
 
     def _result(self, state: dict[str, Any]) -> Any:
         name = self.plan.settings.name
-        check_identity(name, loop_of(state)["identity"], self._call.identity)
+        check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
             raise ended_error(name, state["status"], state["attempts"])
         if self.plan.validator is not None and state["status"] == "succeeded":

@@ -65,8 +65,7 @@ class Ledger:
     def node(self) -> str:
         """The graph node the call was made in, where that is known."""
         steps = [step[1] for step in map(_STEP.fullmatch, self.namespace.split("|")) if step]
-        # Version 1 made a task of this name for each async call.
-        return next((step for step in reversed(steps) if step != "retry_llm_call"), "")
+        return steps[-1] if steps else ""
 
     @property
     def title(self) -> str:

@@ -68,6 +68,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     params = plan.codec.load(state.get(keys["params"]), loop["types"])
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
+    loop["note"] = loop["note"] or (run.slot.note if run.slot else None)
     loop["origin"] = loop["origin"] or _origin()
     record = _opened(plan, loop, attempts, params)
     record.update(cast("Attempt", run.trace.kept))
@@ -144,7 +145,7 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     if attempts and (ended or not (waits or goes_on(attempts[-1]))):
         return fresh_loop(), [], True
     if loop["next"] != "call":
-        kept = ("identity", "given", "origin", "task_path", "types", "seen", "spent")
+        kept = ("identity", "given", "origin", "task_path", "note", "types", "seen", "spent")
         old: Any = loop
         edited: Any = {**fresh_loop(), **{key: old[key] for key in kept}, "author": "state edit"}
         return edited, attempts, False

@@ -1,136 +1,107 @@
 """Find the saved state of a call: the calls of one task, told apart by what they are.
 
 LangGraph names the graphs that a task invokes by a counter, so that calls which start in another
-order would find each other's state. Here each call of a name has a namespace of its own, and which
-saved one a call continues is decided by its identity. The saved ones are read once when a task
-begins to run, and remembered for as long as it runs.
+order would find each other's state. Here each call has a namespace made of its identity. While a
+task runs, only the numbers among equal calls are remembered.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
 
-from graph_retry._awaiting import wait
 from graph_retry._engine.checkpoints import newest_checkpoint
-from graph_retry._engine.fork import past_of
-from graph_retry._engine.identity import Choice, Saved, changed_fields, choose, identity_of
+from graph_retry._engine.fork import is_forked, past_of
+from graph_retry._engine.identity import changed_fields, identity_of, namesakes, namespace_of
 from graph_retry._engine.run_config import (
-    is_in_own_flow,
     may_be_resumed,
     node_attempt,
     saver_in,
     scratchpad_in,
 )
-from graph_retry._engine.saved_state import old_calls, saved_call
+from graph_retry._engine.saved_state import saved_call
+from graph_retry._json import is_object
 from graph_retry._params.codec import Encoded
-from graph_retry.errors import ReplayMismatch
 from graph_retry.options import Settings
+
+_LOG = logging.getLogger("graph_retry")
+
+_PATIENCE = 60.0
+"""Seconds a pause waits for other calls, one of which may itself wait for what paused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A call as it is made, by a retry node (`is_node`) or by a function.
+    """A call as it is made by a function or a retry node, in a task that is at `task_path`.
 
-    `identity` is what it is known by, beside its task (at `task_path`) and name. A node that
-    `is_task`, not run by code of another node, makes the only call of its task.
+    A retry node that `is_task` makes the task's only call, so its params need not be known.
     """
 
     settings: Settings
-    params: Encoded
-    identity: str
+    params: Encoded | None
     task_path: str
-    is_node: bool
     is_task: bool
 
-    def namespace(self, task: str, number: int) -> str:
-        """Return where the state of such a call is saved; a retry node has its task's namespace."""
-        if self.is_node and number == 0:
-            return task
-        name, key = _spelled(self.settings.name), self.settings.key
-        label = f"{name}:" if key is None else f"{name}:{_spelled(key)}."
-        return f"{task}|{label}{number}"
+    @property
+    def identity(self) -> str | None:
+        """What the call is known by, beside its task and name, if its params are known."""
+        return self.params and identity_of(self.params, self.settings.key)
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Where the state of a call is, or is to be, and what the call is known by there.
+    """Where the state of a call is, or is to be.
 
-    `past` is its state from before a fork. `turn` is to be ended when the call has saved something,
-    so that the next call of its name can have a namespace. `at_rest` is to be done when its run has
-    ended; `beside` has those of all calls of the same execution.
+    `past` is its state from before a fork. `note` tells a person that it may be a call which asked
+    before, with other params. `at_rest` is to be done when its run has ended; `beside` has those of
+    all calls of the same execution.
     """
 
     namespace: str
-    identity: str
-    past: dict[str, Any] | None
-    turn: Turn
-    beside: WeakSet[Future[None]]
-    at_rest: Future[None]
+    past: dict[str, Any] | None = None
+    note: str | None = None
+    beside: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
+    at_rest: Future[None] = field(default_factory=Future[None])
 
     def end(self) -> None:
-        """Note that the run of the call has ended, perhaps before anything was saved."""
-        self.turn.end(saved=False)
+        """Note that the run of the call has ended."""
         if not self.at_rest.done():
             self.at_rest.set_result(None)
 
+    async def pause(self) -> None:
+        """Wait until the other calls of the task have paused or ended, too.
 
-class Turn:
-    """The right of one call at a time to take the next namespace of its name."""
-
-    def __init__(self, calls: _Calls) -> None:
-        self._calls, self._lock = calls, threading.Lock()
-        self.took_one = False
-        self.done: Future[None] = Future()
-
-    def end(self, *, saved: bool) -> None:
-        """Let the next call go on, and have the namespace if nothing was `saved` in it."""
-        with self._lock:
-            if not self.done.done():
-                self._calls.begun -= self.took_one and not saved
-                self.done.set_result(None)
-
-    def give_up(self, before: Turn | None) -> None:
-        """Leave the queue without having had the turn."""
-        if before is None:
-            self.end(saved=False)
-        else:
-            before.done.add_done_callback(lambda _: self.end(saved=False))
-
-
-@dataclass
-class _Calls:
-    """What one execution of a task knows of its calls of one name.
-
-    `saved` are those of earlier executions, `numbered` of them as this version does it; `taken`
-    tells which of them go on, and as what; `begun` counts the new ones.
-    """
-
-    saved: list[tuple[str, Saved]] | None = None
-    numbered: int = 0
-    taken: dict[int, str] = field(default_factory=dict[int, str])
-    begun: int = 0
-    params_of_key: str | None = None
-    last: Turn | None = None
+        Under `asyncio.gather` the first pause ends the task, and a model call that was under way
+        beside it would be lost, to be made again.
+        """
+        self.end()
+        if self.beside:
+            beside = map(asyncio.wrap_future, self.beside)
+            await asyncio.wait([*beside], timeout=_PATIENCE)
 
 
 @dataclass
 class _Execution:
-    """What one execution of a task knows of the calls it makes."""
+    """What one execution of a task knows of the calls it makes.
 
-    calls: dict[tuple[str, str | None, bool], _Calls] = field(
-        default_factory=lambda: defaultdict(_Calls)
-    )
+    `begun` counts the calls of each namespace; `params_of_key` tells what a key was used for;
+    `asked` are the namespaces that asked a person before, once they were read.
+    """
+
+    begun: Counter[str] = field(default_factory=Counter[str])
+    params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
     running: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
+    asked: list[str] | None = None
 
 
 _lock = threading.Lock()
@@ -141,7 +112,6 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     """Return where the state of a call is, or None where LangGraph's own naming has to do.
 
     Raises:
-        ReplayMismatch: If the call may or may not be one that is saved.
         ValueError: If its key names a call with other params, too.
     """
     saver, scratchpad = saver_in(configurable), scratchpad_in(configurable)
@@ -151,90 +121,85 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
         # A retry policy runs a node again with the scratchpad it had.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
-        calls = execution.calls[made.settings.name, made.settings.key, made.is_node]
-        before, turn = calls.last, Turn(calls)
-        calls.last = turn
-    with ExitStack() as undo:
-        undo.callback(turn.give_up, before)
-        if before is not None:
-            await wait(before.done)
-        if calls.saved is None:
-            saved = await _read_numbered(made, configurable, saver)
-            calls.numbered = len(saved)
-            # Threads of version 1 are read as they were saved.
-            if not made.is_node and made.settings.key is None and may_be_resumed(configurable):
-                saved += await old_calls(saver, configurable, made.settings.name)
-            calls.saved = saved
-        identity, namespace = _chosen(made, calls, configurable["checkpoint_ns"], turn)
-        past: dict[str, Any] | None = None
-        if turn.took_one:
-            who = {"task": made.task_path, "name": made.settings.name, "identity": made.identity}
-            past = await past_of(configurable, saver, **who)
-        slot = Slot(namespace, identity, past, turn, execution.running, Future())
-        execution.running.add(slot.at_rest)
-        undo.pop_all()
+        namespace = _begun(made, execution, configurable["checkpoint_ns"])
+    past: dict[str, Any] | None = None
+    note: str | None = None
+    thread_id = str(configurable["thread_id"])
+    may_be_saved = may_be_resumed(configurable) or is_forked(configurable)
+    if may_be_saved and await newest_checkpoint(saver, thread_id, namespace) is None:
+        name, identity = made.settings.name, made.identity
+        past = await past_of(
+            configurable,
+            saver,
+            task=made.task_path,
+            name=name,
+            identity=identity,
+            is_task=made.is_task,
+        )
+        if past is None and made.settings.key is None and not made.is_task:
+            note = await _note_changed(made, execution, configurable, saver)
+    slot = Slot(namespace, past, note, execution.running)
+    execution.running.add(slot.at_rest)
     return slot
 
 
-async def _read_numbered(
-    made: Made, configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
-) -> list[tuple[str, Saved]]:
-    """Read what the task has saved of calls of this name."""
-    saved: list[tuple[str, Saved]] = []
-    params_key = made.settings.keys["params"]
-    for number in count():
-        namespace = made.namespace(configurable["checkpoint_ns"], number)
-        newest = await newest_checkpoint(saver, str(configurable["thread_id"]), namespace)
-        call = newest and saved_call(newest.checkpoint["channel_values"], params_key)
-        if call is None:
-            break
-        saved.append((namespace, call))
-    return saved
-
-
-def _chosen(made: Made, calls: _Calls, task: str, turn: Turn) -> tuple[str, str]:
-    """Decide which saved call this is, or that it is new; return its identity and namespace."""
-    assert calls.saved is not None  # noqa: S101
+def _begun(made: Made, execution: _Execution, task: str) -> str:
+    """Count a call that begins, and return its namespace."""
     identity, name, key = made.identity, made.settings.name, made.settings.key
-    if key is not None:
-        params_now = identity_of(*made.params)
-        if calls.params_of_key not in (None, params_now):
-            raise ValueError(
-                f"`key={key!r}` names two calls of `{name}` with different params in one "
-                "node: give each call a key of its own."
-            )
-        calls.params_of_key = params_now
-    saved = [call for _, call in calls.saved]
-    first = not calls.taken and not calls.begun
-    if made.is_task and first and len(saved) == 1:
-        choice = Choice(0)
-    else:
-        alone = first and bool(saved) and is_in_own_flow()
-        choice = choose(identity, made.params.view, saved, calls.taken, alone=alone)
-    if choice.doubt is not None:
-        fields = changed_fields(saved[choice.doubt].params, made.params.view)
-        raise ReplayMismatch(_doubt(name, fields))
-    if choice.number is not None:
-        calls.taken[choice.number] = identity
-        turn.end(saved=True)
-        namespace, call = calls.saved[choice.number]
-        return call.identity, namespace
-    namespace = made.namespace(task, calls.numbered + calls.begun)
-    calls.begun += 1
-    turn.took_one = True
-    return identity, namespace
+    if made.is_task or made.params is None or identity is None:
+        return task
+    if key is not None and execution.params_of_key.setdefault((name, key), made.params) != (
+        made.params
+    ):
+        raise ValueError(
+            f"`key={key!r}` names two calls of `{name}` with different params in one node: give "
+            "each call a key of its own."
+        )
+    namespace = namespace_of(task, name, identity)
+    number = execution.begun[namespace]
+    execution.begun[namespace] += 1
+    return namespace_of(task, name, identity, number)
 
 
-def _doubt(name: str, fields: list[str]) -> str:
-    differ = ", ".join(f"`{field}`" for field in fields)
-    what = f"they differ in {differ}" if fields else "another call with its params took its place"
-    return (
-        f"`{name}` may or may not be a call that this task has saved: {what}. Nothing was called. "
-        "Give each call of this name a `key=` of its own that stays the same whenever the node "
-        "runs again, such as the id of what it works on."
+async def _note_changed(
+    made: Made,
+    execution: _Execution,
+    configurable: Mapping[str, Any],
+    saver: BaseCheckpointSaver[Any],
+) -> str | None:
+    """Tell of a new call beside one of its name that waits: they may be meant to be the same.
+
+    Nothing is decided by that: a loop, a new version of the node or parallel calls look alike.
+    """
+    thread_id, task = str(configurable["thread_id"]), configurable["checkpoint_ns"]
+    if execution.asked is None:
+        root = await newest_checkpoint(saver, thread_id, "")
+        execution.asked = list(_asking(root))
+    name, params = made.settings.name, made.params
+    differences: list[list[str]] = []
+    for namespace in execution.asked:
+        if not namespace.startswith(namesakes(task, name)) or execution.begun[namespace]:
+            continue
+        waiting = await newest_checkpoint(saver, thread_id, namespace)
+        call = waiting and saved_call(waiting.checkpoint["channel_values"], "params")
+        if call is not None:
+            differences.append(changed_fields(call.params, params.view if params else {}))
+    if not differences:
+        return None
+    fields = ", ".join(f"`{field}`" for field in min(differences, key=len))
+    note = (
+        f"another call of `{name}` in this node waits for an answer, with other params (they "
+        f"differ in {fields}); if both are meant to be the same call, whose params change from run "
+        "to run, give it a `key=` that stays the same, such as the id of what it works on"
     )
+    _LOG.warning("`%s` makes a new call: %s.", name, note)
+    return note
 
 
-def _spelled(name: str) -> str:
-    """Write a name as a part of a namespace, in which `|` and `:` have a meaning."""
-    return name.replace("%", "%25").replace("|", "%7C").replace(":", "%3A")
+def _asking(root: CheckpointTuple | None) -> Iterator[str]:
+    """Yield the namespaces of the calls whose questions a thread shows."""
+    writes: Any = (root and root.pending_writes) or ()
+    for _, channel, questions in writes:
+        for question in questions if channel == INTERRUPT else ():
+            if is_object(question.value) and "checkpoint_ns" in question.value:
+                yield str(question.value["checkpoint_ns"])

@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from graph_retry._attempts import params_at, records_in
 from graph_retry._engine.checkpoints import list_checkpoints
 from graph_retry._engine.keeping import located
-from graph_retry._engine.saved_state import saved_call
+from graph_retry._engine.saved_state import Saved, saved_call
 from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry._json import is_object
 from graph_retry._params.codec import Encoded
@@ -154,9 +154,13 @@ def steps_of(namespace: str) -> str:
         >>> steps_of("outer:1f0|ask:2e4|1")
         'outer|ask'
     """
-    parts = [part.partition(":")[0] for part in namespace.split("|")]
-    # Version 1 made a task of this name for each async call.
-    return "|".join(part for part in parts if not part.isdigit() and part != "retry_llm_call")
+    parts = [part for part in namespace.split("|") if not part.isdigit()]
+    return "|".join(part.partition(":")[0] for part in parts)
+
+
+def is_forked(configurable: Mapping[str, Any]) -> bool:
+    """Tell whether a run goes on from a fork."""
+    return bool(configurable.get(_FORK))
 
 
 async def past_of(
@@ -165,9 +169,14 @@ async def past_of(
     *,
     task: str,
     name: str,
-    identity: str,
+    identity: str | None,
+    is_task: bool,
 ) -> dict[str, Any] | None:
-    """Return the state a call had before the fork that its run goes on from, if it had one."""
+    """Return the state a call had before the fork that its run goes on from, if it had one.
+
+    A retry node that `is_task` may have other params today, such as a new default: where it alone
+    ran there, it is the one.
+    """
     shared: Any = configurable.get(_FORK)
     if not shared:
         return None
@@ -175,11 +184,17 @@ async def past_of(
     thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
     calls = _made_from(fork["root"], await list_checkpoints(saver, thread))
     with _lock:
+        there = {
+            namespace: saved
+            for namespace, values in calls.items()
+            if (saved := _made_in(values, task, name)) is not None
+        }
         same = [
             namespace
-            for namespace, values in calls.items()
-            if _is_same(namespace, values, task, name, identity) and namespace not in shared[1:]
+            for namespace, saved in there.items()
+            if saved.identity == identity or (is_task and len(there) == 1)
         ]
+        same = [namespace for namespace in same if namespace not in shared[1:]]
         shared += same[:1]
     if not same:
         return None
@@ -209,14 +224,12 @@ def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, A
     }
 
 
-def _is_same(
-    namespace: str, values: Mapping[str, Any], task: str, name: str, identity: str
-) -> bool:
-    attempts, saved = records_in(values), saved_call(values, "params")
-    if saved is None or not attempts or attempts[-1].get("name", name) != name:
-        return False
-    made_in = loop_of(values)["task_path"] or steps_of(namespace)
-    return saved.identity == identity and made_in in (task, task.partition(" ")[0])
+def _made_in(values: Mapping[str, Any], task: str, name: str) -> Saved | None:
+    """Return the call with this state, if it has this name and was made in such a task."""
+    attempts = records_in(values)
+    if not attempts or attempts[-1].get("name", name) != name:
+        return None
+    return saved_call(values, "params") if loop_of(values)["task_path"] == task else None
 
 
 def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:

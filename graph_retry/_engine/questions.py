@@ -67,7 +67,7 @@ def question_of(
         takes_output=output is not None,
         raw_output=raw_output,
         diff=readable_diff(before, after) if before is not None else [],
-        note=_note(review),
+        note=_note(loop, review),
         problem=review["problem"],
         asked_at=review["asked_at"],
         expires_at=review["expires_at"],
@@ -106,9 +106,9 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
     return rounds or last["number"] >= plan.settings.max_attempts
 
 
-def _note(review: OpenReview) -> str | None:
-    """Tell a person why automation stopped and what an agent would have done."""
-    notes = [review["note"]]
+def _note(loop: Loop, review: OpenReview) -> str | None:
+    """Tell a person why automation stopped, what an agent would do, and of a call like this one."""
+    notes = [review["note"], loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
         typed = "the fields of the last answer that could be read are shown as typed"

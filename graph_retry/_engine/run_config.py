@@ -6,7 +6,6 @@ where one is missing the engine does without it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -124,8 +123,9 @@ def node_attempt(configurable: Mapping[str, Any]) -> int:
 
 
 def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
-    """Tell whether a task may have run before. Only threads of version 1 depend on it."""
-    return any(value is True for key, value in configurable.items() if key.endswith("resuming"))
+    """Tell whether a task may have run before; True where LangGraph does not say."""
+    told = [value for key, value in configurable.items() if key.endswith("resuming")]
+    return not told or any(told)
 
 
 def began_at(configurable: Mapping[str, Any]) -> str | None:
@@ -142,19 +142,6 @@ def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
 
 def _is_runtime(value: object) -> TypeIs[Runtime[Any]]:
     return isinstance(value, Runtime)
-
-
-def is_in_own_flow() -> bool:
-    """Tell whether a node makes a call itself, not in a thread or asyncio task that it started.
-
-    LangGraph's runner is then below it on the stack.
-    """
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("langgraph.pregel"):
-            return True
-        frame = cast("Any", frame.f_back)
-    return False
 
 
 def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.calls import Made, Slot, find_slot
 from graph_retry._engine.fork import task_path
-from graph_retry._engine.identity import identity_of
 from graph_retry._engine.open_reviews import begin_index
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.run_config import (
@@ -32,7 +30,7 @@ from graph_retry._engine.tracing import CallTrace
 from graph_retry._params.codec import Encoded
 
 CALL = "__graph_retry_call"
-"""The key of `configurable` under which a function hands over its call."""
+"""The key of `configurable` under which a function hands over its plan."""
 
 _RUN = "__graph_retry_run"
 """The key of `configurable` under which the steps of a run find it.
@@ -40,18 +38,7 @@ _RUN = "__graph_retry_run"
 What does not begin with two underscores is copied into the metadata of checkpoints.
 """
 
-_PATIENCE = 60.0
-"""Seconds a pause waits for other calls, one of which may itself wait for what paused."""
-
 _LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
-
-
-@dataclass
-class FunctionCall:
-    """A function's call: its plan, and what it is known by or, once it runs, goes on as."""
-
-    plan: Plan[Any]
-    identity: str
 
 
 @dataclass(frozen=True)
@@ -76,29 +63,17 @@ class LoopRun:
         """The state of the call from where it was saved before, if it is to be taken up here."""
         return None if self.slot is None else self.slot.past
 
-    def has_saved(self) -> None:
-        """Note that the call is saved, so that the next one of its name may begin."""
-        if self.slot is not None:
-            self.slot.turn.end(saved=True)
-
     def end(self) -> None:
-        """Note that the run has ended, perhaps before anything was saved."""
+        """Note that the run has ended."""
         self.trace.close()
         if self.slot is not None:
             self.slot.end()
 
     async def pause(self) -> None:
-        """Wait until the other calls of the task have paused or ended, too.
-
-        Under `asyncio.gather` the first pause ends the task, and a model call that was under way
-        beside it would be lost, to be made again.
-        """
+        """Wait until the other calls of the task have paused or ended, too."""
         self.end()
-        beside = [] if self.slot is None else list(self.slot.beside)
-        if beside:
-            await asyncio.wait(
-                [asyncio.wrap_future(at_rest) for at_rest in beside], timeout=_PATIENCE
-            )
+        if self.slot is not None:
+            await self.slot.pause()
 
 
 def current_run() -> LoopRun:
@@ -165,25 +140,34 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         # A config that names a thread is the whole place, be it LangGraph's or the user's own.
         configurable = dict(given if any(key in given for key in _LINEAGE) else {**around, **given})
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
-        call: FunctionCall | None = configurable.pop(CALL, None)
-        plan = cast("Plan[Any]", self.plan or (call and call.plan))
+        given_plan = configurable.pop(CALL, None)
+        plan = cast("Plan[Any]", self.plan or given_plan)
         own = isinstance(self.checkpointer, BaseCheckpointSaver)
         saved = own or saver_in(configurable) is not None
         if saved and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
+        # A retry node that LangGraph runs as a task is the task's only call.
         is_task = self.plan is not None and scratchpad_in(given) is not None
         if not (is_nested and saved):
             run = LoopRun(plan, caller if is_nested else None, is_task=is_task)
         else:
-            place = task_path(caller)
-            made = self._made(plan, input, place, is_task=is_task)
+            made = Made(
+                settings=plan.settings,
+                params=self._params(plan, input, is_task=is_task),
+                task_path=task_path(caller),
+                is_task=is_task,
+            )
             await begin_index(saver_in(configurable))
             slot = await find_slot(made, configurable)
-            identity = slot.identity if slot else made.identity
-            run = LoopRun(plan, caller, identity, place, slot, is_task=is_task)
-            if call is not None:
-                call.identity = cast("str", run.identity)
+            run = LoopRun(
+                plan,
+                caller,
+                None if is_task else made.identity,
+                made.task_path,
+                slot,
+                is_task=is_task,
+            )
             if slot is not None:
                 configurable = without_counting(configurable)
                 configurable["checkpoint_ns"] = slot.namespace
@@ -191,19 +175,15 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         configurable[_RUN] = run
         return run, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 
-    def _made(self, plan: Plan[Any], input: Any, place: str, *, is_task: bool) -> Made:
-        loop, params = loop_of(input), Encoded({}, {})
+    def _params(self, plan: Plan[Any], input: Any, *, is_task: bool) -> Encoded | None:
+        """Return a call's first params; a function hands them over encoded."""
+        types, params = loop_of(input)["types"], input.get(plan.settings.keys["params"])
+        if self.plan is None:
+            return Encoded(params, types)
         try:
-            params = plan.codec.load(input.get(plan.settings.keys["params"]), loop["types"])
+            return plan.codec.load(params, types)
         except (TypeError, ValueError):
             # A task that waits goes on, whatever its input would be today; the step `call` tells.
             if not is_task:
                 raise
-        return Made(
-            settings=plan.settings,
-            params=params,
-            identity=loop["identity"] or identity_of(*params),
-            task_path=place,
-            is_node=self.plan is not None,
-            is_task=is_task,
-        )
+            return None

@@ -51,8 +51,9 @@ class Loop(TypedDict):
     which somebody last went back to an earlier attempt. `identity` is what the call is known by,
     and `given` the params it was made with, where `lessons` changed them before the first attempt.
     `origin` tells calls apart in idempotency keys where no namespace does. `task_path` is where
-    LangGraph placed the task that made the call. `seen` are the ids of decisions about attempts
-    whose records are not in state, and `spent` is what those attempts have spent.
+    LangGraph placed the task that made the call. `note` tells people that it may be a call
+    which asked before, with other params. `seen` are the ids of decisions about attempts whose
+    records are not in state, and `spent` is what those attempts have spent.
     """
 
     next: str
@@ -67,6 +68,7 @@ class Loop(TypedDict):
     given: dict[str, Any] | None
     origin: str | None
     task_path: str | None
+    note: str | None
     seen: list[str]
     spent: Spent | None
 
@@ -86,6 +88,7 @@ def fresh_loop() -> Loop:
         "given": None,
         "origin": None,
         "task_path": None,
+        "note": None,
         "seen": [],
         "spent": None,
     }

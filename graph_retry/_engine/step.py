@@ -64,7 +64,6 @@ class Step(Runnable[Any, Any]):
 
     async def _run(self, state: Mapping[str, Any]) -> dict[str, Any]:
         run = current_run()
-        run.has_saved()
         given = read_input(run, state)
         begin_trace(given)
         update = await self._step(given)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._threads.reviews import Waiting, intervention, question_now
+from graph_retry._threads.reviews import KEPT, Waiting, intervention, question_now
 from graph_retry.errors import AnswerRefused
 
-_ANOTHER_CALL = (
-    "The call of `{}` that asked was not made again, so your answer was not taken: the node now "
-    "makes another one, with another `name` or `key=` or other params."
-)
+_LOG = logging.getLogger("graph_retry")
+
+_NOT_MADE = "The call of `{}` that asked was not made again in this run"
+_KEPT = "your answer is kept for it"
+_ENDED = "and the run ended, so your answer decided nothing"
 
 
 async def check_applied(
@@ -35,14 +37,25 @@ async def check_applied(
     ]
     problems = [value["problem"] for value in again]
     review_ids = [value["review_id"] for value in again]
-    for review in answered if asked else ():
+    for review in answered:
         now = await question_now(review)
-        if now is None or now["review_id"] in review_ids:
-            continue
-        if now["review_id"] == review.review_id:
-            problems.append(_ANOTHER_CALL.format(review.function_name))
-        elif now["problem"]:  # the thread shows another question first
-            problems.append(now["problem"])
+        if now == KEPT:
+            not_made = _NOT_MADE.format(review.function_name)
+            new = [value["note"] for value in asked if _are_namesakes(value, review.value)]
+            notes = list(filter(None, new))
+            if notes or not questions:
+                why = f"{_KEPT}. Now {notes[0]}" if notes else _ENDED
+                problems.append(f"{not_made}; {why}.")
+            else:
+                _LOG.warning("%s; %s.", not_made, _KEPT)
+        elif asked and now and now["problem"] and now["review_id"] not in review_ids:
+            problems.append(now["problem"])  # the thread shows another question first
             review_ids.append(now["review_id"])
     if problems:
         raise AnswerRefused("\n".join(dict.fromkeys(problems)), review_ids=review_ids)
+
+
+def _are_namesakes(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether two questions are of calls with one name, made in one task."""
+    places = {str(value["checkpoint_ns"]).rpartition(":")[0] for value in (one, other)}
+    return len(places) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -77,8 +76,8 @@ async def read_remote(graph: Any, config: RunnableConfig) -> RemoteThread:
 async def _read_graph(thread: RemoteThread, namespace: str, root: str) -> None:
     """Read a graph's history, the retry nodes and graphs in it, and the functions' calls.
 
-    A call is known to the server by nothing but its namespace. What has asked a person tells it;
-    others are found if they have the name of one that asked in the same node.
+    A server cannot list the namespaces of a thread. A function's call is known by its question,
+    also in another task of its node, as after a rewind: only the task differs in its namespace.
     """
     await thread.read(namespace, _LIMIT)
     tasks = [
@@ -87,35 +86,20 @@ async def _read_graph(thread: RemoteThread, namespace: str, root: str) -> None:
         for task in snapshot.tasks
         if not task.name.startswith("__")
     ]
-    names: dict[str, set[str]] = {}
+    asked: dict[str, set[str]] = {}
     for task, _ in tasks:
-        called = names.setdefault(task.name, set())
-        called |= {call.rpartition("|")[2].rpartition(":")[0] for call in _asking(task)}
+        asked.setdefault(task.name, set()).update(_asking(task))
     for task, began in tasks:
         inner = f"{namespace}|{task.name}:{task.id}".removeprefix("|")
         if task.state is None:
-            for call in await _called(thread, task, inner, names[task.name]):
-                thread.note_call(call, began)
+            for call in sorted(asked[task.name]):
+                here = f"{inner}|{call.rpartition('|')[2]}"
+                if await _is_shown(thread, here) or call == here:
+                    thread.note_call(here, began)
         elif await _is_shown(thread, inner):
             del thread.snapshots[inner]
             if LOOP not in thread.values(inner):
                 await _read_graph(thread, inner, began)
-
-
-async def _called(
-    thread: RemoteThread, task: PregelTask, namespace: str, names: set[str]
-) -> list[str]:
-    """Return the namespaces of the calls a function made, as far as they can be known."""
-    calls = [call for call in _asking(task) if call.startswith(namespace)]
-    for call in calls:
-        await _is_shown(thread, call)
-    for name in sorted(names):
-        for number in count():
-            call = f"{namespace}|{name}:{number}"
-            if not await _is_shown(thread, call):
-                break
-            calls.append(call)
-    return calls
 
 
 def _asking(task: PregelTask) -> Iterator[str]:

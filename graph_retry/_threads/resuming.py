@@ -12,6 +12,7 @@ from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import sleep
+from graph_retry._engine.answers import write_answer
 from graph_retry._engine.open_reviews import end_answered
 from graph_retry._engine.state import ANSWER
 from graph_retry._issues import literal
@@ -190,12 +191,14 @@ def _checked(
 async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict[str, Any]:
     """Write answers into the states of their calls; return those that cannot be, by interrupt."""
     by_id: dict[str, Any] = {}
+    saver = saver_of(graph)
     notes = [_noted(given, review) for review, given in chosen]
     for (review, _), note in zip(chosen, notes, strict=True):
-        if review.call_config is None:
-            by_id[review.interrupt_id] = note["value"]
-        else:
+        place = review.thread_id, review.value["checkpoint_ns"]
+        if review.call_config is not None:
             await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
+        elif saver is None or not await write_answer(saver, *place, note):
+            by_id[review.interrupt_id] = note["value"]
     return by_id
 
 

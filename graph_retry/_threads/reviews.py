@@ -15,7 +15,7 @@ from langgraph.types import Interrupt, StateSnapshot
 from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import newest_checkpoint, waits_for
 from graph_retry._engine.keeping import whole
-from graph_retry._engine.state import LOOP, is_open
+from graph_retry._engine.state import ANSWER, LOOP, is_open
 from graph_retry._redact import shown_record
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.review import Review, parts_of
@@ -168,11 +168,17 @@ async def _saved_call(
     return await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
 
 
+KEPT: dict[str, Any] = {}
+"""In place of a question: the call was not made again, and keeps the answer that it was given."""
+
+
 async def question_now(review: Waiting) -> dict[str, Any] | None:
     """Return what a function-form call of this process asks now, seen by the thread or not."""
     if review.call_config is not None:
         return None
     saved = await _saved_call(review.graph, review.config, review.value)
+    if saved and saved.checkpoint["channel_values"].get(ANSWER) is not None:
+        return KEPT
     for _, channel, asked in (saved and saved.pending_writes) or ():
         question = intervention(asked[0].value) if channel == INTERRUPT else None
         if saved and question and waits_for(saved, question["review_id"]):

@@ -1,47 +1,50 @@
-"""Params that differ from run to run: the time of day in a prompt, a fresh UUID, a counter.
-
-A call whose name is its node's only one is known all the same. Where it could be another one, it
-is an error that says what to do; `key=` removes the doubt.
-"""
+"""Params that differ from run to run are another call, which is told; `key=` is exact."""
 
 import itertools
-import random
 import time
-import uuid
-from datetime import UTC, datetime
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import aretry_llm_call, retry_llm_call
+from graph_retry import AnswerRefused, aretry_llm_call, edit, retry_llm_call
 from tests.identity.cities import (
     CITIES,
     REVIEWED,
     Guide,
     finish,
-    mismatch,
     one_node,
     params_of,
     right,
     right_counts,
 )
-from tests.loops import reviews, thread
+from tests.loops import Model, answer, refused, reviews, thread
 
-CHANGING = {
-    "time_ns": time.time_ns,
-    "prompt": lambda: f"It is {datetime.now(UTC).isoformat()}: tell.",
-    "datetime": lambda: datetime.now(UTC),
-    "uuid": uuid.uuid4,
-    "nested": lambda: {"meta": [{"trace": str(uuid.uuid4())}]},
+SUBSTITUTIONS = {
+    "order number": ("order_7f3a9c1e2b4d5f60", "order_5a6b70c1e2b4d5f6"),
+    "short order number": ("order 10731", "order 10732"),
+    "invoice": ("INV-2026-001841", "INV-2026-001842"),
+    "phone number": ("+49 30 1234567", "+49 30 7654321"),
+    "phone number in digits": ("4930123456789", "4930987654321"),
+    "ISBN": ("978-3-16-148410-0", "978-0-306-40615-7"),
+    "date": ("2026-11-23", "2026-11-24"),
+    "written date": ("23.11.2026", "24.12.2026"),
+    "weekday": ("every monday", "every friday"),
+    "month": ("in march", "in october"),
+    "time of day": ("at 10:31", "at 17:45"),
+    "moment": ("2026-11-23T10:31:00Z", "2026-11-24T10:31:00Z"),
+    "seconds": (1763890000, 1763990000),
+    "UUID": ("6f9619ff-8b86-4011-b42d-00cf4fc964ff", "7a0142ee-10c4-4f90-8d2c-2b7f4d1f7a11"),
+    "hexadecimal": ("deadbeef01", "cafebabe02"),
+    "order of words": ("first the ferry, then the fort", "first the fort, then the ferry"),
+    "order of a list": (["a1", "b2"], ["b2", "a1"]),
+    "number": (1, 2),
+    "nothing": (None, "something"),
 }
-_numbers = itertools.count(1)
-_words = itertools.cycle(["first the ferry, then the fort", "first the fort, then the ferry"])
-CHANGING_OTHERWISE = {
-    "counter": lambda: next(_numbers),
-    "float": random.random,
-    "order of examples": lambda: next(_words),
-    "sometimes absent": lambda: next(_numbers) if next(_numbers) % 4 else None,
+PLACES = {
+    "field": lambda value: {"about": value},
+    "text": lambda value: {"prompt": f"Tell me of {value}, please."},
+    "nested": lambda value: {"meta": [{"about": {"it": value}}]},
 }
-"""What nobody can tell by its look from the params of another call."""
 
 
 def node_of(mode, guide, calls, changing=time.time_ns):
@@ -68,149 +71,96 @@ def node_of(mode, guide, calls, changing=time.time_ns):
     return anode if mode.is_async else node
 
 
-def twins(mode, guide, changing, keys=(None, None)):
-    """Return a node of two calls about one city, of which the second is refused by the model."""
-
-    def given(key):
-        params = {"city": "Rome", "closed": False, "note": "", "now": changing()}
-        return params, {"name": "guide", **({} if key is None else {"key": key})}
-
-    def model(params):
-        result = guide(params)
-        if len(guide.calls) == 2:
-            raise ValueError("the second call of all is refused")
-        return f"{result}, call {len(guide.calls)}"
+def node_with(mode, model, make_params):
+    """Return a node of one call, whose params are made anew at every entry."""
 
     def node(state):
-        told = []
-        for key in keys:
-            params, options = given(key)
-            told.append(retry_llm_call(model, params, **options))
-        return {"output": told}
+        return {"output": retry_llm_call(model, make_params(), name="ask")}
 
     async def anode(state):
-        told = []
-        for key in keys:
-            params, options = given(key)
-            told.append(await aretry_llm_call(model, params, **options))
-        return {"output": told}
+        return {"output": await aretry_llm_call(model, make_params(), name="ask")}
 
     return anode if mode.is_async else node
 
 
-def run(mode, saver, guide, calls, way, changing=time.time_ns):
-    """Run a thread to its end; return the answers and the output."""
-    graph = one_node(node_of(mode, guide, calls, changing), saver)
+def closed_at_first(params):
+    """Answer with the params, but for those that no person has looked at."""
+    if not params.get("open"):
+        raise ValueError("closed")
+    return params
+
+
+def entered(params):
+    """Return what makes the first params at the first entry, and the second ones after that."""
+    made = itertools.chain(params[:1], itertools.repeat(params[1]))
+    return lambda: next(made)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", SUBSTITUTIONS)
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_a_call_with_other_params_never_gets_the_result_of_the_first(mode, name, place):
+    """However alike they are, the second call is one of its own; the field is told, and `key=`."""
+    first, second = map(PLACES[place], SUBSTITUTIONS[name])
+    model = Model(closed_at_first)
+    graph = one_node(node_with(mode, model, entered([first, second])), InMemorySaver())
     mode.invoke(graph, {}, thread())
-    answered = finish(mode, graph, thread(), way)
-    return answered, mode.call(graph, "get_state", thread()).values.get("output")
+    told = refused(mode, graph, thread(), edit(open=True)).message
+    assert model.calls == [first, second]
+
+    state = answer(mode, graph, thread(), edit(open=True))
+
+    assert state["output"] == {**second, "open": True}
+    assert "key=" in told
+    assert f"`{next(iter(first))}`" in told
 
 
 @pytest.mark.parametrize("way", ["resume", "plain"])
-@pytest.mark.parametrize("changing", CHANGING)
-def test_the_only_call_of_a_node(mode, checkpointer, changing, way):
-    """Protects a prompt with the time of day from being asked, and paid for, once more."""
+def test_a_repetition_is_told_in_the_question_and_in_the_log(mode, way, caplog):
+    """At the first one: the call, the fields that differ, and the way out."""
     guide = Guide()
-    answered, output = run(
-        mode, checkpointer, guide, [("guide", "Paris", None)], way, CHANGING[changing]
-    )
+    graph = one_node(node_of(mode, guide, [("guide", "Paris", None)]), InMemorySaver())
+    mode.invoke(graph, {}, thread())
+    (review,) = reviews(mode, graph, thread())
+    assert review.value["note"] is None
+    if way == "resume":
+        told = refused(mode, graph, thread(), edit(closed=False)).message
+    else:
+        mode.invoke(graph, {}, thread())  # a new run of the thread is another matter
+        assert not caplog.messages
+        (review,) = reviews(mode, graph, thread())
+        assert review.value["note"] is None
+        return
 
-    assert output == [right()["Paris"]]
-    assert len(answered) == 1
+    (again,) = reviews(mode, graph, thread())
+    (logged,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    for text in (told, again.value["note"], logged):
+        assert "`guide`" in text
+        assert "`now`" in text
+        assert "key=" in text
+        assert "`city`" not in text
     assert guide.counts() == {"Paris": 2}
 
 
-@pytest.mark.parametrize("way", ["resume", "plain"])
-@pytest.mark.parametrize("changing", CHANGING_OTHERWISE)
-def test_the_only_call_of_a_node_whose_params_change_in_any_way(mode, checkpointer, changing, way):
-    """Protects a person's answer: it is used, or a mismatch says why not; no call is made anew."""
-    guide, ended = Guide(), []
-    calls = [("guide", "Paris", None)]
-
-    def to_the_end():
-        ended.append(run(mode, checkpointer, guide, calls, way, CHANGING_OTHERWISE[changing]))
-
-    told = mismatch(to_the_end)
-    if told is None:
-        assert [output for _, output in ended] == [[right()["Paris"]]]
-        assert [len(answered) for answered, _ in ended] == [1]
-        assert guide.counts() == {"Paris": 2}
-    else:
-        assert "`now`" in told
-        assert "key=" in told
-        assert guide.counts() == {"Paris": 1}
-
-
-@pytest.mark.parametrize("way", ["resume", "plain"])
-@pytest.mark.parametrize(
-    "cities", [("Rome", "Paris"), ("Paris", "Rome"), ("Paris", "Oslo"), ("Rome", "Paris", "Oslo")]
-)
-def test_calls_of_different_names(mode, checkpointer, cities, way):
-    """Protects calls that their names tell apart: finished ones keep their results."""
-    guide = Guide()
-    calls = [(f"tell of {city}", city, None) for city in cities]
-    answered, output = run(mode, checkpointer, guide, calls, way)
-
-    assert output == [right()[city] for city in cities]
-    assert len(answered) == len({*cities} & {*REVIEWED})
-    assert guide.counts() == right_counts(cities)
-
-
-@pytest.mark.parametrize("way", ["resume", "plain"])
-@pytest.mark.parametrize("cities", [CITIES, CITIES[::-1], ["Rome", "Bern", "Oslo"]], ids=str)
-def test_calls_of_one_name_in_a_loop(mode, checkpointer, cities, way):
-    """Protects each city's call: right or a mismatch, never wrong, never one more call."""
-    guide, ended = Guide(), []
-    calls = [("guide", city, None) for city in cities]
-
-    def to_the_end():
-        ended.append(run(mode, checkpointer, guide, calls, way))
-
-    told = mismatch(to_the_end)
-    assert all(guide.counts()[city] <= right_counts(cities)[city] for city in cities)
-    if told is None:
-        ((answered, output),) = ended
-        assert output == [right()[city] for city in cities]
-        assert guide.counts() == right_counts(cities)
-        assert len(answered) == len({*cities} & {*REVIEWED})
-    else:
-        assert "guide" in told
-        assert "now" in told
-        assert "key=" in told
-
-
-@pytest.mark.parametrize("way", ["resume", "plain"])
-def test_two_calls_that_differ_only_in_what_changes(mode, checkpointer, way):
-    """Protects two calls that nothing tells apart: nothing is called, and the error says why."""
-    guide = Guide()
-    graph = one_node(twins(mode, guide, time.time_ns), checkpointer)
+@pytest.mark.parametrize("cities", [("Rome", "Paris"), ("Paris", "Rome"), CITIES], ids=str)
+def test_changing_params_of_calls_in_a_loop(mode, cities):
+    """Every result is its own call's; what is paid twice was told."""
+    guide, told = Guide(), []
+    graph = one_node(
+        node_of(mode, guide, [("guide", city, None) for city in cities]), InMemorySaver()
+    )
     mode.invoke(graph, {}, thread())
-    assert len(reviews(mode, graph, thread())) == 1
-    calls = len(guide.calls)
+    for _ in range(3):
+        open_ = reviews(mode, graph, thread())
+        answers = {each.review_id: {"type": "edit", "params": {"closed": False}} for each in open_}
+        try:
+            answer(mode, graph, thread(), answers=answers)
+        except AnswerRefused as error:
+            told.append(error.message)
 
-    told = mismatch(lambda: finish(mode, graph, thread(), way))
-
-    assert told is not None, "the thread went on"
-    assert "guide" in told
-    assert "now" in told
-    assert "key=" in told
-    assert len(guide.calls) == calls
-
-
-@pytest.mark.parametrize("way", ["resume", "plain"])
-def test_two_calls_that_differ_only_in_what_changes_and_have_keys(mode, checkpointer, way):
-    """Protects the way out that the error names: with a key each finds its own saved call."""
-    guide = Guide()
-    graph = one_node(twins(mode, guide, time.time_ns, keys=("a", "b")), checkpointer)
-    mode.invoke(graph, {}, thread())
-
-    answered = finish(mode, graph, thread(), way)
-
-    first, second = mode.call(graph, "get_state", thread()).values["output"]
-    assert first.endswith("call 1")
-    assert second.endswith("call 3")
-    assert len(guide.calls) == 3
-    assert len(answered) == 1
+    assert told
+    assert all("`now`" in message and "key=" in message for message in told)
+    assert mode.call(graph, "get_state", thread()).values.get("output") is None
 
 
 @pytest.mark.parametrize("way", ["resume", "plain"])
@@ -219,34 +169,35 @@ def test_calls_with_keys_in_a_loop(mode, checkpointer, cities, way):
     """Protects the loop with `key=city`: right, at exactly its price."""
     guide = Guide()
     calls = [("guide", city, city) for city in cities]
-    answered, output = run(mode, checkpointer, guide, calls, way)
+    graph = one_node(node_of(mode, guide, calls), checkpointer)
+    mode.invoke(graph, {}, thread())
 
-    assert output == [right()[city] for city in cities]
+    answered = finish(mode, graph, thread(), way)
+
+    assert mode.call(graph, "get_state", thread()).values["output"] == [
+        right()[city] for city in cities
+    ]
     assert guide.counts() == right_counts(cities)
     assert len(answered) == len(REVIEWED)
 
 
-def test_two_equal_calls_with_one_key_are_two_calls(mode, checkpointer):
+def test_two_equal_calls_with_one_key_are_two_calls(mode):
     """Protects a key that is used twice in a node: a number among equal ones tells them apart."""
     guide = Guide()
-    keys = ("same", "same")
-    graph = one_node(twins(mode, guide, lambda: 0, keys), checkpointer)
+    calls = [("guide", "Rome", "same"), ("guide", "Rome", "same")]
+    graph = one_node(node_of(mode, guide, calls, lambda: 0), InMemorySaver())
     mode.invoke(graph, {}, thread())
 
-    answered = finish(mode, graph, thread(), "resume")
-
-    first, second = mode.call(graph, "get_state", thread()).values["output"]
-    assert (first[-1], second[-1]) == ("1", "3")
-    assert len(guide.calls) == 3
-    assert len(answered) == 1
+    assert guide.counts() == {"Rome": 2}
 
 
-def test_one_key_for_two_different_calls_is_refused(mode, checkpointer):
+def test_one_key_for_two_different_calls_is_refused(mode):
     """Protects both calls from each other: params do not count, so the key would mix them up."""
     guide = Guide()
     calls = [("guide", "Rome", "same"), ("guide", "Bern", "same")]
+    graph = one_node(node_of(mode, guide, calls), InMemorySaver())
 
     with pytest.raises(ValueError, match="key='same'"):
-        run(mode, checkpointer, guide, calls, "resume")
+        mode.invoke(graph, {}, thread())
 
     assert guide.counts() == {"Rome": 1}

@@ -231,14 +231,8 @@ def call_of(model, **options):
             ReplayMismatch,
             "`tries`: if it was renamed in `keys=`",
         ),
-        (
-            lambda model: call_of(model, key="a"),
-            lambda model: call_of(model, key="b"),
-            AnswerRefused,
-            "another `name` or `key=`",
-        ),
     ],
-    ids=["node", "state key", "key="],
+    ids=["node", "state key"],
 )
 def test_what_was_renamed_while_a_review_waited_is_named(before, after, kind, told):
     """The error says what to give its old name back; then the same answer is taken."""
@@ -299,3 +293,17 @@ def test_an_answered_review_is_not_told_of(form, mode, checkpointer, caplog):
 
     assert reviews(mode, graph, thread())
     assert "ended unanswered" not in caplog.text
+
+
+def test_the_answer_to_a_call_whose_key_was_renamed_is_kept_for_it(caplog):
+    """The call with the new key asks for itself; under its old key the first one goes on."""
+    saver, model = InMemorySaver(), Model()
+    graphs = {key: call_of(model, key=key).compile(checkpointer=saver) for key in "ab"}
+    graphs["a"].invoke({"params": {"n": 0}}, thread())
+    resume(graphs["b"], thread(), edit(n=1))
+    assert [each.attempt for each in pending_reviews(graphs["b"], thread())] == [1]
+    (logged,) = caplog.messages
+    assert "`Model` that asked was not made again in this run; your answer is kept" in logged
+
+    assert resume(graphs["a"], thread())["output"] == {"n": 1}
+    assert [params["n"] for params in model.calls] == [0, 0, 1]
