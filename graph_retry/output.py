@@ -5,6 +5,7 @@
 `format=` may be besides a name, and `describe_format` says in a prompt how to answer.
 """
 
+from graph_retry._issues import format_issues
 from graph_retry._output.build import build_validator, heuristic
 from graph_retry._output.formats.format import Format, describe_format
 from graph_retry._output.repair.parse import (
@@ -29,6 +30,7 @@ __all__ = [
     "describe_format",
     "extract_code_fence",
     "extract_json_block",
+    "format_issues",
     "heuristic",
     "parse_output",
     "remove_trailing_commas",

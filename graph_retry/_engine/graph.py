@@ -20,7 +20,7 @@ from graph_retry._engine.running import RetryGraph
 from graph_retry._engine.state import ANSWER, loop_of, schemas
 from graph_retry._engine.step import Step, StepFunction
 from graph_retry._engine.transitions import FOLLOWERS
-from graph_retry.options import DEFAULT_KEYS
+from graph_retry.options import DEFAULT_KEYS, Settings
 
 _STEPS_OF_ATTEMPT = 10
 """Graph steps one attempt may take at most, with room for a few questions asked again."""
@@ -38,17 +38,24 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
     """Compile the loop of a retry node; the checkpointer is inherited from the graph around it."""
     settings = plan.settings
     keys = tuple(sorted(settings.keys.items()))
-    raises, learns = settings.on_cancel == "raise", settings.lessons is not None
+    raises, learns = settings.on_cancel == "raise", _window(settings)
     builder = _builder(keys, params_type, raises=raises, learns=learns)
     graph = RetryGraph.compile(builder, settings.name, plan)
     return graph.with_config(recursion_limit=steps_allowed(plan))
 
 
 @cache
-def function_graph(*, learns: bool) -> RetryGraph:
-    """Compile the loop that all calls of functions share; each run is given its plan."""
+def function_graph(*, learns: int | None) -> RetryGraph:
+    """Compile the loop that all calls of functions share; each run is given its plan.
+
+    learns: How many lessons are kept; None where the calls do not learn.
+    """
     builder = _builder(DEFAULT_KEYS, None, raises=True, learns=learns)
     return RetryGraph.compile(builder, "retry_llm_call")
+
+
+def _window(settings: Settings) -> int | None:
+    return None if settings.lessons is None else settings.lessons.window
 
 
 def steps_allowed(plan: Plan[Any]) -> int:
@@ -57,7 +64,7 @@ def steps_allowed(plan: Plan[Any]) -> int:
 
 
 def _builder(
-    keys: tuple[tuple[str, str], ...], params_type: Any, *, raises: bool, learns: bool
+    keys: tuple[tuple[str, str], ...], params_type: Any, *, raises: bool, learns: int | None
 ) -> StateGraph[Any, Any, Any, Any]:
     names = dict(keys)
     state, inputs, outputs = schemas(names, params_type, lessons=learns)
@@ -76,7 +83,7 @@ def _builder(
         targets |= {end: target for end, target in ends.items() if end in followers}
         builder.add_conditional_edges(name, _router(name, names, raises=raises), targets)
     first = "call"
-    if learns:
+    if learns is not None:
         builder.add_node("recall", Step(recall_step))
         builder.add_edge(first := "recall", "call")
     builder.add_edge(START, first)

@@ -9,7 +9,7 @@ from langgraph.types import Overwrite
 from graph_retry._engine.state import LOOP, Loop, fresh_loop
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import goes_on
-from graph_retry.hooks._lessons import merge_lessons
+from graph_retry.hooks._lessons import merging_lessons
 
 
 async def recall_step(given: StepInput) -> dict[str, Any]:
@@ -19,7 +19,7 @@ async def recall_step(given: StepInput) -> dict[str, Any]:
     assert lessons is not None  # noqa: S101 - the graph has this step only with lessons
     if attempts and goes_on(attempts[-1]):
         return {}
-    window = merge_lessons(state.get(keys["lessons"]), [*lessons.known])
+    window = merging_lessons(lessons.window)(state.get(keys["lessons"]), [*lessons.known])
     before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
     taught = lessons.add_to(plan.codec.decode(*before), window)
     if taught is None:

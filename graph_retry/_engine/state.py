@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._attempts import merge_attempts
 from graph_retry.hooks._budget import Spent
-from graph_retry.hooks._lessons import Lesson, merge_lessons
+from graph_retry.hooks._lessons import Lesson, merging_lessons
 from graph_retry.records import Attempt
 
 LOOP = "retry_loop"
@@ -145,12 +145,12 @@ def thread_in_logs() -> str:
 
 
 def schemas(
-    keys: Mapping[str, str], params_type: Any, *, lessons: bool
+    keys: Mapping[str, str], params_type: Any, *, lessons: int | None
 ) -> tuple[type[Any], type[Any], type[Any]]:
     """Return state, input and output schema for these state keys.
 
     They are TypedDicts made at run time because users may name the keys. Without a `params_type`
-    (the function form) input and output are the whole state.
+    (the function form) input and output are the whole state. `lessons` is how many are kept.
     """
     ledger = Annotated[list[Attempt], merge_attempts]
     inputs: dict[str, Any] = {
@@ -162,9 +162,10 @@ def schemas(
         keys["status"]: str,
         keys["attempts"]: ledger,
     }
-    if lessons:
-        inputs[keys["lessons"]] = NotRequired[Annotated[list[Lesson], merge_lessons]]
-        outputs[keys["lessons"]] = Annotated[list[Lesson], merge_lessons]
+    if lessons is not None:
+        window = Annotated[list[Lesson], merging_lessons(lessons)]
+        inputs[keys["lessons"]] = NotRequired[window]
+        outputs[keys["lessons"]] = window
     private: dict[str, Any] = {LOOP: Any, ANSWER: Any, REVIEWED: Any}
     make = cast("Callable[..., type[Any]]", TypedDict)
     state = make("RetryState", {**inputs, **outputs, **private}, total=False)

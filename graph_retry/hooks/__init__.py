@@ -1,17 +1,18 @@
 """What is passed to a call to steer it: hooks, feedback, reviewers, budgets, lessons.
 
-`on_retry=` takes `escalate`, `raise_limit` and functions of your own; `feedback=`, `reviewer=`,
-`budget=` and `lessons=` are options of the same name.
+`on_retry=` takes `escalate`, `fall_back`, `raise_limit`, `shorten_history` and functions of your
+own; `feedback=`, `reviewer=`, `budget=` and `lessons=` are options of the same name.
 """
 
 from graph_retry._review.review import Review
 from graph_retry._review.reviewer import Reviewer, ReviewFunction
 from graph_retry._signatures import HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
-from graph_retry.hooks._escalation import escalate, raise_limit
-from graph_retry.hooks._feedback import FeedbackStrategy, feedback
+from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
+from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 from graph_retry.hooks._gate import Gate
-from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons
+from graph_retry.hooks._history import shorten_history
+from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons, merging_lessons
 from graph_retry.hooks._model_reviewer import model_reviewer
 from graph_retry.hooks._past_corrections import PastCorrections
 
@@ -27,9 +28,13 @@ __all__ = [
     "Reviewer",
     "SharedBudget",
     "escalate",
+    "fall_back",
     "feedback",
+    "feedback_text",
     "lessons_of",
     "merge_lessons",
+    "merging_lessons",
     "model_reviewer",
     "raise_limit",
+    "shorten_history",
 ]

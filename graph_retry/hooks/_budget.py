@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from numbers import Real
+from typing import Any, cast
 
 from typing_extensions import TypedDict
 
@@ -42,6 +44,13 @@ def _added(one: Spent, other: Spent, sign: int = 1) -> Spent:
     }
 
 
+def _tokens(usage: Mapping[str, Any]) -> int:
+    """Return the total that a provider reported, or the sum where it reports only the parts."""
+    total = usage.get("total_tokens")
+    parts = (usage.get("input_tokens"), usage.get("output_tokens"))
+    return int(total if is_number(total) else sum(filter(is_number, parts)))
+
+
 def _price_unknown(attempt: Attempt) -> None:
     """Stand for no `price` at all."""
     del attempt
@@ -65,7 +74,7 @@ class Budget:
 
     tokens: Total tokens over all attempts.
     cost: Sum of `price(attempt)` over all attempts, in the unit `price` returns.
-    price: What one attempt cost, from its record; None where that is unknown.
+    price: What one attempt cost, from its record, as any number; None where that is unknown.
     seconds: Time spent in the model, in seconds.
     rounds: Decisions by reviewers; after them only `respond` and `reject` are offered.
 
@@ -85,7 +94,7 @@ class Budget:
 
     tokens: int | None = None
     cost: float | None = None
-    price: Callable[[Attempt], float | None] = _price_unknown
+    price: Callable[[Attempt], float | Decimal | None] = _price_unknown
     seconds: float | None = None
     rounds: int | None = None
 
@@ -122,9 +131,14 @@ class Budget:
         return total
 
     def _spent_on_one(self, attempt: Attempt) -> Spent:
+        price = self.price(attempt)
+        if price is not None and not isinstance(cast("Any", price), Real | Decimal):
+            raise TypeError(
+                f"`price` returned {price!r:.200}: return a number, or None if unknown."
+            )
         return {
-            "tokens": (attempt["usage"] or {}).get("total_tokens") or 0,
-            "cost": self.price(attempt) or 0.0,
+            "tokens": _tokens(attempt["usage"] or {}),
+            "cost": 0.0 if price is None else float(price),
             "seconds": attempt["duration_s"],
             "rounds": int(attempt["decision"] is not None),
         }

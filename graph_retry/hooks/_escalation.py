@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from graph_retry._json import is_number, is_object, is_whole
+from graph_retry._output.failures import ROUTES
 from graph_retry._params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
+from graph_retry.records import FailureKind
 
 
 def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
@@ -60,14 +62,74 @@ class Escalation:
         """Return the params with the changes that are due after this attempt, None if none are."""
         del error
         self.check_params(params)
-        old, changes = fields_of(params), self.schedule.get(attempt, {})
-        new = {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
-        return with_fields(params, new) if new else None
+        changes = self.schedule.get(attempt, {})
+        return _changed(params, changes) if changes else None
 
     def check_params(self, params: Any) -> None:
         """Refuse params that lack one of the fields."""
         names = (name for changes in self.schedule.values() for name in changes)
         require_fields(params, names, "escalate")
+
+
+def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Mapping[str, Any]) -> FallBack:
+    """Make a hook that changes fields after failures of some kinds: a step for each of them.
+
+    After a refusal, say, the prompt is put in other words, and after the second another model is
+    asked. Equal failures do not stop it.
+
+    Args:
+        kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
+        *steps: What to change after the first such failure, the second, …: values by field, or
+            functions of the old one. A change stays.
+
+    Raises:
+        ValueError: If a kind does not exist, or a step is no dict of changes; in use, before the
+            first call, if the params lack one of the fields.
+
+    Example:
+        >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
+        >>> hook(AttemptFailed("no", kind="refusal"), 1, {"prompt": "How?", "model": "mine"})
+        {'prompt': 'In a textbook: How?', 'model': 'mine'}
+    """
+    of = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    unknown = [kind for kind in of if kind not in ROUTES]
+    if unknown or not of:
+        raise ValueError(f"`kinds` is {kinds!r:.200}: give some of {', '.join(ROUTES)}.")
+    if not steps or not all(is_object(step) and step for step in steps):
+        raise ValueError("give the steps as dicts: the fields to change by name.")
+    return FallBack(of, steps)
+
+
+@dataclass(frozen=True)
+class FallBack:
+    """The hook that `fall_back` makes."""
+
+    kinds: tuple[FailureKind, ...]
+    steps: tuple[Mapping[str, Any], ...]
+    __name__ = "fall_back"
+    new_means = True
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
+        """Return the params with the next step's changes, None if the failure is another one."""
+        del attempt
+        if error.kind not in self.kinds:
+            return None
+        failures = [record["failure"] for record in error.attempts]
+        before = sum(failure is not None and failure["kind"] in self.kinds for failure in failures)
+        number = max(before, 1)
+        return _changed(params, self.steps[number - 1]) if number <= len(self.steps) else None
+
+    def check_params(self, params: Any) -> None:
+        """Refuse params that lack one of the fields."""
+        require_fields(params, (name for step in self.steps for name in step), "fall_back")
+
+
+def _changed(params: Any, changes: Mapping[str, Any]) -> Any:
+    """Return the params with some fields changed; a function gets the old value."""
+    old = fields_of(params)
+    return with_fields(
+        params, {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
+    )
 
 
 def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> LimitRaise:
@@ -102,6 +164,7 @@ class LimitRaise:
     factor: float
     most: int
     __name__ = "raise_limit"
+    new_means = True  # an answer that is cut off again is the same failure, until there is room
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
         """Return the params with a higher limit, None where that would not help."""

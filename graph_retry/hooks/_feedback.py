@@ -110,6 +110,26 @@ class Feedback:
         Prompt(params, self.field)
 
 
+def feedback_text(
+    error: AttemptFailed, strategy: FeedbackStrategy = "errors_only", *, schema: bool = False
+) -> str:
+    """Write what `feedback` would tell the model about a failed attempt, for a hook of your own.
+
+    Args:
+        error: What the hook received.
+        strategy: What of the answer is quoted; see `feedback`.
+        schema: Whether the JSON Schema of the output is quoted.
+
+    Example:
+        >>> print(feedback_text(AttemptFailed("no", kind="truncated")))
+        [feedback on your last answer]
+        It was cut off before its end: be shorter.
+        Answer again with the complete, corrected JSON and nothing else: no prose, no code fence.
+        [end of feedback]
+    """
+    return _text(error, _ASK, quoted=_QUOTED[strategy], issues=20, with_schema=schema)
+
+
 def comment_field(view: Mapping[str, Any], field: str | None, *, is_bare: bool) -> str | None:
     """Return the field of a params' JSON that a person's words can be written to, if any."""
     if is_bare:

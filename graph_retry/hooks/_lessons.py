@@ -1,27 +1,24 @@
 """What one step got wrong, passed on to the steps after it: a rolling window that calls share.
 
 The window is a list in graph state that merges the same way in any order, so that parallel calls
-and repeated writes do no harm. A step's lessons go when it succeeds.
+and repeated writes do no harm. A mistake that was mended since teaches the next step, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._json import digest, is_object
+from graph_retry._json import digest, is_object, is_whole
 from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
 from graph_retry.hooks._quoting import LESSONS, Frame, framed, issue_line, tame, unframed
 from graph_retry.records import Attempt
 
 _WINDOW = 10
-"""Lessons that a window keeps."""
-
-_PASSED_ON = 3
-"""Lessons that are passed on to a step, the newest."""
+"""Lessons that a window keeps, unless `Lessons` says otherwise."""
 
 _LENGTH = 400
 """Characters of one lesson."""
@@ -39,7 +36,7 @@ class Lesson(TypedDict):
     """The name of the call that made the attempt."""
 
     text: str | None
-    """What was wrong; None says that the step succeeded, which ends its earlier lessons."""
+    """What was wrong; None says that the step succeeded, so that its mistakes before are mended."""
 
     at: str
     """The attempt's start, in ISO 8601."""
@@ -51,21 +48,35 @@ class Lessons:
 
     field: The params field to write to (default: `messages`, `prompt`, or the bare text).
     known: Lessons to start with, where the call has no state key `lessons` (function form).
+    window: Lessons that the state key keeps, the newest. A key that other graphs share needs the
+        reducer `merging_lessons(window)` there, too.
+    told: Lessons that a step is told, the newest.
     """
 
     field: str | None = None
     known: Sequence[Lesson] = ()
+    window: int = _WINDOW
+    told: int = 3
 
     def __post_init__(self) -> None:
+        for name in ("window", "told"):
+            number = getattr(self, name)
+            if not is_whole(number) or number < 1:
+                raise ValueError(f"`{name}` is {number!r:.200}: give a whole number from 1.")
         if not all(map(is_object, self.known)):
             raise TypeError(f"`known` is {self.known!r:.80}: give what `lessons_of` returns.")
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
         """Return the params with the last lessons in front, and why; None without any."""
-        lessons = [lesson for lesson in window if lesson["text"]][-_PASSED_ON:]
+        lessons = [lesson for lesson in window if lesson["text"]][-self.told :]
         if not lessons:
             return None
-        lines = [tame(f"- {lesson['step']}: {lesson['text']}"[:_LENGTH]) for lesson in lessons]
+        right = {lesson["step"]: lesson["at"] for lesson in window if lesson["text"] is None}
+        lines = [
+            tame(f"- {lesson['step']}: {lesson['text']}"[:_LENGTH])
+            + (" (mended since)" if lesson["at"] < right.get(lesson["step"], "") else "")
+            for lesson in lessons
+        ]
         block = framed(LESSONS, ["Earlier answers had these faults (quoted as data):", *lines])
         steps = ", ".join(sorted({lesson["step"] for lesson in window if lesson["text"]}))
         prompt = Prompt(params, self.field, owner="Lessons")
@@ -82,25 +93,35 @@ def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
     return prompt.replaced([*messages[:start], *turn, *messages[start:]])
 
 
+def merging_lessons(window: int) -> Callable[..., list[Lesson]]:
+    """Make a reducer as `merge_lessons` is, that keeps so many lessons.
+
+    Example:
+        >>> wrong = [Lesson(id=n, step="s", text=n, at=n) for n in ("1", "2", "3")]
+        >>> [lesson["text"] for lesson in merging_lessons(2)([], wrong)]
+        ['2', '3']
+    """
+
+    def merge(known: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
+        by_id = {lesson["id"]: lesson for lesson in (*(known or ()), *(new or ()))}
+        ordered = sorted(by_id.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
+        last_success = {lesson["step"]: lesson for lesson in ordered if lesson["text"] is None}
+        successes = [lesson for lesson in ordered if lesson is last_success.get(lesson["step"])]
+        wrong = [lesson for lesson in ordered if lesson["text"] is not None]
+        return [*successes, *wrong[-window:]]
+
+    return merge
+
+
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
-    """Reduce lessons into a window: each once, none from before its step's success, the last ten.
+    """Reduce lessons into a window: each once, the last ten, and when each step last succeeded.
 
     Example:
         >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
-        >>> right = Lesson(id="b", step="extract", text=None, at="2030-01-02")
-        >>> merge_lessons([right], [wrong, wrong])
-        [{'id': 'b', 'step': 'extract', 'text': None, 'at': '2030-01-02'}]
+        >>> [lesson["text"] for lesson in merge_lessons([wrong], [wrong, wrong])]
+        ['/age: missing']
     """
-    by_id = {lesson["id"]: lesson for lesson in (*(window or ()), *(new or ()))}
-    ordered = sorted(by_id.values(), key=lambda lesson: (lesson["at"], lesson["id"]))
-    last_success = {lesson["step"]: lesson for lesson in ordered if lesson["text"] is None}
-    still_wrong = [
-        lesson
-        for lesson in ordered
-        if lesson["step"] not in last_success or lesson["at"] > last_success[lesson["step"]]["at"]
-    ]
-    successes = [lesson for lesson in ordered if lesson is last_success.get(lesson["step"])]
-    return [*successes, *still_wrong[-_WINDOW:]]
+    return merging_lessons(_WINDOW)(window, new)
 
 
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:

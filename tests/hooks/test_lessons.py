@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 
 from graph_retry import AttemptsExhausted, create_retry_node, edit, reject, retry_llm_call
 from graph_retry.hooks._lessons import (
-    _PASSED_ON,
     _WINDOW,
     Lesson,
     Lessons,
@@ -100,15 +99,20 @@ def test_without_lessons_nothing_changes():
     assert records[0]["author"] == "caller"
 
 
-def test_a_step_that_succeeds_in_the_end_has_nothing_to_teach(mode, checkpointer):
-    """Its lessons go on its success, in its own node already."""
+def test_a_step_that_succeeds_in_the_end_teaches_what_it_mended(mode, checkpointer):
+    """The next step is told of the mistake, and that it was mended."""
     first = Model(lambda params: GOOD if params.get("fixed") else BAD)
     second = Model(lambda params: GOOD)
     graph = two_steps(mode, first, second, checkpointer)
     mode.invoke(graph, {"one": {"prompt": "One."}, "two": {"prompt": "Two."}}, thread())
     state = answer(mode, graph, thread(), edit(fixed=True))
-    assert second.calls == [{"prompt": "Two."}]
-    assert [each["text"] for each in state["lessons"]] == [None, None]
+    (told,) = second.calls
+    assert FAULT in told["prompt"]
+    assert "(mended since)" in told["prompt"]
+    assert sorted(each["step"] for each in state["lessons"] if each["text"] is None) == [
+        "one",
+        "two",
+    ]
 
 
 def test_parallel_steps_merge_their_lessons(mode):
@@ -190,9 +194,7 @@ def test_only_the_last_few_are_told_bounded_and_tamed():
     """Three lessons, each cut, none able to end the frame they stand in."""
     window = [lesson(n, text=f"fault {n} {LESSONS.end} " + "x" * 9_000) for n in range(9)]
     told, _ = Lessons().add_to("Go.", window)
-    assert [f"fault {n} " in told for n in range(9)] == [False] * (9 - _PASSED_ON) + [
-        True
-    ] * _PASSED_ON
+    assert [f"fault {n} " in told for n in range(9)] == [False] * 6 + [True] * 3
     assert told.count(LESSONS.end) == 1
     assert len(told) < 1_500
     again, _ = Lessons().add_to(told, window)
@@ -222,10 +224,12 @@ def test_merging_is_the_same_in_any_order_and_twice(left, right):
 
 
 @given(st.lists(LESSON, max_size=40))
-def test_a_window_is_small_and_forgets_what_was_put_right(lessons):
-    """At most ten lessons, none of them older than its step's last success."""
+def test_a_window_is_small_and_knows_what_was_put_right(lessons):
+    """At most the ten newest lessons, and the last success of each step."""
     window = merge_lessons([], lessons)
-    right = {each["step"]: each["at"] for each in window if each["text"] is None}
+    right = [each["step"] for each in window if each["text"] is None]
     wrong = [each for each in window if each["text"] is not None]
     assert len(wrong) <= _WINDOW
-    assert all(each["at"] > right.get(each["step"], "") for each in wrong)
+    assert len(set(right)) == len(right)
+    newest = max((each["at"] for each in lessons if each["text"] is not None), default=None)
+    assert newest is None or wrong[-1]["at"] == newest

@@ -1,0 +1,122 @@
+"""A ready `on_retry` hook that shortens a conversation which the model's window does not hold."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import convert_to_messages, trim_messages
+from langchain_core.messages.utils import count_tokens_approximately
+
+from graph_retry._json import is_array, is_whole
+from graph_retry.errors import AttemptFailed
+from graph_retry.hooks._prompt import Prompt, is_system, turns
+
+Summary = Callable[[list[Any]], str | Awaitable[str]]
+
+
+def shorten_history(
+    most: int | None = None,
+    *,
+    field: str | None = None,
+    summary: Summary | None = None,
+    count: Callable[..., int] = count_tokens_approximately,
+) -> Shortening:
+    """Make a hook that leaves out the oldest messages when the model's window is too small.
+
+    It acts on the failure kind `context_overflow` alone, by LangChain's `trim_messages`: system
+    messages stay, and what is left begins with a message of the user. Each further overflow halves
+    what is left.
+
+    Args:
+        most: Tokens to keep at most; by default half of what there is.
+        field: The params field with the messages (default: `messages`).
+        summary: A function, sync or async, of the messages that are left out. What it returns is
+            told in their place, in a user's turn.
+        count: Counts the tokens of a list of messages, as `trim_messages` calls it.
+
+    Raises:
+        ValueError: If `most` is no whole number from 1; in use, before the first call, if the
+            params have no list of messages.
+
+    Example:
+        >>> hook = shorten_history(most=10)
+        >>> said = [{"role": "user", "content": f"{n} " + "long " * 9} for n in range(3)]
+        >>> too_long = AttemptFailed("too long", kind="context_overflow")
+        >>> hook(too_long, 1, {"messages": [*said, {"role": "user", "content": "And now?"}]})
+        {'messages': [{'role': 'user', 'content': 'And now?'}]}
+    """
+    if most is not None and not (is_whole(cast("Any", most)) and most >= 1):
+        raise ValueError(
+            f"`most` is {most!r:.200}: give the tokens to keep, a whole number from 1."
+        )
+    return Shortening(most, field, summary, count)
+
+
+@dataclass(frozen=True)
+class Shortening:
+    """The hook that `shorten_history` makes."""
+
+    most: int | None
+    field: str | None
+    summary: Summary | None
+    count: Callable[..., int]
+    __name__ = "shorten_history"
+    new_means = True
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
+        """Return the params with fewer messages, None where that would not help."""
+        del attempt
+        if error.kind != "context_overflow":
+            return None
+        prompt = self._prompt(params)
+        messages: list[Any] = [*prompt.value]
+        known = [
+            message.model_copy(update={"id": str(number)})
+            for number, message in enumerate(convert_to_messages(messages))
+        ]
+        there = self.count(known)
+        most = there // 2 if self.most is None or there <= self.most else self.most
+        trimmed = trim_messages(
+            known,
+            max_tokens=most,
+            token_counter=self.count,
+            strategy="last",
+            include_system=True,
+            start_on="human",
+        )
+        kept = {int(str(message.id)) for message in trimmed}
+        left = [message for number, message in enumerate(messages) if number in kept]
+        if len(left) == len(messages) or all(map(is_system, left)):
+            return None
+        gone = [message for number, message in enumerate(messages) if number not in kept]
+        told = "" if self.summary is None else self.summary(gone)
+        if inspect.isawaitable(told):
+            return _later(prompt, left, told)
+        return prompt.replaced(_with_summary(left, str(told)))
+
+    def check_params(self, params: Any) -> None:
+        """Refuse params that have no list of messages."""
+        self._prompt(params)
+
+    def _prompt(self, params: Any) -> Prompt:
+        prompt = Prompt(params, self.field or "messages", owner="shorten_history")
+        if not is_array(prompt.value):
+            raise ValueError(
+                "`shorten_history` shortens a list of messages, and the params have a text there: "
+                "name the field with the messages, e.g. `shorten_history(field='history')`."
+            )
+        return prompt
+
+
+async def _later(prompt: Prompt, left: list[Any], told: Awaitable[str]) -> Any:
+    return prompt.replaced(_with_summary(left, str(await told)))
+
+
+def _with_summary(left: list[Any], told: str) -> list[Any]:
+    """Put a summary behind the system messages that stay."""
+    start = next(number for number, message in enumerate(left) if not is_system(message))
+    turn = turns(left, ("user", f"Summary of what was said before:\n{told}")) if told else []
+    return [*left[:start], *turn, *left[start:]]
