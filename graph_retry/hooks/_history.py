@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from langchain_core.messages import convert_to_messages, trim_messages
+from langchain_core import messages as langchain_messages
+from langchain_core.messages import convert_to_messages
 from langchain_core.messages.utils import count_tokens_approximately
 
 from graph_retry._json import is_array, is_whole
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, is_system, turns
 
+_trim = cast("Any", langchain_messages).trim_messages  # Its types leave some untyped.
 Summary = Callable[[list[Any]], str | Awaitable[str]]
 
 
@@ -79,7 +81,7 @@ class Shortening:
         ]
         there = self.count(known)
         most = there // 2 if self.most is None or there <= self.most else self.most
-        trimmed = trim_messages(
+        trimmed = _trim(
             known,
             max_tokens=most,
             token_counter=self.count,
