@@ -45,7 +45,9 @@ def main(form: str, database: str, log: str, step: str, moment: str = "") -> Non
         with Path(log).open("a") as lines:
             lines.write(f"{params['n']} {context.idempotency_key}\n")
         die_at(f"call:{params['n']}")
-        return f'{{"n": {params["n"]}}}' if params["n"] >= GOAL else "not yet"
+        # No two failures in a row are equal: those go to a person at once.
+        wrong = "not yet" if params["n"] % 2 == 0 else '{"n": "some"}'
+        return f'{{"n": {params["n"]}}}' if params["n"] >= GOAL else wrong
 
     def stream(params: dict[str, Any], context: AttemptContext) -> Iterator[str]:
         answer = model(params, context)
