@@ -95,7 +95,8 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
     if verdict.kept:
         shown = {**taken.question.shown, **verdict.kept}
         typed = plan.codec.load(shown, taken.question.shown_types)
-        again |= {"suggested": typed.view, "suggested_types": typed.types, "suggested_by": TYPED}
+        again["suggested"], again["suggested_types"] = typed.view, typed.types
+        again["suggested_by"] = TYPED
     name, number, review_id = plan.settings.name, record["number"], again["review_id"]
     emit("review_asked", name, number, review_id=review_id)
     log_review("refused an answer", name, number, taken.question.review_id, taken.author)
@@ -229,9 +230,9 @@ def _apply(
         ended: dict[str, Any] = {LOOP: {**closed, "next": "end"}}
         if effect.without_output:
             return ended | without_output(plan, effect.status)
-        output = reviewed
+        output = reviewed if effect.output is None else effect.output
         if effect.output is not None:
-            ended, output = {LOOP: {**ended[LOOP], "output_types": {}}}, effect.output
+            ended = {LOOP: {**closed, "next": "end", "output_types": {}}}
         return {**ended, keys["output"]: output and output["value"], keys["status"]: effect.status}
     assert isinstance(effect, CallAgain)  # noqa: S101 - what waits was left open before
     by = loop["review"] and loop["review"]["suggested_by"]

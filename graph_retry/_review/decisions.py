@@ -362,7 +362,9 @@ ROWS: dict[str, Row] = {
 }
 
 DECISION_TYPES = cast("tuple[DecisionType, ...]", tuple(ROWS))
-BY_DEFAULT = tuple(kind for kind in DECISION_TYPES if ROWS[kind].by_default)
+BY_DEFAULT: tuple[DecisionType, ...] = tuple(
+    kind for kind in DECISION_TYPES if ROWS[kind].by_default
+)
 WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (kind, *row.words)}
 """Which decision a word is, in every client."""
 

@@ -42,7 +42,7 @@ async def check_applied(
         if now == KEPT:
             not_made = _NOT_MADE.format(review.function_name)
             new = [value["note"] for value in asked if _are_namesakes(value, review.value)]
-            notes = list(filter(None, new))
+            notes = [note for note in new if note]
             if notes or not questions:
                 why = f"{_KEPT}. Now {notes[0]}" if notes else _ENDED
                 problems.append(f"{not_made}; {why}.")
