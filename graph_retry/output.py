@@ -8,14 +8,14 @@
 from graph_retry._issues import format_issues
 from graph_retry._output.build import build_validator, heuristic
 from graph_retry._output.formats.format import Format, describe_format
-from graph_retry._output.repair.parse import (
+from graph_retry._output.reading import ParsedOutput, Refusal
+from graph_retry._output.reading.parse import (
     extract_code_fence,
     extract_json_block,
     parse_output,
     remove_trailing_commas,
     repair_output,
 )
-from graph_retry._output.repair.report import ParsedOutput, Refusal
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._output.validator import Checked, Validator
 

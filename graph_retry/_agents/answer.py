@@ -25,7 +25,7 @@ from graph_retry._agents.tool_call import tool_issues
 from graph_retry._issues import issue, pydantic_issues
 from graph_retry._json import is_array, is_object
 from graph_retry._output.build import Validator, build_validator
-from graph_retry._output.repair.parse import parse_output
+from graph_retry._output.reading.parse import parse_output
 from graph_retry.records import Issue, Repair, RepairLevel
 
 _RESPONSE = "structured_response"

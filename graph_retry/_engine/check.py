@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import Any, cast
 
 from graph_retry._attempts import params_at, parsed_value
 from graph_retry._engine.opening import read_value, succeeded
 from graph_retry._engine.state import LOOP, REVIEWED
 from graph_retry._engine.step import StepInput
 from graph_retry._issues import issue, json_problem
-from graph_retry._output.build import Checked, Validator, format_issues
+from graph_retry._output.build import Checked, Validator, build_validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.formats.format import read_as
+from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
+from graph_retry._output.reading import ParsedOutput
+from graph_retry._output.reading.parse import parse_output
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
-
-if TYPE_CHECKING:
-    from graph_retry._output.repair.report import ParsedOutput
 
 _SHORT = 4_000
 """Characters of an output whose value stands in the ledger beside its text."""
@@ -157,11 +158,18 @@ async def validate_attempt(
 def _read(
     text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
 ) -> ParsedOutput:
-    from graph_retry._output.repair.parse import parse_output  # noqa: PLC0415 - a third of the import time
-
     (level, function), written = settings.repair, settings.format
+    wanted = Place.of(schema).kinds
+    wants_list = wanted == {"array"} if "array" not in wanted or len(wanted) == 1 else None
+    parse = partial(
+        parse_output,
+        level=level,
+        complete=complete,
+        wants_list=wants_list if wanted else None,
+        fits=None if schema is None else lambda value: build_validator(schema).check(value).ok,
+    )
     if written is None:
-        parsed = parse_output(text, level, complete=complete)
+        parsed = parse(text)
     else:
         parsed = read_as(written, text, level, schema=schema, complete=complete)
     if function is None:
@@ -174,7 +182,7 @@ def _read(
         return parsed
     if written is not None and parsed.failure is not None:  # else the text is JSON by now
         return read_as(written, changed, level, schema=schema, complete=complete)
-    return parse_output(changed, level, complete=complete)
+    return parse(changed)
 
 
 def _syntax_failure(

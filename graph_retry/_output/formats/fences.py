@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from graph_retry._output.repair.report import refuse_if, repair
+from graph_retry._output.reading import refuse_if, repair
 from graph_retry.records import Repair
 
 _THOUGHTS = re.compile(

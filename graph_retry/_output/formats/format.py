@@ -9,7 +9,7 @@ from langgraph.errors import GraphBubbleUp
 
 from graph_retry._issues import json_problem
 from graph_retry._output.formats.fences import whole_fence
-from graph_retry._output.repair.report import ParsedOutput, Unreadable
+from graph_retry._output.reading import ParsedOutput, Unreadable
 from graph_retry.records import Repair, RepairLevel
 
 FormatName = Literal["json", "yaml", "jsonl", "xml"]

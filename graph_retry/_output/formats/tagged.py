@@ -15,8 +15,8 @@ from typing import Any
 from graph_retry._json import is_array
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
-from graph_retry._output.repair.parse import parse_output
-from graph_retry._output.repair.report import refuse_if
+from graph_retry._output.reading import refuse_if
+from graph_retry._output.reading.parse import parse_output
 from graph_retry.records import Repair
 
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")

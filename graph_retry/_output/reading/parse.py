@@ -2,29 +2,32 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
-from graph_retry._output.repair.decide import decide
-from graph_retry._output.repair.mend import Document
-from graph_retry._output.repair.report import ParsedOutput, Unreadable, refuse_if, repair
-from graph_retry._output.repair.scan import EDGES, strict_value
+from graph_retry._output.reading import ParsedOutput, Refusal, Unreadable, repair
+from graph_retry._output.reading.answer import Wanted, answer
+from graph_retry._output.reading.document import Document
+from graph_retry._output.reading.lexis import EDGES
+from graph_retry._output.reading.strict import lazy, strict_value
 from graph_retry.records import RepairLevel
 
+_AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _LEVELS = get_args(RepairLevel)
-_DECLINED = re.compile(
-    r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
-    r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able|must decline)\b"
-    r"|\bsorry, (?:but )?i\b|\bas an ai\b|\bunable to (?:assist|help|comply|provide|fulfil)"
-)
-_FENCE = re.compile(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
-_STRING_OR_COMMA = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
-_FENCE_LINE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
+_FENCE = lazy(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
+_FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
+_STRING_OR_COMMA = lazy(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
 
 
 def parse_output(
-    text: str, level: RepairLevel = "standard", *, complete: bool | None = None
+    text: str,
+    level: RepairLevel = "standard",
+    *,
+    complete: bool | None = None,
+    wants_list: bool | None = None,
+    fits: Callable[[Any], bool] | None = None,
 ) -> ParsedOutput:
     """Read the JSON value in a model's output, losslessly or not at all.
 
@@ -38,6 +41,9 @@ def parse_output(
             holds it all and strips white space and invisible characters; `standard` reads
             everything that has one reading; `aggressive` may guess, and flags what it guessed.
         complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
+        wants_list: Whether a list is wanted (`True`), one value (`False`), or this is unknown:
+            several calls in tags are a list, or refused where one value is wanted.
+        fits: Judges a value where several answers differ. If exactly one fits, it is the answer.
 
     Raises:
         TypeError: `text` is no string.
@@ -54,29 +60,26 @@ def parse_output(
         raise ValueError(f"`level` is {level!r:.40}: use one of {', '.join(_LEVELS)}.")
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"`text` is a {type(text).__name__}: pass the model's output as a `str`.")
+    wanted = Wanted(complete, wants_list, fits)
     try:
         value = strict_value(text)
     except (ValueError, RecursionError):
         pass
     else:
         if type(value) is str:
-            return _in_string(value, level, complete) or ParsedOutput(True, value, text)
+            return _in_string(value, level, wanted) or ParsedOutput(True, value, text)
         if complete is not False or type(value) not in {int, float}:
             return ParsedOutput(True, value, text, [])
     try:
-        document = _read(text, level, complete)
-        written = document.json or _dump(document.value)
-        return ParsedOutput(True, document.value, written, document.repairs)
+        read = _read(text, level, wanted)
+        is_json = {each["kind"] for each in read.repairs} <= _AROUND
+        written = text[read.start : read.end] if is_json else _dump(read.value)
+        return ParsedOutput(True, read.value, written, read.repairs)
     except Unreadable as error:
         refusal = error.refusal
     except RecursionError:
         refusal = Unreadable("too_deep", 0, "Nested too deeply.").refusal
-    may_guess = level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}
-    if may_guess and (value := _guess(text)) is not None:
-        guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
-        return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
-    refusal["excerpt"] = text[max(0, refusal["position"] - 40) : refusal["position"] + 40]
-    return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
+    return _refused(text, level, refusal)
 
 
 def repair_output(text: str, level: RepairLevel = "standard") -> str:
@@ -108,7 +111,7 @@ def extract_json_block(text: str) -> str | None:
         "{'a': 1,}"
     """
     try:
-        document = decide(text, complete=None)
+        document = answer(text, Wanted())
     except (Unreadable, RecursionError):
         return None
     return text[document.start : document.end]
@@ -124,35 +127,26 @@ def remove_trailing_commas(text: str) -> str:
     return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
 
 
-def _read(text: str, level: RepairLevel, complete: bool | None) -> Document:
+def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
     """Read the document of a text that is no strict JSON as a whole, or a number that may go on."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
     tolerant = level in {"standard", "aggressive"}
-    # That the whole text is no strict JSON is known already.
-    if (low, high) != (0, len(text)) or complete is False or not tolerant:
-        inside = text[low:high]
-        try:
-            value = strict_value(inside)
-        except ValueError as error:
-            if not tolerant:
-                position = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
-                message = f"This is no strict JSON: {error!s:.40}."
-                raise Unreadable("syntax", position, message) from None
-        else:
-            unfinished = complete is False and high == len(text) and type(value) in {int, float}
-            refuse_if(unfinished, "truncated", high, "The number may go on.")
-            kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
-            around = repair(kind, 0, "left out around the answer")
-            inner = _in_string(value, level, complete) if type(value) is str else None
-            if inner is not None:
-                return Document(inner.value, low, high, [around, *inner.repairs], inner.text)
-            return Document(value, low, high, [around], inside)
+    inside = text[low:high]
     try:
-        return decide(text, complete=complete)
-    except Unreadable as error:
-        if error.refusal["kind"] == "no_json" and (match := _DECLINED.search(text)):
-            raise Unreadable("refusal", match.start(), "The model declined to answer.") from None
-        raise
+        value = strict_value(inside)
+    except (ValueError, RecursionError) as error:
+        if tolerant:
+            return answer(text, wanted)
+        position = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
+        raise Unreadable("syntax", position, f"This is no strict JSON: {error!s:.40}.") from None
+    if wanted.complete is False and high == len(text) and type(value) in {int, float}:
+        raise Unreadable("truncated", high, "The number may go on.")
+    kind = "code_fence" if _FENCE_LINE.match(text[:low].lstrip(EDGES)) else "white_space"
+    around = [repair(kind, 0, "left out around the answer")]
+    inner = _in_string(value, level, wanted) if type(value) is str else None
+    if inner is None:
+        return Document(low, high, value, around)
+    return Document(low, high, inner.value, [*around, *inner.repairs])
 
 
 def _bounds(text: str) -> tuple[int, int]:
@@ -164,24 +158,22 @@ def _bounds(text: str) -> tuple[int, int]:
     return low, len(trimmed)
 
 
-def _in_string(value: str, level: RepairLevel, complete: bool | None) -> ParsedOutput | None:
+def _in_string(value: str, level: RepairLevel, wanted: Wanted) -> ParsedOutput | None:
     """Read a document that came as the contents of one JSON string; any other string is itself."""
-    if level not in {"standard", "aggressive"}:
+    if level not in {"standard", "aggressive"} or value.lstrip()[:1] not in {"{", "[", "`", '"'}:
         return None
-    start = value.lstrip()[:1]
-    if start in {"{", "[", "`"} or (start == '"' and _is_json_string(value)):
-        inner = parse_output(value, "standard", complete=complete)
-        if isinstance(inner.value, (dict, list)):
-            unwrapped = repair("json_in_string", 0, "JSON inside a JSON string")
-            return replace(inner, repairs=[unwrapped, *inner.repairs])
-    return None
-
-
-def _is_json_string(text: str) -> bool:
-    try:
-        return type(strict_value(text)) is str
-    except ValueError:
-        return False
+    if value.lstrip()[0] == '"':
+        try:
+            strict_value(value)
+        except ValueError:
+            return None
+    inner = parse_output(
+        value, complete=wanted.complete, wants_list=wanted.is_list, fits=wanted.fits
+    )
+    if not isinstance(inner.value, (dict, list)):
+        return None
+    unwrapped = repair("json_in_string", 0, "JSON inside a JSON string")
+    return replace(inner, repairs=[unwrapped, *inner.repairs])
 
 
 def _dump(value: Any) -> str:
@@ -191,6 +183,16 @@ def _dump(value: Any) -> str:
     except UnicodeEncodeError:  # for half of a surrogate pair
         return json.dumps(value)
     return written
+
+
+def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
+    """Refuse a text, unless the caller asked for a guess and there is something to guess from."""
+    may_guess = level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}
+    if may_guess and (value := _guess(text)) is not None:
+        guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
+        return ParsedOutput(True, value, _dump(value), [guessed], lossless=False)
+    refusal["excerpt"] = text[max(0, refusal["position"] - 40) : refusal["position"] + 40]
+    return ParsedOutput(False, None, text, [], lossless=False, failure=refusal)
 
 
 def _guess(text: str) -> Any:

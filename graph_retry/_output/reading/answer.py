@@ -1,0 +1,372 @@
+"""Which document of a text is the answer, and whether what stands around it speaks against it.
+
+The answer is looked for behind the model's reasoning, and before the text that a base model adds
+when it takes the next turn. Candidates are what begins a fence, and what begins with a bracket
+elsewhere; one within a sentence counts only where no other stands on lines of its own. Equal
+candidates are one answer. Candidates in a row, or in the tags of a call protocol, are a list.
+Several others are refused, unless exactly one of them fits what the caller wants.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from graph_retry._output.reading import RefusalKind, Unreadable, merged, refuse_if, repair
+from graph_retry._output.reading.candidates import CALLS, TURN, Candidate, candidates
+from graph_retry._output.reading.costs import AROUND, MARGIN
+from graph_retry._output.reading.document import Document
+from graph_retry._output.reading.lexis import EDGES
+from graph_retry._output.reading.strict import lazy, same, strict_value
+
+_THOUGHT = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
+_REASONING_END = lazy(
+    rf"(?i)(?:</{_THOUGHT}>|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?)(?![\"'\\])"
+)
+_REASONING = lazy(
+    rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
+)
+_MARKS = lazy(  # what stands between the items of a list: tags, bullets, fences
+    r"(?:\s|,|;|</?[\w:|-]+>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
+    r"|\d+[.)]\s)*\Z"
+)
+_ENTITIES = lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
+_BROKEN_ENTITY = lazy(r"\b(?:[a-z]?quot|apos|#x?\d{2});|&(?:quo|qu|apo|#x?\d{2})")
+_ANNOUNCED = lazy(
+    r"(?i)(?:[=>(]|\b(?:answer|results?|output|json|list)(?: is| are)?:?|\A)[\s`*_]*\Z"
+)
+_ORDINAL = lazy(r"(?i)\d+|\b(?:one|two|three|first|second|third|last|[a-z])\b")
+_SCALAR = lazy(
+    r"\s*(?:<[\w|/-]+>\s*)*(?:(?:\*\*)?(?i:(?:(?:the|final|my) )*(?:answer|result|output|json))"
+    r"(?:\*\*)?[:\s]\s*(?:\*\*\s*)?)?(`|\*\*|)(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*"
+    r"|true|false|null)\1\s*(?:(?:</?[|\w-]+>)\s*)*\Z"
+)
+_FENCED_SCALAR = lazy(
+    r"[^`~]*```json[ \t]*\n\s*(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)"
+    r"\s*```[^`~]*\Z"
+)
+_OTHER_FENCE = lazy(r"(?ms)^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)")
+_FENCE_OPENS = lazy(r"[ \t]*(?:`{3,}|~{3,})[^\n]*\s*\Z")
+_FENCE_CLOSES = lazy(r"\A\s*(?:`{3,}|~{3,})`*")
+_CDATA = lazy(r"<!\[CDATA\[|\]\]>")
+_ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
+_APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
+_APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
+_PIECE = lazy(  # what stands directly before a document that is a part of something
+    r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
+    r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
+    r"|[\[{][^\[\]{}\n]*\Z|\|\s*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
+)
+_SCALAR_LINE = lazy(
+    r"(?m)^[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null"
+    r"|none))[ \t]*,?[ \t\r]*"
+    r"(?:(?://|#|/\*).*)?$"
+)
+_LONE = lazy(r"[\[{\]}]")
+_ON_LINE = lazy(r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|[A-Za-z_. -]+\]))")
+_PAIRED = lazy(r"\[[^\[\]{}]*\]|\{[^\[\]{}]*\}")
+_CODE = lazy(
+    r"(?m)^[^\S\n]*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w"
+    r"|#include\b)"
+)
+_FIELD = lazy(
+    r"(?m)^[^\S\n]*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^[^\S\n]*- +\S|^\[[a-z][\w.-]*\]\s*$"
+)
+_FIELD_BEFORE = lazy(
+    r"(?:\A|\n)[^\S\n]*(?:- +)?(?!(?i:answer|final|result|output|json|response"
+    r"|action))\w[\w. -]* *[:=]"
+    r"(?:[ \t]+|\n[ \t]+)\Z"
+)
+_MEMBER = lazy(r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|(?i:true|false|null)\b)")
+_DECLINED = lazy(
+    r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
+    r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able)\b|\bas an ai\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the caller knows of the answer: whether it is whole, a list, and which value fits."""
+
+    complete: bool | None = None
+    is_list: bool | None = None
+    fits: Callable[[Any], bool] | None = None
+
+
+def answer(text: str, wanted: Wanted) -> Document:
+    """Read the one answer of a text.
+
+    Raises:
+        Unreadable: there is none, or more than one, or it is not all there.
+    """
+    start = 0
+    for match in _REASONING_END.finditer(text):
+        start = match.end()
+    opened = _REASONING.search(text, start)
+    if opened and not text[start : opened.start()].strip(EDGES):
+        raise Unreadable("truncated", opened.start(), "The reasoning never ends.")
+    if _ENTITIES.search(text, start) and '"' not in text[start:]:
+        return _with_entities(text, start, wanted)
+    found = list(candidates(text, start, wanted.complete))
+    if not found:
+        return _scalar(text, start, wanted)
+    return _chosen(text, start, found, wanted)
+
+
+def _with_entities(text: str, start: int, wanted: Wanted) -> Document:
+    """Read a text that has HTML entities for its quotes."""
+    plain = html.unescape(text[start:])
+    refuse_if(_BROKEN_ENTITY.search(plain), "ambiguous", start, "An HTML entity is broken.")
+    read = answer(plain, wanted)
+    refuse_if(
+        any(each["grade"] != "format" for each in read.repairs),
+        "ambiguous",
+        start,
+        "HTML entities, and something else is wrong.",
+    )
+    entities = repair("html_entities", start, "written with HTML entities")
+    return replace(read, start=start, end=len(text), repairs=[entities, *read.repairs])
+
+
+def _chosen(text: str, start: int, found: list[Candidate], wanted: Wanted) -> Document:
+    """Return the one answer that the candidates are, unless the text around leaves a doubt."""
+    is_small = all(_is_small(each.document) for each in found)
+    meant = [each for each in found if not _is_mention(text, each, is_alone=is_small)]
+    if any(_is_whole(text, each) for each in meant):  # what is broken in a sentence is no answer
+        meant = [each for each in meant if not (each.document.refusal and _in_sentence(text, each))]
+    meant = [each for each in meant if not each.is_quoted] or meant
+    if not meant:
+        return _scalar(text, start, wanted)
+    documents = [each.document for each in meant]
+    _refuse_broken(documents)
+    one = documents[0] if len(documents) == 1 else _one_of(text, documents, wanted)
+    first = meant[0].document
+    in_calls = CALLS.search(text, max(start, first.start - 40), first.start)
+    if wanted.is_list and in_calls and type(one.value) is dict and one is first:
+        told = repair("sequence", one.start, "one call made a list")
+        one = replace(one, value=[one.value], repairs=[*one.repairs, told])
+    return _weighed(text, start, documents, one, meant[0])
+
+
+def _is_whole(text: str, found: Candidate) -> bool:
+    """Tell whether a candidate is strict JSON in a fence or in a paragraph of its own."""
+    document = found.document
+    before, after = text[max(0, document.start - 200) : document.start], text[document.end :][:200]
+    is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(after)
+    return document.is_strict and bool(found.in_fence or is_apart)
+
+
+def _in_sentence(text: str, found: Candidate) -> bool:
+    line = text[max(0, found.document.start - 200) : found.document.start].rpartition("\n")[2]
+    return not found.in_fence and bool(re.search(r"\w\W*\Z|[\"`]", line))
+
+
+def _refuse_broken(documents: list[Document]) -> None:
+    """Refuse all documents if one is broken, by its number if there are several."""
+    for number, each in enumerate(documents, 1):
+        if each.refusal:
+            if len(documents) == 1:
+                raise each.refusal
+            refusal = each.refusal.refusal
+            message = f"Value {number} of {len(documents)} cannot be read: {refusal['message']}"
+            raise Unreadable(refusal["kind"], refusal["position"], message)
+
+
+def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
+    """Return the one answer that several documents are."""
+    gaps = [text[left.end : right.start] for left, right in pairwise(documents)]
+    first, last = documents[0], documents[-1]
+    is_row = all(_MARKS.match(gap) for gap in gaps)
+    is_plain = all(not gap.strip(EDGES + ",") for gap in gaps)
+    in_calls = (is_row or wanted.is_list is True) and all(map(CALLS.search, gaps))
+    before = text[max(0, first.start - 40) : first.start]
+    refuse_if(re.search(r"\w\(\Z", before), "ambiguous", first.start, "The arguments of a call.")
+    is_same = all(same(first.value, each.value) for each in documents[1:])
+    has_commas = any("," in gap for gap in gaps)
+    if is_same and not (wanted.is_list and in_calls) and not (is_plain and has_commas):
+        is_listed = _is_listed(text, documents)
+        doubtful = is_listed or (is_plain and not all(gap.count("\n") > 1 for gap in gaps))
+        refuse_if(
+            doubtful and not in_calls, "ambiguous", last.start, "One value twice, or two of a list."
+        )
+        refuse_if(
+            not first.value and not all("`" in g for g in gaps),
+            "ambiguous",
+            last.start,
+            "An empty value twice.",
+        )
+        again = repair("repeated", documents[1].start, "the same answer given again")
+        return replace(first, repairs=[*first.repairs, again])
+    whole = (
+        _sequence(documents, gaps, wanted)
+        if is_plain or in_calls or (is_row and wanted.is_list)
+        else None
+    )
+    if wanted.fits and (one := _fitting(documents, whole, wanted.fits)):
+        return one
+    count = len(documents)
+    if whole is None or wanted.is_list is False:
+        message = f"There are {count} answers, and they differ; one is wanted."
+        raise Unreadable("ambiguous", last.start, message)
+    return whole
+
+
+def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Document:
+    """Make one list of the documents in a row."""
+    first, last = documents[0], documents[-1]
+    values = [each.value for each in documents]
+    has_lists, has_commas = (
+        any(type(value) is list for value in values),
+        any("," in gap for gap in gaps),
+    )
+    touching = any(not gap.strip(", ") for gap in gaps)
+    mixed = len({type(value) for value in values}) > 1 or not (all(values) or has_commas)
+    slips = any(each["grade"] != "format" for made in documents for each in made.repairs)
+    refuse_if(
+        wanted.complete is False, "truncated", last.end, "More of the sequence may be missing."
+    )
+    doubtful = (
+        mixed
+        or (has_lists and len({_is_small(each) for each in documents}) > 1)
+        or (has_lists and touching)
+        or (slips and not any("<" in gap for gap in gaps))
+    )
+    refuse_if(doubtful, "ambiguous", last.start, "Different values follow one another.")
+    if has_lists and all(type(value) is list for value in values) and any(map(CALLS.search, gaps)):
+        values = [item for value in values for item in value]
+    told = repair("sequence", first.start, f"{len(documents)} values in a row made a list")
+    made = merged([each for document in documents for each in document.repairs])
+    return Document(first.start, last.end, values, [*made, told])
+
+
+def _fitting(
+    documents: list[Document], whole: Document | None, fits: Callable[[Any], bool]
+) -> Document | None:
+    """Return the only one of several answers that fits what the caller wants."""
+    choices = [each for each in [*documents[:20], whole] if each and fits(each.value)]
+    if not choices or not all(same(choices[0].value, each.value) for each in choices):
+        return None
+    if choices[0] is whole:
+        return whole
+    told = repair("chosen", choices[0].start, f"the only one of {len(documents)} answers that fits")
+    return replace(choices[0], repairs=[*choices[0].repairs, told])
+
+
+def _is_listed(text: str, documents: list[Document]) -> bool:
+    """Tell whether labels number equal answers: `Item 1: {}` and `Item 2: {}` are two."""
+    ends = [max(0, documents[0].start - 200), *(each.end for each in documents)]
+    labels = [
+        text[end : each.start].strip(EDGES + "`~").rpartition("\n")[2]
+        for end, each in zip(ends, documents, strict=False)
+    ]
+    plain = _ORDINAL.sub("0", labels[0])
+    return any(
+        bool(re.fullmatch(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+|(?:</?[\w-]+>\s*)+", label))
+        or (label != labels[0] and _ORDINAL.sub("0", label) == plain)
+        for label in labels[1:]
+    )
+
+
+def _is_small(document: Document) -> bool:
+    """Tell whether a value is empty, or a list of numbers as citations are."""
+    value = document.value
+    is_numbers = isinstance(value, list) and all(type(item) in {int, float} for item in value)
+    return document.refusal is None and (not value or is_numbers)
+
+
+def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
+    """Tell whether brackets only occur in a sentence: `As [1] shows, use {}.` holds no data."""
+    document = found.document
+    if found.in_fence or not _is_small(document):
+        return False
+    before = text[max(0, document.start - 100) : document.start].rpartition("\n")[2]
+    after = text[document.end : document.end + 40].partition("\n")[0]
+    if is_alone and _ANNOUNCED.search(before):
+        return bool(re.match(r"[ .,:;]*\w", after))
+    return bool(re.search(r"\w", before + after) or re.search(r"[\])-]\s*\Z", before))
+
+
+# What stands around the answer.
+
+
+def _weighed(
+    text: str, start: int, documents: list[Document], one: Document, found: Candidate
+) -> Document:
+    """Weigh the text around an answer; what is left out is told."""
+    first, last = documents[0], documents[-1]
+    turn = TURN.search(text, last.end)
+    end = turn.start() if turn else len(text)
+    before, after = text[start : first.start], text[last.end : end]
+    left_out = (text[:start] + before + after + text[end:]).strip()
+    if not left_out and len(documents) == 1:
+        return one
+    if found.in_fence:
+        before, after = _FENCE_OPENS.sub("", before), _FENCE_CLOSES.sub("", after)
+    said = _OTHER_FENCE.sub("", before), _OTHER_FENCE.sub("", after)
+    is_block = all(each.is_strict for each in documents) and _is_whole(text, found)
+    weights = {name: AROUND[name] for name in _against(said, one, is_block=is_block)}
+    if sum(row.lone for row in weights.values()) >= MARGIN:
+        name = max(weights, key=lambda row: weights[row].lone)
+        kind: RefusalKind = AROUND[name].kind  # type: ignore[assignment]
+        raise Unreadable(kind, first.start, f"{AROUND[name].told}.")
+    if not left_out:
+        return one
+    kind_told = "code_fence" if _ONLY_FENCE.fullmatch(left_out) else "surroundings"
+    note = repair(kind_told, 0, f"left out around the answer: {left_out[:60]}")
+    return replace(one, repairs=[*one.repairs, note])
+
+
+def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterator[str]:
+    """Name what speaks against an answer in the text before and behind it."""
+    before, after = (CALLS.sub("", _CDATA.sub("", side)) for side in said)
+    if _word("retracted").search(after):
+        yield "retracted"
+    if _word("negated").search(before[-80:]):
+        yield "negated"
+    if _word("conditional").match(after):
+        yield "conditional"
+    if _word("omitted").search(after) or _word("omitted").search(
+        before[-80:].rpartition("\n\n")[2]
+    ):
+        yield "omitted"
+    if is_block:
+        return
+    if before[-1:] in {"'", '"'} and after[:1] == before[-1:]:
+        before, after = before[:-1], after[1:]
+    is_inside = before.rpartition("\n")[2].count('"') % 2
+    if is_inside or before[-1:] in {"'", '"'} or _PIECE.search(before[-200:]):
+        yield "piece"
+    if _CODE.search(before + after) or (
+        _FIELD_BEFORE.search(before) and len(_FIELD.findall(before + after)) > 1
+    ):
+        yield "code"
+    sides = (_PAIRED.sub("", _PAIRED.sub("", side)) for side in (before, after))
+    is_empty = not one.value and re.search(r"[\"'`“\[{]", before + after)
+    members = any(each.search(before + after) for each in (_MEMBER, _SCALAR_LINE, _ON_LINE))
+    if is_empty or members or any(_LONE.search(side) for side in sides):
+        yield "loose"
+
+
+_PATTERNS = {name: lazy(row.evidence) for name, row in AROUND.items() if row.evidence}
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return _PATTERNS[name]
+
+
+def _scalar(text: str, start: int, wanted: Wanted) -> Document:
+    """Read the one number, string or literal of a text without a document."""
+    match = _SCALAR.match(text, start) or _FENCED_SCALAR.match(text, start)
+    try:
+        value = strict_value(match["value"]) if match else None
+    except ValueError:
+        match = None
+    if match is None:
+        declined = _DECLINED.search(text)
+        refuse_if(declined, "refusal", start, "The model declined to answer.")
+        raise Unreadable("no_json", start, "There is no JSON document in the text.")
+    refuse_if(wanted.complete is False, "truncated", len(text), "The value may go on.")
+    note = repair("surroundings", 0, f"left out around the answer: {text.strip()[:60]}")
+    return Document(match.start("value"), match.end("value"), value, [note])

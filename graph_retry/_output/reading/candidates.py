@@ -1,0 +1,152 @@
+"""Where in a text documents begin, and each of them read: the candidates for the answer."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graph_retry._output.reading import Unreadable, repair
+from graph_retry._output.reading.document import Document, read_document, strict_document
+from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
+from graph_retry._output.reading.strict import lazy
+
+TURN = lazy(  # what a model writes that goes on with the next turn of the conversation
+    r"(?m)<\|im_start\|>\s*(?:user|assistant|system|human)|\b(?:user"
+    r"|assistant)<\|end_header_id\|>|<\|(?:start_header_id|user"
+    r"|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>|</s>|<start_of_turn>|\[INST\]"
+    r"|^#{2,} ?(?:Instruction|Human|User|Input|Question|Response|Assistant)\b"
+    r"|^(?:Human|User|Instruction|Question|Observation|Assistant):"
+)
+_FENCE = lazy(
+    r"(?ms)^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.\-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)"
+)
+CALLS = lazy(  # the tags of call protocols
+    r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
+    r"|<\|(?:tool_call|python_tag|plugin)\|>|\[/?TOOL_CALLS\]|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->"
+)
+_SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
+_QUOTE = "[\"'`“”„‟‘’＂]"
+_START = lazy(  # a bracket that opens data, and not a word of a sentence
+    rf"[{{｛]\{{?{_SPACE}(?:(?:[uU]|[*_]{{1,3}})?{_QUOTE}|[}}｝,]|//|/\*|#|<!--|\.\.\.|…|\Z)"
+    rf"|[\[［]{_SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|//|/\*|#"
+    r"|\.\.\.|…|<|\Z)"
+)
+_BARE_START = lazy(
+    rf"[{{｛]\{{?{_SPACE}[\w$][\w$.\- ]{{0,80}}[\"”']?{_SPACE}[:：=]"
+    rf"|\[{_SPACE}[^\W\d]\w[\w ]*,[^\[\]{{}}\"]*\]{_SPACE}(?:\Z|```)"
+)
+_LABEL = lazy(r"(?i)(?:[:=(>\]}`\"']|\bjson)\s*\Z")
+_IN_ADDRESS = lazy(r"\w://\S*\Z")
+_ESCAPED = lazy(r"[{\[](?:\s|[{\[]|\\+[nrt]){0,40}+\\+\"")
+_ESCAPED_TEXT = lazy(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
+_TAG = lazy(r"<(\w+)>\s*\Z")
+_BRACKET = lazy(r"[{\[｛［]")
+_OPENING = frozenset("{[｛［")
+REFUSED = 3
+"""After so many documents that cannot be read no more are looked for: it bounds the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document and its place: in a fence of its own, or quoted as code within prose."""
+
+    document: Document
+    in_fence: bool = False
+    is_quoted: bool = False
+
+
+def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
+    """Read what begins like a document, in the order of the text, up to the next turn."""
+    fences = [(each, _data_start(text, each)) for each in _FENCE.finditer(text, start)]
+    position, refused, is_first = start, 0, True
+    while refused < REFUSED:
+        fences = [pair for pair in fences if pair[0].end(3) > position]
+        at = _next_start(text, position, is_first=is_first)
+        data = next((begin for _, begin in fences if begin is not None and begin >= position), -1)
+        at = data if at < 0 or 0 <= data <= at else at
+        if at < 0 or (not is_first and TURN.search(text, position, at)):
+            return
+        around = next((pair for pair in fences if pair[0].start() < at < pair[0].end(3)), None)
+        fence = around[0] if around and around[1] is not None else None
+        end, is_whole = _limit(text, at, fence, complete)
+        document = _read(text, at, end, is_whole)
+        is_quoted = (around is not None and fence is None) or _in_backticks(text, document)
+        yield Candidate(document, in_fence=fence is not None, is_quoted=is_quoted)
+        position, is_first = max(document.end, at + 1), False
+        if document.refusal:
+            refused += 1
+            position = fence.end(3) if fence else position
+
+
+def _next_start(text: str, position: int, *, is_first: bool) -> int:
+    """Return where the next document begins, or -1."""
+    if is_first and (opening := OPENING_KEY.match(text, position)):
+        return opening.end()
+    while found := _BRACKET.search(text, position):
+        if _begins(text, found.start()):
+            return found.start()
+        position = found.end()
+    return -1
+
+
+def _begins(text: str, at: int) -> bool:
+    """Tell whether the bracket at `at` opens a document; in prose it may mean anything."""
+    before = text[max(0, at - 100) : at].rpartition("\n")[2]
+    if text[at] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")", "]"}):
+        return before.lower().endswith(("json", "functools"))
+    if CALLS.match(text, at):
+        return False
+    if _START.match(text, at) or _ESCAPED.match(text, at):
+        return not _IN_ADDRESS.search(before) and not before.endswith("<!")
+    return bool(_BARE_START.match(text, at)) and (not before.strip() or bool(_LABEL.search(before)))
+
+
+def _data_start(text: str, fence: re.Match[str]) -> int | None:
+    """Return where a document begins in a fence, if it does so at once."""
+    at = fence.end(3) - len(fence[3].lstrip(EDGES))
+    if opening := OPENING_KEY.match(text, at, fence.end(3)):
+        return opening.end()
+    return at if text[at : at + 1] in _OPENING and _begins(text, at) else None
+
+
+def _limit(
+    text: str, at: int, fence: re.Match[str] | None, complete: bool | None
+) -> tuple[int, bool | None]:
+    """Return where a document ends at the latest, and whether it is whole there."""
+    if fence:
+        return fence.end(3), True if fence.end() > fence.end(3) else complete
+    tag = _TAG.search(text, max(0, at - 40), at)
+    close = text.find(f"</{tag[1]}>", at) if tag else -1
+    if close > at:
+        return close, True
+    quote = text[at - 1 : at]
+    if quote in {"'", '"'} and not text[(close := text.rfind(quote)) + 1 :].strip(EDGES + ";)"):
+        return close if close > at else len(text), complete
+    return len(text), complete
+
+
+def _read(text: str, at: int, end: int, complete: bool | None) -> Document:
+    """Read the document at `at`, behind one level of escapes if there is one."""
+    if not _ESCAPED.match(text, at):
+        strict = strict_document(text, at, end)
+        return strict or read_document(text, at, end, complete=complete)
+    escaped = _ESCAPED_TEXT.match(text, at, end)
+    stop = escaped.end() if escaped else end
+    try:
+        inner = json.loads(f'"{text[at:stop]}"', strict=False)
+    except ValueError:
+        return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
+    read = strict_document(inner, 0, len(inner))
+    read = read or read_document(inner, 0, len(inner), complete=complete)
+    if read.refusal:
+        kind, message = read.refusal.refusal["kind"], str(read.refusal)
+        return Document(at, stop, refusal=Unreadable(kind, at, message))
+    made = [repair("escaped", at, "escaped like the inside of a string")]
+    made += [repair(each["kind"], at, each["detail"], each["grade"]) for each in read.repairs]
+    return Document(at, stop, read.value, made)
+
+
+def _in_backticks(text: str, document: Document) -> bool:
+    before, after = text[: document.start][-1:], text[document.end :][:1]
+    line = text[max(0, document.start - 200) : document.start].rpartition("\n")[2]
+    return before == after == "`" and bool(line.strip("` \t"))

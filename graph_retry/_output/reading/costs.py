@@ -1,0 +1,205 @@
+"""What writers do, what it costs, and why: the one table that reading goes by.
+
+A cost is a surprise: about three points for each factor of ten by which a writer is less likely to
+do this. `lone` is the price where a text shows no habit of it, `habit` where `evidence` occurs
+`HABIT` times: who writes every string in `'` does so once more at no cost, while a lone `'` among
+`"` may be an accident. The cheapest reading of a text is believed if no reading with another value
+costs less than `MARGIN` more. Another notation is one row here and one move in `moves`.
+"""
+
+from typing import NamedTuple
+
+from graph_retry._output.reading.strict import lazy
+
+MARGIN = 6
+HABIT = 2
+ACCIDENT = 12
+"""From this cost on a row is an accident: a reading may repair one of them, not two."""
+DOUBTED = 4
+"""What all else in a reading with an accident may cost."""
+_SAMPLE = 20_000  # characters in which habits are looked for
+
+
+class Row(NamedTuple):
+    """One departure from strict JSON; `kind` is its name in the ledger, if that is another."""
+
+    lone: int
+    habit: int
+    told: str
+    why: str
+    evidence: str = ""
+    kind: str = ""
+
+
+_KEY = r"[\"'“`]?[\w$.\- ]+[\"'”`]?\s*"
+_WRAPPED = r"[\"'][ \t]*\n\s*+([\"'])(?:(?!\1)[^\\\n]|\\.)*+\1(?!\s*[:=])"
+# fmt: off
+NOTATIONS = {
+    "single_quotes": Row(3, 0, "string in single quotes", "Python and JavaScript write them",
+        r"[\[{,:=(]\s*'|'\s*[:,}\])]"),
+    "smart_quotes": Row(3, 0, "string in typographic quotes", "word processors write them",
+        r"[\[{,:=(]\s*[“„‘]", "odd_quotes"),
+    "backticks": Row(4, 0, "string in backticks", "templates of JavaScript",
+        r"[\[{,:=(]\s*`", "odd_quotes"),
+    "triple_quotes": Row(3, 0, "string in triple quotes", "Python, for text over lines",
+        r"\"\"\"|'''"),
+    "mixed_quotes": Row(9, 1, "string closed by another quote", "alone it is rather a slip",
+        r"“[^“”\"\n]*\"(?=\s*[,:}\]])|\"[^“”\"\n]*”(?=\s*[,:}\]])", "odd_quotes"),
+    "python_prefix": Row(8, 0, "`u` before a string left out", "Python 2 printed it",
+        r"[\[{,:=(]\s*u['\"]"),
+    "unquoted_key": Row(7, 0, "key without quotes", "JavaScript; alone a quote may be lost",
+        r"[{,\n]\s*[A-Za-z_$][\w$.-]*\s*[:=]"),
+    "unquoted_value": Row(7, 2, "value without quotes", "YAML; alone it may be code",
+        r"[:=\[]\s*(?!(?i:true|false|null|none|nan)\b)[A-Za-z][\w ]*[,\n}\]]"),
+    "literal_spelling": Row(3, 0, "literal of another language", "Python's `True` and `None`",
+        r"\b(?:True|False|None|TRUE|FALSE|NULL|nil)\b"),
+    "non_finite": Row(3, 0, "number that JSON does not have", "Python and JavaScript print `NaN`",
+        r"(?i)\b(?:nan|inf(?:inity)?)\b"),
+    "number_format": Row(5, 0, "number in another spelling", "JSON5's `+1`, `.5` and `0x1F`",
+        r"[:=,\[]\s*(?:[+.]\d|0[xX]|\d+\.[,\]}\s])"),
+    "trailing_comma": Row(4, 0, "comma before a closing bracket", "Python and JavaScript allow it",
+        r",\s*+(?:(?://|#).*\s*+)?[}\])]"),
+    "comment": Row(4, 0, "comment left out", "JSON5 and YAML have them",
+        r"(?m)(?:^|\s)(?://|#|/\*|<!--)"),
+    "equals": Row(6, 0, "`=` for `:`", "TOML, and `=>` of Ruby and PHP",
+        r"[\w\"'*`”]\s*(?:=>?|:=)\s*[\"'\d\[{tfnTFN-]", "colon"),
+    "full_width": Row(7, 0, "full-width mark", "East Asian keyboards", "[｛｝［］：，、]"),
+    "tuple": Row(6, 0, "tuple read as a list", "Python", r"[:=\[(,]\s*\("),
+    "markdown": Row(2, 0, "emphasis left out", "chat models emphasise values",
+        r"[:,{\[\n]\s*(?:\*+|_+)[\"\w]|[\"\w](?:\*+|__+)\s*[:,}\n]"),
+    "doubled_braces": Row(7, 0, "braces written twice", "templates escape braces so", r"\{\{|\}\}"),
+    "concatenation": Row(5, 0, "strings joined by `+`", "JavaScript", r"[\"']\s*\+\s*[\"']"),
+    "adjacent_lines": Row(6, 0, "adjacent strings joined", "Python's `pprint` wraps so",
+        _WRAPPED, "concatenation"),
+    "adjacent_edge": Row(5, 8, "space where strings meet", "`pprint` breaks behind spaces",
+        _WRAPPED),
+    "raw_control": Row(4, 0, "control characters inside a string kept as written",
+        "long texts are written with their lines", r"[^\s,\[{}\]\":](?:\n|\t)+[^\s\"}\]]"),
+    "bad_escape": Row(5, 0, "escape that JSON does not have", "regular expressions and Markdown",
+        r"(?<!\\)(?:\\\\)*\\[^\"\\/bfnrtu]"),
+    "apostrophe": Row(1, 0, "apostrophe inside single quotes", "`it's` is hard to escape",
+        kind="inner_quotes"),
+    "inner_quote": Row(3, 0, "unescaped quotes inside a string", "quoted speech",
+        r"\w\"[ .;!?][ \w]|[a-z] \"\w", "inner_quotes"),
+    "odd_space": Row(2, 0, "white space that JSON does not have", "copied from a page",
+        "[\xa0\u200b-\u200f\u2060\ufeff\u3000]|\\\\n *[\"{\\[\\]}]", "white_space"),
+    "mixed_layout": Row(3, 0, "members on the bracket's line and below", "compact printers",
+        r"[{\[]['\"\w-][^\n]*,[ \t]*\n"),
+    "missing_comma_line": Row(8, 0, "comma supplied at a line break", "line breaks feel like one",
+        rf"(?m)^(?:(?!//|#|/\*)[^\n])*(?:[\"'\d\]}}]|\b(?i:true|false|null|none))[ \t]*+\n\s*+"
+        rf"(?:{_KEY}[:=]|[\"'{{])", "missing_comma"),
+}
+SURPRISES = {  # they change no value, but make another reading likelier
+    "layout": Row(5, 5, "indentation that does not fit", "a bracket may be missing or moved"),
+    "cut_at_bracket": Row(5, 5, "text cut off just behind a bracket", "few texts end so"),
+    "edge": Row(4, 4, "string that begins or ends like structure", "a quote may be misplaced"),
+    "unpaired": Row(7, 7, "lone quote inside a string", "quotes come in pairs"),
+    "odd_inner": Row(6, 6, "quote inside a string, not beside a word", "it may be structure"),
+    "strong_inner": Row(9, 9, "quote inside a string before a member", "the string ends there"),
+    "odd_key": Row(8, 8, "key that contains quotes", "keys are names"),
+    "glued": Row(8, 8, "strings joined without a space", "they may be two"),
+    "data_comment": Row(9, 9, "comment that looks like data", "a mark may be too much"),
+    "odd_word": Row(8, 8, "word that resembles a number or a literal", "a letter may be wrong"),
+    "follows": Row(8, 8, "brackets follow the document", "they may belong to it"),
+    "prose": Row(1, 1, "left out around the answer", "an answer alone is the usual case"),
+}
+SLIPS = {  # one mark is missing or too many, and nothing else changes
+    "leading_comma": Row(9, 9, "comma before the first member left out", "a member may be lost",
+        kind="extra_comma"),
+    "extra_comma": Row(6, 6, "comma too many left out", "a member removed while writing"),
+    "missing_comma": Row(9, 9, "comma supplied", "forgotten within a line"),
+    "missing_colon": Row(7, 7, "colon supplied", "forgotten"),
+    "adjacent": Row(10, 10, "adjacent strings joined", "rather a comma is missing",
+        kind="concatenation"),
+    "last_closer": Row(8, 8, "closing bracket supplied at the end", "models stop one too early",
+        kind="supplied"),
+    "extra_closer": Row(7, 7, "one closing bracket too many left out", "models count badly"),
+    "missing_opener": Row(10, 10, "opening bracket supplied", "prefilled prompts begin it",
+        kind="supplied"),
+}
+ACCIDENTS = {
+    "missing_quote": Row(12, 12, "quote supplied", "forgotten", kind="supplied"),
+    "missing_closer": Row(12, 12, "closing bracket supplied", "forgotten", kind="supplied"),
+    "mismatched": Row(12, 12, "closing bracket of the other kind", "nesting lost", kind="supplied"),
+    "inserted": Row(13, 13, "mark supplied", "any mark may be lost", kind="supplied"),
+    "deleted": Row(13, 13, "mark left out", "any mark may be too many", kind="extra_mark"),
+    "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", kind="supplied"),
+    "swapped": Row(14, 14, "marks that changed places", "typed too fast", kind="extra_mark"),
+}
+LOSSES = {  # by these readings data is missing: where one of them competes, there is no answer
+    "elided": Row(2, 2, "Data was left out here", "the text says so", kind="elided"),
+    "placeholder": Row(4, 4, "A placeholder stands for data", "templates", kind="elided"),
+    "code": Row(4, 4, "Arithmetic or a variable's name stands for data: write the value itself",
+        "programs compute what they send", kind="syntax"),
+    "empty_slot": Row(7, 7, "A value is missing here", "nothing was known", kind="elided"),
+    "unreadable": Row(13, 13, "A value may be damaged here", "its first mark is wrong",
+        kind="ambiguous"),
+    "data_lost": Row(9, 9, "A comment may hold data", "its line may have lost a break",
+        kind="ambiguous"),
+    "swallowed": Row(15, 15, "A character may belong to a value", "typed beside its place",
+        kind="ambiguous"),
+    "truncated": Row(5, 5, "The text ends before the document does", "cut off", kind="truncated"),
+    "cut_then_prose": Row(9, 9, "Prose follows where data should", "the writer gave up"),
+    "truncated_whole": Row(20, 20, "The text ends although the model finished", "it knew its end"),
+    "more": Row(14, 14, "More follows than one document", "brackets are wrong", kind="syntax"),
+}
+AROUND = {  # what text beside an answer says against it; what costs a MARGIN refuses it
+    "retracted": Row(20, 20, "The text behind the answer takes it back", "a plain correction",
+        r"(?im)(?:[\n.!?…—–]|\A)[^\w\n]{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but"
+        r"|sorry)[,.… ]{1,4})?"
+        r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|(?:correction|erratum)\b(?! of)|edit:\s"
+        r"|(?:my (?:mistake|bad)|i (?:forgot|missed|misread)\w*)\b|i (?:made|see) an? (?:mistake"
+        r"|error)"
+        r"|oops|(?:scratch|strike) that|let me (?:fix|correct) (?:that|this|it)\b"
+        r"|i (?:take that back|got the \w+ wrong)|sorry,? (?:the|it|that)\b[^.\n]{0,60}\bshould\b"
+        r"|(?:please )?(?:ignore|disregard) (?:the (?:above|json above|answer above)|that)\b"
+        r"|(?:korrektur|corrección|correction|更正|訂正)\s?[:：]|actually\b[^.\n]{0,80}\b(?:not"
+        r"|wrong)\b)"
+        r"|(?<!if )(?<!whether )\b(?:that|this|it|the above|(?:the|this) answer)(?:['’]s| is| was) "
+        r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been)\b", "ambiguous"),
+    "negated": Row(20, 20, "The text says that this is not the answer", "a plain negation",
+        r"(?i)(?:\b(?:not|never)(?: (?:return|use|write|output|say))?|\b(?:wrong|bad|invalid"
+        r"|incorrect)"
+        r"(?: (?:answer|output|json|example))?|\binstead of|\brather than|~~|<del>)[\s:`*]*\Z",
+        "ambiguous"),
+    "conditional": Row(20, 20, "The text gives another answer beside this one", "an alternative",
+        r"[\s`]{0,9}(?:(?:or|\|\|?)\s(?:null|none|nothing|an? empty)\b|(?:if|unless)\b(?! you))",
+        "ambiguous"),
+    "omitted": Row(20, 20, "The text says that data was left out", "a plain statement",
+        r"(?im)^[^\w\n.…]*(?:\.\.\.|…)[^\w\n]*$|^\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?)[)\]]"
+        r"|\b\d+ (?:more|others?|further|additional)\b[^.\n]*\b(?:omitted|follow|left out"
+        r"|truncated)"
+        r"|\b(?:rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follows?)"
+        r"|\bto be continued\b|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bpart \d+ of (?!1\b)\d",
+        "elided"),
+    "piece": Row(9, 9, "More stands beside the answer than prose", "it is part of something",
+        kind="syntax"),
+    "code": Row(9, 9, "The answer is part of code or of another format", "a field among fields",
+        kind="no_json"),
+    "loose": Row(6, 6, "Brackets or members stand around the answer", "they may belong to it",
+        kind="ambiguous"),
+}
+# fmt: on
+COSTS = NOTATIONS | SURPRISES | SLIPS | ACCIDENTS | LOSSES
+# Bounded white space: a search may begin at each of many line breaks.
+_EVIDENCE = {
+    name: lazy(row.evidence.replace(r"\s*", r"\s{0,80}"))
+    for name, row in NOTATIONS.items()
+    if row.evidence
+}
+
+
+def prices(text: str) -> dict[str, int]:
+    """Return what everything costs in this text, whose habits are looked at first."""
+    sample = text[:_SAMPLE]
+    found = {name: row.lone for name, row in COSTS.items()}
+    for name, pattern in _EVIDENCE.items():
+        matches = pattern.finditer(sample)
+        if sum(1 for _ in zip(range(HABIT), matches, strict=False)) == HABIT:
+            found[name] = COSTS[name].habit
+    return found
+
+
+def kind_of(row: str) -> str:
+    """Return the kind by which the ledger knows a row."""
+    return COSTS[row].kind or row

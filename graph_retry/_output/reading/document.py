@@ -1,0 +1,283 @@
+"""Read one document: without accidents first, then with them; judge how sure the reading is.
+
+Rivals are not listed: the search itself returns the next readings within `MARGIN`. Where one of
+them has another value, or one by which data is missing, there is no answer.
+"""
+
+import json
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from graph_retry._output.reading import Grade, RefusalKind, Unreadable, lexis, merged, repair
+from graph_retry._output.reading.costs import (
+    ACCIDENT,
+    ACCIDENTS,
+    COSTS,
+    DOUBTED,
+    LOSSES,
+    MARGIN,
+    NOTATIONS,
+    SURPRISES,
+    kind_of,
+    prices,
+)
+from graph_retry._output.reading.moves import BRACKETS, MORE, Moves
+from graph_retry._output.reading.search import Mean, Node
+from graph_retry._output.reading.strict import same, strict_part, unique
+from graph_retry.records import Repair
+
+LARGE = 20_000
+"""Characters from which on accidents are looked for only where a reading stops."""
+PIECE = 4_000
+"""Characters that are tried first for a document of which the end is not known."""
+WINDOW = 100
+"""Characters within which costs add up to what an accident there would cost."""
+_BRACKET_ROWS = frozenset(
+    {"missing_closer", "missing_opener", "mismatched", "extra_closer", "last_closer"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a text: where it stands, its value and repairs, or why it has none."""
+
+    start: int
+    end: int
+    value: Any = None
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    refusal: Unreadable | None = None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether it is JSON as it stands."""
+        return not self.repairs and self.refusal is None
+
+
+class _Doubtful(Exception):
+    """The reading has no one value: keys that disagree, or an escape with two meanings."""
+
+
+def strict_document(text: str, start: int, end: int) -> Document | None:
+    """Read a document that is strict JSON and has nothing but prose behind it, if it is one."""
+    try:
+        value, stop = strict_part(text, start, end)
+    except (ValueError, RecursionError):
+        return None
+    tail = text[stop : min(end, stop + 500)]
+    is_next = tail[:1] == "{" and text[stop - 1] == "}"
+    is_prose = tail[:1] in {*" \t\r\n`<;).!*~'\""} and not (
+        MORE.match(tail) or BRACKETS.match(tail)
+    )
+    is_end = is_next or is_prose or not tail.strip() or tail.startswith("]]>")
+    is_plain = is_end and not lexis.COMMENT.match(tail.lstrip(" \t"))
+    return Document(start, stop, value) if is_plain else None
+
+
+def read_document(text: str, start: int, end: int, *, complete: bool | None) -> Document:
+    """Read the document that begins at `start`, or lacks its opening brace there.
+
+    It is given growing pieces: many short documents may follow one another.
+    """
+    size = PIECE
+    while start + size < end:
+        document = _read(text, start, start + size, complete=False)
+        if document.refusal is None and document.end < start + size * 3 // 4:
+            return document
+        size *= 8
+    return _read(text, start, end, complete=complete)
+
+
+def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document:
+    part = text[start:end]
+    price = prices(part)
+    if complete:
+        price["truncated"] = COSTS["truncated_whole"].lone
+    suspect = bytearray(len(part) + 2)
+    for _ in range(2):
+        moves = Moves(part, price, suspect, closed=complete is True)
+        found = moves.run(moves.first())
+        suspect = _suspect(_path(found[0]) if found else [], len(part), moves.furthest)
+        if moves.too_deep or not any(suspect):
+            break
+    if moves.too_deep or not found:
+        kind: RefusalKind = "too_deep" if moves.too_deep else "syntax"
+        message = "Nested too deeply." if moves.too_deep else "No reading is likely enough."
+        return Document(start, end, refusal=Unreadable(kind, start + moves.furthest, message))
+    nodes = _path(found[0])
+    stop = start + next((n.pos for n in reversed(nodes) if n.mode == "z"), end - start)
+    try:
+        value = None if _losses(nodes) else _build(nodes)
+        refusal = _doubt(found, value, start)
+    except _Doubtful as error:
+        refusal, value = Unreadable("ambiguous", start, str(error)), None
+    if refusal:
+        return Document(start, stop, refusal=refusal)
+    return Document(start, stop, value, _records(nodes, start))
+
+
+def _records(nodes: list[Node], start: int) -> list[Repair]:
+    made: list[Repair] = []
+    for node in nodes:
+        if node.row and node.row not in SURPRISES:
+            grade: Grade = "format" if node.row in NOTATIONS else "assumed"
+            made.append(repair(kind_of(node.row), start + node.at, COSTS[node.row].told, grade))
+    return merged(made)
+
+
+def _suspect(nodes: list[Node], size: int, furthest: int) -> bytearray:
+    """Mark where an accident may explain a text at about the same cost as a reading without one.
+
+    That is around places where the reading paid enough, and everywhere if there is no reading or
+    one by which data is missing, unless that one is so cheap that no accident competes.
+    """
+    suspect = bytearray(size + 2)
+    spans = list[tuple[int, int]]()
+    if not nodes or (_losses(nodes) and nodes[-1].cost >= ACCIDENT):
+        spans = [(0, size + 2) if size < LARGE else (furthest - 2000, furthest + 500)]
+    elif not _losses(nodes):
+        paid = [(b.pos, b.cost - a.cost) for a, b in pairwise(nodes) if b.cost > a.cost]
+        low = high = total = 0
+        for place, cost in paid:  # two pointers: the sum of what was paid within the window
+            total += cost
+            while paid[low][0] < place - WINDOW:
+                total -= paid[low][1]
+                low += 1
+            if total + MARGIN >= ACCIDENT and place > high - WINDOW:
+                spans.append((max(paid[low][0] - 2 * WINDOW, high), place + WINDOW))
+                high = place + WINDOW
+    for first, last in spans:
+        span = slice(max(0, first), min(size + 2, last))
+        suspect[span] = b"\1" * max(0, span.stop - span.start)
+    return suspect
+
+
+def _doubt(found: list[Node], value: Any, start: int) -> Unreadable | None:
+    """Return why the cheapest reading is not to be believed, or nothing."""
+    best, nodes = found[0], _path(found[0])
+    made = _rows(nodes)
+    for name, at in _losses(nodes):
+        kind: Any = LOSSES[name].kind
+        return Unreadable(kind, start + at, f"{LOSSES[name].told}.")
+    for rival in found[1:]:
+        others = _path(rival)
+        lost = _losses(others)
+        if lost or not _is_value(others, value):
+            theirs = _rows(others)
+            at = next((at for row, at in theirs if row not in dict(made)), 0)
+            name, at = lost[0] if lost else ("", at)
+            other = LOSSES[name].told.lower() if lost else _told(theirs)
+            message = f"Two readings are about as likely: {_told(made)}; or {other}."
+            return Unreadable("ambiguous", start + at, message)
+    accidents = [row for row, _ in made if row in ACCIDENTS]
+    if accidents and best.cost - COSTS[accidents[0]].lone > DOUBTED:
+        return Unreadable("syntax", start, f"{_told(made)}: too much is wrong to be sure.")
+    if best.pos >= LARGE and not _BRACKET_ROWS.isdisjoint(dict(made)):
+        return Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
+    return Unreadable("ambiguous", start, "Nothing is left.") if made and not value else None
+
+
+def _rows(nodes: list[Node]) -> list[tuple[str, int]]:
+    return [(node.row, node.at) for node in nodes if node.row]
+
+
+def _told(rows: list[tuple[str, int]]) -> str:
+    return ", ".join(dict.fromkeys(COSTS[row].told for row, _ in rows)) or "as it stands"
+
+
+def _path(node: Node) -> list[Node]:
+    nodes: list[Node] = []
+    step: Node | None = node
+    while step is not None:
+        nodes.append(step)
+        step = step.parent
+    return nodes[::-1]
+
+
+def _losses(nodes: list[Node]) -> list[tuple[str, int]]:
+    return [(node.mean[1], node.mean[2]) for node in nodes if node.mean[:1] == ("!",)]
+
+
+def _is_value(nodes: list[Node], value: Any) -> bool:
+    try:
+        return same(_build(nodes), value)
+    except _Doubtful:
+        return False
+
+
+def _build(nodes: list[Node]) -> Any:
+    """Put the value of a reading together from what its nodes mean."""
+    builder = _Builder()
+    for node in nodes:
+        if node.mean:
+            builder.read(node.mean)
+    return builder.open[0][0]
+
+
+class _Builder:
+    """The containers that are open, the keys that wait for a value, and the pieces of a string."""
+
+    def __init__(self) -> None:
+        self.open: list[Any] = [[]]
+        self.keys: list[str] = []
+        self.raw, self.joined = "", ""
+
+    def read(self, mean: Mean) -> None:
+        """Take in what one node means."""
+        kind, *parts = mean
+        if kind == "2":
+            for part in filter(None, parts):
+                self.read(part)
+        elif kind in "{[":
+            self.open.append({} if kind == "{" else [])
+            self.keys.append("")
+        elif kind in "]1":
+            box = self.open.pop()
+            self.keys.pop()
+            self.add(box[0] if kind == "1" and len(box) == 1 else box)
+        elif kind == "+":
+            box = self.open[-1]
+            self.joined = box.pop() if isinstance(box, list) else box.pop(self.keys[-1])
+        elif kind == "s":
+            self._string(*parts)
+        elif kind in "t=wj":
+            self.add(_value(kind, parts[0]))
+
+    def _string(self, piece: str, role: str) -> None:
+        self.raw += piece
+        if role:
+            text, self.raw = _decoded(self.raw), ""
+            if role == "k":
+                self.keys[-1] = text
+            else:
+                text, self.joined = self.joined + text, ""
+                self.add(text)
+
+    def add(self, value: Any) -> None:
+        """Add a value to the innermost container."""
+        box = self.open[-1]
+        if isinstance(box, list):
+            box.append(value)
+        elif self.keys[-1] in box and not same(box[self.keys[-1]], value):
+            raise _Doubtful(f"Two values for the key `{self.keys[-1][:40]}`.")
+        else:
+            box[self.keys[-1]] = value
+
+
+def _value(kind: str, token: str) -> Any:
+    if kind == "t":
+        return _decoded(token)
+    if kind == "j":
+        try:
+            return json.loads(token, object_pairs_hook=unique)
+        except ValueError as error:
+            raise _Doubtful(f"{error}.") from None
+    found = lexis.scalar(token) if kind == "=" else ("", token)
+    return found[1] if found else None
+
+
+def _decoded(raw: str) -> str:
+    value = lexis.decode(raw)
+    if value is None:
+        raise _Doubtful("Some backslashes are escapes, others may not be.")
+    return value

@@ -1,0 +1,131 @@
+"""The cheapest readings of a text, cheapest first (Dijkstra's algorithm over positions and modes).
+
+A `Node` is a reader that has come to `pos` in some `mode`, with the containers of `stack` open.
+Readers that meet in one state merge: of those that read the same value so far, the cheapest goes
+on, and of those that read another value, the second cheapest goes on, too. That is enough to know
+the cheapest reading of all and the cheapest that gives another value. `WIDTH` bounds the readers
+at one position, so that time grows with the length of the text only.
+"""
+
+from typing import Any, NamedTuple
+
+from graph_retry._output.reading.costs import MARGIN
+
+CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 40, 24, 500, (1 << 61) - 1
+Mean = tuple[Any, ...]
+"""What a node adds to the value, as `document.build` reads it."""
+
+
+class Frame:
+    """An open container: `{`, `{{`, `[`, `(`, or `(` with a comma, as `o`, `O`, `a`, `t`, `T`."""
+
+    __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
+
+    def __init__(self, parent: "Frame | None", kind: str, line_indent: int, indent: int) -> None:
+        self.parent, self.kind = parent, kind
+        self.line_indent, self.indent = line_indent, indent  # of its line, and of its members
+        self.depth: int = parent.depth + 1 if parent else 1
+
+
+class Node(NamedTuple):
+    """One reader: what it paid, where it is, and how it came there."""
+
+    cost: int
+    pos: int
+    mode: str
+    stack: Frame | None
+    sig: int
+    mean: Mean
+    row: str
+    at: int
+    parent: "Node | None"
+
+
+def signed(sig: int, mean: Mean) -> int:
+    """Return the signature of a value that `mean` was added to; how strings were cut is no part."""
+    if mean[0] == "2":
+        for part in mean[1:]:
+            sig = signed(sig, part) if part else sig
+        return sig
+    text = f"\1{mean}"
+    if mean[0] == "s":
+        text = f"{mean[1]}\0{mean[2]}" if mean[2] else mean[1]
+    data = text.encode("utf-8", "surrogatepass")
+    return (sig * pow(256, len(data), _PRIME) + int.from_bytes(data, "big")) % _PRIME
+
+
+class Search:
+    """The queue of readers; a subclass says in `expand` how they go on."""
+
+    def __init__(self, text: str, price: dict[str, int]) -> None:
+        self.text, self.price, self.end = text, price, len(text)
+        self.limit = CEILING + self.end // 100
+        self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
+        self.node = Node(0, 0, "r", None, 0, (), "", 0, None)
+        self.at = self.extra = 0  # where the present move stands, and what it costs besides
+        self.pops = self.furthest = 0
+        self.too_deep = False
+        self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
+
+    def frame(self, parent: Frame | None, kind: str, line_indent: int, indent: int = -1) -> Frame:
+        """Return the one frame of this description, so that states can be compared fast."""
+        key = (parent, kind, line_indent, indent)
+        if key not in self._frames:
+            self._frames[key] = Frame(parent, kind, line_indent, indent)
+        return self._frames[key]
+
+    def go(self, pos: int, mode: str, stack: Frame | None, mean: Mean = (), *rows: str) -> None:
+        """Let the present reader go on at the cost of `rows`; the first of them is the repair."""
+        total = self.node.cost + self.extra
+        for row in rows:
+            total += self.price[row] if row else 0
+        if total > self.limit:
+            return
+        if stack is not None and stack.depth > MAX_DEPTH:
+            self.too_deep = True
+            return
+        sig = signed(self.node.sig, mean) if mean else self.node.sig
+        row = rows[0] if rows else ""
+        self.buckets[total].append(
+            Node(total, pos, mode, stack, sig, mean, row, self.at, self.node)
+        )
+
+    def lose(self, row: str, pos: int, mode: str, stack: Frame | None, *rows: str) -> None:
+        """Let the present reader go on without data that is missing."""
+        self.go(pos, mode, stack, ("!", row, self.at), row, *rows)
+
+    def expand(self) -> None:
+        """Let the present reader go on in every way."""
+        raise NotImplementedError
+
+    def run(self, first: Node) -> list[Node]:
+        """Return the cheapest complete reading and, within the margin, the next other ones."""
+        seen: dict[tuple[int, str, Frame | None], int | None] = {}  # `None`: two values came
+        arrivals: dict[int, tuple[int, int]] = {}
+        found: list[Node] = []
+        cost = first.cost
+        self.buckets[cost].append(first)
+        while cost <= self.limit and len(found) < 20:
+            if not self.buckets[cost]:
+                cost += 1
+                continue
+            node = self.buckets[cost].pop()
+            if node.mode == "$":
+                if not found or node.sig != found[0].sig:
+                    found.append(node)
+                    self.limit = min(self.limit, found[0].cost + MARGIN)
+                continue
+            key = node[1:4]
+            sig = seen.get(key, -1)
+            if sig is None or sig == node.sig:
+                continue
+            seen[key] = node.sig if sig == -1 else None
+            best, width = arrivals.get(node.pos, (cost, 0))
+            if width >= WIDTH or cost > best + BEAM:
+                continue
+            arrivals[node.pos] = best, width + 1
+            self.furthest = max(self.furthest, node.pos)
+            self.pops += 1
+            self.node, self.extra = node, 0
+            self.expand()
+        return found

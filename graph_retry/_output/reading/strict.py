@@ -1,0 +1,140 @@
+"""Strict JSON, but for keys that disagree and numbers out of range, which the library lets pass."""
+
+import json
+import math
+import re
+from typing import Any, cast
+
+from pydantic_core import from_json
+
+
+class _Lazy:
+    """A pattern that is compiled when it is first used: most texts are strict JSON."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source, self._flags = source, flags
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, method)  # the next call does not come by here
+        return method
+
+
+def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern whose first use compiles it."""
+    return cast("re.Pattern[str]", _Lazy(source, flags))
+
+
+MAX_DEPTH = 200
+_SPACE = " \t\r\n"
+_START = lazy(r"(?a)\{[ \t\r\n]*+[\"}]|\[[ \t\r\n]*+[\"{\[\]\-\dtfn]|[\"\-\dtfn]")
+_NOT_ZERO = lazy(r"[^eE]*[1-9]")
+_LARGE_EXPONENT = lazy(r"e[+-]?[0-9]{3}")
+_DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"000000000")
+_SORTING_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
+def canonical(value: Any) -> str:
+    """Return one text for all spellings of a JSON value: `1`, `1.0` and `True` differ."""
+    return _SORTING_ENCODER.encode(value)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two JSON values are equal in value and type."""
+    return left is right or canonical(left) == canonical(right)
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members.
+
+    Raises:
+        ValueError: two values for one key disagree.
+    """
+    result = dict(pairs)
+    if len(result) != len(pairs) and not all(same(result[key], value) for key, value in pairs):
+        raise ValueError("keys that disagree")
+    return result
+
+
+def finite(token: str) -> float:
+    """Return the float that `token` spells.
+
+    Raises:
+        ValueError: no float is as large, or as small and not zero.
+    """
+    value = float(token)
+    # Every float of a text comes here, so the common case takes one comparison.
+    if -math.inf < value < math.inf and (value or not _NOT_ZERO.match(token)):
+        return value
+    raise ValueError("a number out of the range of floats")
+
+
+# `NaN` is no `int`: it is left to the tolerant reader, which reports it.
+_DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int)
+_CHECKING = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_float=finite)
+
+
+def decode(text: str, start: int) -> tuple[Any, int]:
+    """Read the strict JSON value at `start`; return it and where it ends.
+
+    Raises:
+        ValueError: there is none.
+    """
+    # To check a float takes longer than to read it, so where there are many, the text is searched
+    # for what may be out of range instead.
+    many_floats = text.count(".", start, start + 400) > 10
+    value, end = (_DECODER if many_floats else _CHECKING).raw_decode(text, start)
+    if many_floats and _may_leave_range(text[start:end]):
+        value, end = _CHECKING.raw_decode(text, start)
+    # From Python 3.13 on, the standard library's decoder knows no depth of its own.
+    may_be_deep = end - start > 2 * MAX_DEPTH
+    if may_be_deep and text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
+        from_json(text[start:end])  # refuses what is deeper
+    return value, end
+
+
+def _may_leave_range(document: str) -> bool:
+    """Tell whether a number has an exponent of three digits, or hundreds of digits."""
+    if "E" in document or _LARGE_EXPONENT.search(document):
+        return True
+    return b"0" * 200 in document.encode(errors="replace").translate(_DIGITS_AS_ZERO)
+
+
+def strict_part(text: str, start: int, limit: int) -> tuple[Any, int]:
+    """Read the strict JSON value at `start`; return it and where it ends, before `limit`.
+
+    The standard library counts the lines before an error, so it is given growing pieces: with
+    the whole text, many documents that fail would take time quadratic in its length.
+
+    Raises:
+        ValueError: there is none; `pos` tells how far it was read.
+    """
+    size = 4000
+    while True:
+        stop = min(limit, start + size)
+        piece = text[start:stop]
+        try:
+            value, end = decode(piece, 0)
+        except json.JSONDecodeError as error:
+            is_cut = error.pos > len(piece) - 12 or error.msg.startswith("Unterminated")
+            if not is_cut or stop == limit:
+                raise
+        else:
+            if end < len(piece) or stop == limit:
+                return value, start + end
+        size *= 8
+
+
+def strict_value(text: str) -> Any:
+    """Read a text that is strict JSON as a whole.
+
+    Raises:
+        ValueError: it is none.
+    """
+    start = len(text) - len(text.lstrip(_SPACE)) if text[:1].isspace() else 0
+    if not _START.match(text, start):  # to find out by decoding takes longer
+        raise ValueError("No JSON value begins like this.")
+    value, end = decode(text, start)
+    if end < len(text) and text[end:].strip(_SPACE):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value

@@ -1,0 +1,150 @@
+"""How a reader goes on inside a string: where it ends, and which quotes are a part of it.
+
+There the mode is `S`, the opening quote, `k` or `v` (for a key or a value), and `1` while a quote
+inside has no partner.
+"""
+
+from typing import Any
+
+from graph_retry._output.reading import lexis
+from graph_retry._output.reading.search import Frame, Search
+from graph_retry._output.reading.strict import lazy
+
+_MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
+_CLOSED = r"(?:[ \t\r]*+\n|\s*+(?:[,}\]]|\Z))"
+# Behind a quote that ends a string: of a key, of a member of an object, of an element of a list.
+_STRONG = {
+    "k": lazy(r"\s*+[:=：]"),
+    "o": lazy(
+        rf"\s*+(?:,\s*+(?:{_MEMBER}|[}}\]]|//|#|/\*)|[}}\]]{_CLOSED}|\Z)"
+        rf"|[ \t]*+,?[ \t]*+\n\s*+(?:[}}\]]|{_MEMBER})"
+    ),
+    "a": lazy(
+        rf"\s*+(?:,\s*+(?:[uU]?[\"'“`{{\[\d-]|true|false|null|//|#|/\*)|\]{_CLOSED}|\Z)"
+        r"|[ \t]*+,?[ \t]*+\n\s*+[\]\"'“`{\[]"
+    ),
+}
+_NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\*)")}
+_ESCAPED_END = lazy(r"\\[\"'](?=\s*[,:}\]\n])")
+_STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
+_EDGE = frozenset(",:{[(}])")
+_AFTER = frozenset(".,;:!?)…'’\"”<>*_")
+_BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
+
+
+def _is_torn(raw: str) -> bool:
+    """Tell whether brackets in a string do not pair up, or whether it ends with a mark."""
+    return raw[-1] in ",:" or any(raw.count(a) != raw.count(b) for a, b in ("{}", "[]", "()"))
+
+
+class Strings(Search):
+    """Knows the inside of strings."""
+
+    wide = False  # whether an accident may have happened at the present position
+
+    def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
+        """Return what follows when strict JSON reads a mark."""
+        raise NotImplementedError
+
+    def cut_off(self) -> None:
+        """End with the text where more should follow; few texts are cut behind a bracket."""
+        at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
+        self.lose("truncated", self.end, "$", None, at_bracket)
+
+    def in_string(self) -> None:
+        """Read on to the next quote that might close the string."""
+        _, pos, mode, stack, *_ = self.node
+        text, quote, role = self.text, mode[1], mode[2]
+        match = lexis.UNTIL[quote].match(text, pos)
+        self.at = at = match.end() if match else pos
+        raw, char, ahead = text[pos:at], text[at : at + 1], text[at + 1 : at + 2]
+        row = "raw_control" if lexis.RAW_CONTROL.search(raw) else ""
+        row = "bad_escape" if "\\" in raw and lexis.BAD_ESCAPE.search(raw) else row
+        follows = "c" if role == "k" else "b"
+        if self.wide:
+            self._unclosed(pos, raw, follows, role)
+        if not char or char == "\\":
+            self.cut_off()
+            return
+        if quote == "`" and "${" in raw:
+            self.lose("placeholder", at + 1, follows, stack)
+            return
+        inside = ("s", raw + char, "")
+        is_usual = char == lexis.CLOSERS[quote][0]
+        in_word = quote in "'’‘" and at > pos and text[at - 1].isalnum() and ahead.isalpha()
+        if in_word or (not is_usual and quote in "\"'"):
+            self.go(at + 1, mode, stack, inside, row, "apostrophe" if in_word else "")
+            if not self.wide:
+                return
+        lone = ("unpaired",) if mode[3] == "1" else ()
+        mixed = "" if is_usual else "mixed_quotes"
+        odd = self._surprise(raw, role)
+        self.go(
+            at + 1, follows, stack, ("s", raw, role), mixed or row, row if mixed else "", odd, *lone
+        )
+        self._inner_quote(pos, inside, row)
+        if self.wide:
+            self._misplaced_quote(raw, follows, role)
+
+    def _surprise(self, raw: str, role: str) -> str:
+        """Tell whether it is odd that a string has this content."""
+        is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
+        return "edge" if is_torn or (role == "k" and _STRUCTURE.search(raw)) else ""
+
+    def _inner_quote(self, pos: int, inside: tuple[str, str, str], row: str) -> None:
+        """Take a quote as a part of the string: as one of two, and alone."""
+        _, _, mode, stack, *_ = self.node
+        text, at, is_odd = self.text, self.at, mode[3] == "1"
+        before, ahead = text[at - 1] if at > pos else " ", text[at + 1 : at + 2]
+        closes = not before.isspace() and (ahead in _AFTER or ahead.isspace())
+        opens = (before.isspace() or before in _BEFORE) and (ahead.isalnum() or ahead in _BEHIND)
+        kind = "k" if mode[2] == "k" else "o" if stack and stack.kind in "oO" else "a"
+        both = [row, "odd_key" if kind == "k" else ""]
+        if _STRONG[kind].match(text, at + 1):
+            both.append("strong_inner")
+        if is_odd:
+            self.go(at + 1, f"{mode[:3]}0", stack, inside, "", *both, "" if closes else "odd_inner")
+        else:
+            odd = "" if opens and at > pos else "edge" if opens else "odd_inner"
+            self.go(at + 1, f"{mode[:3]}1", stack, inside, "inner_quote", *both, odd)
+        odd = "" if opens or closes else "odd_inner"
+        self.go(at + 1, mode, stack, inside, "unpaired", *both, odd)
+
+    def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
+        """Close a string where its quote may be missing, overwritten or escaped."""
+        stack, places = self.node.stack, list[int]()
+        for low in {0, max(0, len(raw) - 300)}:
+            found = [
+                match.start() + low for match in _NO_QUOTE[role].finditer(raw[low : low + 300])
+            ]
+            places += found[:3] + found[-4:]
+        for place in sorted(set(places)):
+            self.at = pos + place
+            if raw[:place].strip():
+                odd = self._surprise(raw[:place], role)
+                self.go(self.at, follows, stack, ("s", raw[:place], role), "missing_quote", odd)
+                if not raw[place - 1].isalnum():
+                    self.go(self.at, follows, stack, ("s", raw[: place - 1], role), "replaced", odd)
+        for match in list(_ESCAPED_END.finditer(raw))[:6]:
+            self.at = pos + match.start()
+            for inside in (raw[: match.start()], raw[: match.start()] + "\\\\"):
+                odd = self._surprise(inside, role)
+                self.go(pos + match.end(), follows, stack, ("s", inside, role), "deleted", odd)
+        self.at = pos + len(raw)
+
+    def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
+        """Take a quote for one too many, or for one beside its place."""
+        text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
+        ahead = text[at + 1 : at + 2]
+        if raw and ahead not in "\"'":
+            self.lose("unreadable", at + 1, mode, stack)
+        else:
+            self.go(at + 1, mode, stack, ("s", raw, ""), "deleted")
+        if ahead == "\\":
+            self.go(at + 2, mode, stack, ("s", f"{raw}\\{text[at]}", ""), "swapped")
+        if raw and (to := self.step(follows, stack, raw[-1], at)):
+            mean = ("2", ("s", raw[:-1], role), to[2])
+            self.go(at + 1, to[0], to[1], mean, "swapped", self._surprise(raw[:-1], role))
+        if ahead and not ahead.isspace():
+            odd = self._surprise(raw + ahead, role)
+            self.go(at + 2, follows, stack, ("s", raw + ahead, role), "swapped", odd)

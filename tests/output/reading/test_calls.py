@@ -1,0 +1,90 @@
+"""Calls in the tags of open models, several answers, and the turns that a base model adds."""
+
+import json
+
+import pytest
+
+from graph_retry.output import parse_output
+
+ONE, TWO = {"name": "add", "arguments": {"a": 1}}, {"name": "sub", "arguments": {"b": 2}}
+A, B = json.dumps(ONE), json.dumps(TWO)
+PROTOCOLS = {
+    "tool_call": "<tool_call>\n@\n</tool_call>\n<tool_call>\n#\n</tool_call>",
+    "tool_call never closed": "<tool_call>\n@\n<tool_call>\n#",
+    "function_call": "<function_call> @ <function_call> #",
+    "tool_use": "<tool_use>@</tool_use><tool_use>#</tool_use>",
+    "im_start": "<|im_start|>\n@\n<|im_start|>\n#\n<|im_start|>",
+    "functools": "functools[@, #]",
+    "mistral": "[TOOL_CALLS] [@, #]",
+    "lines": "@\n#",
+    "prose between": "First:\n<tool_call>@</tool_call>\nThen:\n<tool_call>#</tool_call>\nDone.",
+}
+
+
+@pytest.mark.parametrize("template", PROTOCOLS.values(), ids=PROTOCOLS.keys())
+def test_calls_are_a_list_where_a_list_is_wanted(template):
+    """Each protocol is read losslessly, in the order of the text."""
+    text = template.replace("@", A).replace("#", B.replace('"', "'"))
+    assert parse_output(text, wants_list=True).value == [ONE, TWO]
+
+
+def test_equal_calls_stay_two_and_one_call_is_a_list():
+    """In tags, nothing is a repetition."""
+    text = PROTOCOLS["tool_call"].replace("@", A).replace("#", A)
+    assert parse_output(text, wants_list=True).value == [ONE, ONE]
+    assert parse_output(f"<tool_call>{A}</tool_call>", wants_list=True).value == [ONE]
+    assert parse_output(f"<tool_call>{A}</tool_call>", wants_list=False).value == ONE
+
+
+@pytest.mark.parametrize("name", ["tool_call", "function_call", "lines"])
+def test_one_broken_call_refuses_all_by_its_number(name):
+    """No call is lost without a word."""
+    text = PROTOCOLS[name].replace("@", A).replace("#", '{"name": "sub", "arguments": {"b": }}')
+    failure = parse_output(text, wants_list=True).failure
+    assert failure is not None
+    assert failure["message"].startswith("Value 2 of 2 cannot be read: ")
+
+
+def test_several_calls_where_one_is_wanted_are_counted():
+    """The refusal says how many came."""
+    text = PROTOCOLS["tool_call"].replace("@", A).replace("#", B)
+    failure = parse_output(text, wants_list=False).failure
+    assert failure is not None
+    assert "There are 2 answers" in failure["message"]
+
+
+def test_the_only_answer_that_fits_is_taken_and_told():
+    """The caller's schema judges between answers that differ."""
+    text = f"Example:\n```json\n{A}\n```\nResult:\n```json\n[1, 2]\n```"
+    parsed = parse_output(text, fits=lambda value: isinstance(value, list))
+    assert parsed.value == [1, 2]
+    assert "chosen" in [repair["kind"] for repair in parsed.repairs]
+    assert not parse_output(text, fits=lambda _: True).ok
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "### Instruction:\nNow {x}\n### Response:\n@",
+        "<|im_start|>assistant\n@",
+        "</s>\n@",
+        "Human: and this?\n@",
+        "<|im_end|>\n<|im_start|>user\nMore: @",
+    ],
+)
+def test_what_a_base_model_adds_ends_the_answer(turn):
+    """The next turn of a conversation is no part of the answer."""
+    text = f"{A}\n\n{turn}".replace("@", B)
+    assert parse_output(text).value == ONE
+
+
+@pytest.mark.parametrize(
+    "code", ["1/6", "2 * 3", "total_price", "result1", "pending", "a if b else c"]
+)
+def test_arithmetic_and_variables_are_refused_with_a_reason(code):
+    """The model is told to write the value."""
+    failure = parse_output(f"{{'a': {code}, 'b': 1}}").failure
+    assert failure is not None
+    assert failure["kind"] in {"syntax", "ambiguous"}
+    if code != "2 * 3":
+        assert "write the value itself" in failure["message"]
