@@ -222,7 +222,9 @@ def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Doc
         any("," in gap for gap in gaps),
     )
     touching = any(not gap.strip(", ") for gap in gaps)
-    mixed = len({type(value) for value in values}) > 1 or not (all(values) or has_commas)
+    mixed = any(isinstance(value, dict) != isinstance(values[0], dict) for value in values) or not (
+        all(values) or has_commas
+    )
     slips = any(each["grade"] != "format" for made in documents for each in made.repairs)
     refuse_if(
         wanted.complete is False, "truncated", last.end, "More of the sequence may be missing."
@@ -271,8 +273,8 @@ def _is_listed(text: str, documents: list[Document]) -> bool:
 
 def _is_small(document: Document) -> bool:
     """Tell whether a value is empty, or a list of numbers as citations are."""
-    value = document.value
-    is_numbers = isinstance(value, list) and all(type(item) in {int, float} for item in value)
+    value, kind = document.value, type(document.value)
+    is_numbers = kind is list and all(type(item) in {int, float} for item in value)
     return document.refusal is None and (not value or is_numbers)
 
 
@@ -359,6 +361,7 @@ def _word(name: str) -> re.Pattern[str]:
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:
     """Read the one number, string or literal of a text without a document."""
     match = _SCALAR.match(text, start) or _FENCED_SCALAR.match(text, start)
+    value: Any = None
     try:
         value = strict_value(match["value"]) if match else None
     except ValueError:

@@ -94,12 +94,12 @@ def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document
     if complete:
         price["truncated"] = COSTS["truncated_whole"].lone
     suspect = bytearray(len(part) + 2)
-    for _ in range(2):
+    moves = Moves(part, price, suspect, closed=complete is True)
+    found = moves.run(moves.first())
+    suspect = _suspect(_path(found[0]) if found else [], len(part), moves.furthest)
+    if any(suspect) and not moves.too_deep:
         moves = Moves(part, price, suspect, closed=complete is True)
         found = moves.run(moves.first())
-        suspect = _suspect(_path(found[0]) if found else [], len(part), moves.furthest)
-        if moves.too_deep or not any(suspect):
-            break
     if moves.too_deep or not found:
         kind: RefusalKind = "too_deep" if moves.too_deep else "syntax"
         message = "Nested too deeply." if moves.too_deep else "No reading is likely enough."
@@ -220,7 +220,8 @@ class _Builder:
     def __init__(self) -> None:
         self.open: list[Any] = [[]]
         self.keys: list[str] = []
-        self.raw, self.joined = "", ""
+        self.raw = ""
+        self.joined: Any = ""
 
     def read(self, mean: Mean) -> None:
         """Take in what one node means."""

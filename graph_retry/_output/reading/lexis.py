@@ -128,7 +128,9 @@ def is_word(text: str, at: int) -> bool:
 def word_row(token: str) -> tuple[str, str]:
     """Tell what a word without quotes is: its row of the table, and one more if it is odd."""
     low = token.lower()
-    short = {low[:i] + low[i + 1 :] for i in range(len(low))} | {low} if len(low) < 8 else set()
+    short = (
+        {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()
+    )
     resembles = not _SHORT.isdisjoint(short) or any(_NUMBER_LIKE.fullmatch(s) for s in short)
     if len(token) > 300:
         return "code", ""
