@@ -13,13 +13,14 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 
+from graph_retry._attempts import records_in
 from graph_retry._engine.checkpoints import newest_checkpoint
 from graph_retry._engine.fork import is_forked, past_of
 from graph_retry._engine.identity import changed_fields, identity_of, namesakes, namespace_of
@@ -126,7 +127,14 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     note: str | None = None
     thread_id = str(configurable["thread_id"])
     may_be_saved = may_be_resumed(configurable) or is_forked(configurable)
-    if may_be_saved and await newest_checkpoint(saver, thread_id, namespace) is None:
+    saved = await newest_checkpoint(saver, thread_id, namespace) if may_be_saved else None
+    if made.is_task and saved and not _is_named(saved, made.settings.name):
+        with _lock:
+            execution.begun[namespace] -= 1
+            made = replace(made, is_task=False)
+            namespace = _begun(made, execution, configurable["checkpoint_ns"])
+        saved = await newest_checkpoint(saver, thread_id, namespace)
+    if may_be_saved and saved is None:
         name, identity = made.settings.name, made.identity
         past = await past_of(
             configurable,
@@ -146,7 +154,9 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
 def _begun(made: Made, execution: _Execution, task: str) -> str:
     """Count a call that begins, and return its namespace."""
     identity, name, key = made.identity, made.settings.name, made.settings.key
-    if made.is_task or made.params is None or identity is None:
+    # Code that hands its own config to several retry nodes looks like their task: one of them is.
+    if made.params is None or identity is None or (made.is_task and not execution.begun[task]):
+        execution.begun[task] += 1
         return task
     if key is not None and execution.params_of_key.setdefault((name, key), made.params) != (
         made.params
@@ -159,6 +169,12 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
     number = execution.begun[namespace]
     execution.begun[namespace] += 1
     return namespace_of(task, name, identity, number)
+
+
+def _is_named(saved: CheckpointTuple, name: str) -> bool:
+    """Tell whether a call has this name, as far as its saved attempts tell."""
+    records = records_in(saved.checkpoint["channel_values"])
+    return not records or records[-1].get("name", name) == name
 
 
 async def _note_changed(

@@ -160,6 +160,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             )
             await begin_index(saver_in(configurable))
             slot = await find_slot(made, configurable)
+            is_task = is_task and (not slot or slot.namespace == configurable["checkpoint_ns"])
             run = LoopRun(
                 plan,
                 caller,

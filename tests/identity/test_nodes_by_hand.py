@@ -1,0 +1,64 @@
+"""Retry nodes that the code of one node invokes: each has its own state, review and result."""
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_retry import create_retry_node, edit
+from tests.identity.cities import one_node
+from tests.loops import Model, answer, reviews, thread
+
+
+def told_by(role):
+    """Return a model that fails until its text is mended, and says its role."""
+
+    def tell(params):
+        if params["text"] == "broken":
+            raise ValueError("broken")
+        return f"{role} of {params['text']}"
+
+    return Model(tell)
+
+
+@pytest.mark.parametrize("hands_config_on", [False, True])
+@pytest.mark.parametrize("order", ["same", "other"])
+def test_two_retry_nodes_with_equal_params(mode, hands_config_on, order):
+    """Each keeps its own result and is asked about once, also where a new version reorders them."""
+    models = {role: told_by(role) for role in ("draft", "critique")}
+    nodes = {
+        role: create_retry_node(mode.colour(model), dict, name=role)
+        for role, model in models.items()
+    }
+
+    def node_of(roles):
+        def given(config):
+            return ({"params": {"text": "broken"}}, *([config] if hands_config_on else []))
+
+        def node(state, config: RunnableConfig):
+            return {"output": {role: nodes[role].invoke(*given(config)) for role in roles}}
+
+        async def anode(state, config: RunnableConfig):
+            return {"output": {role: await nodes[role].ainvoke(*given(config)) for role in roles}}
+
+        return anode if mode.is_async else node
+
+    saver = InMemorySaver()
+    graph = one_node(node_of(["draft", "critique"]), saver)
+    mode.invoke(graph, {}, thread())
+    if order == "other":
+        graph = one_node(node_of(["critique", "draft"]), saver)
+
+    asked = []
+    for _ in range(4):
+        for review in reviews(mode, graph, thread())[:1]:
+            asked.append(review.function_name)
+            mended = {review.review_id: edit(text=f"a {review.function_name}")}
+            answer(mode, graph, thread(), answers=mended)
+
+    told = mode.call(graph, "get_state", thread()).values["output"]
+    assert {role: state["output"] for role, state in told.items()} == {
+        "draft": "draft of a draft",
+        "critique": "critique of a critique",
+    }
+    assert sorted(asked) == ["critique", "draft"]
+    assert [len(model.calls) for model in models.values()] == [2, 2]
