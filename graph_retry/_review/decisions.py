@@ -391,6 +391,6 @@ def offered(question: Question) -> tuple[str, ...]:
         >>> failure = {"kind": "transient", "type": "TimeoutError", "message": "30 s"}
         >>> asked = dict(function_name="f", attempt=1, review_id="r", params={}, failure=failure)
         >>> offered(Question(**asked, codec=ParamsCodec(dict), used_up=True))
-        ('reject', 'respond')
+        ('reject', 'respond', 'defer', 'assign')
     """
     return tuple(kind for kind, why in why_not_offered(question).items() if why is None)
