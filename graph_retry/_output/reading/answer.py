@@ -273,8 +273,9 @@ def _is_listed(text: str, documents: list[Document]) -> bool:
 
 def _is_small(document: Document) -> bool:
     """Tell whether a value is empty, or a list of numbers as citations are."""
-    value, kind = document.value, type(document.value)
-    is_numbers = kind is list and all(type(item) in {int, float} for item in value)
+    value = document.value
+    is_list = issubclass(type(value), list)  # `isinstance` would leave the type of its items open
+    is_numbers = is_list and all(type(item) in {int, float} for item in value)
     return document.refusal is None and (not value or is_numbers)
 
 
