@@ -144,6 +144,7 @@ def redacted_fields(
     failure, repairs = record.get("failure"), record.get("repairs", [])
     return {
         **{name: output(record.get(name)) for name in ("raw", "repaired", "parsed")},
+        "finish_reason": redacted(record.get("finish_reason"), redact),
         "failure": failure and with_redacted(failure, "message"),
         "issues": [
             {

@@ -7,7 +7,15 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
-from graph_retry import CallCancelled, create_retry_node, edit, pending_reviews, reject, respond
+from graph_retry import (
+    CallCancelled,
+    Completion,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    reject,
+    respond,
+)
 from graph_retry._redact import redacted
 from tests.loops import Model, answer, one_call, reviews, thread
 
@@ -49,8 +57,9 @@ def build(form, mode, model, told, **options):
         lambda _: f"I think {CANARY} is it",
         lambda _: {"n": CANARY},
         lambda _: (_ for _ in ()).throw(ValueError(f"no such user: {CANARY}")),
+        lambda _: Completion("no", finish_reason=f"stopped for {CANARY}"),
     ],
-    ids=["value", "text", "object", "error"],
+    ids=["value", "text", "object", "error", "finish reason"],
 )
 def test_a_canary_is_in_nothing_that_is_shown_or_told(form, mode, fail):
     """Payload, notice, records, ledger, error and log: none of them holds it."""
