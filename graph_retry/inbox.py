@@ -82,7 +82,7 @@ async def _listed(
     if not isinstance(cast("object", labels), Mapping | None):
         raise TypeError(f"`labels` is {labels!r:.80}: give a dict of text by name.")
     wanted, listed = (labels or {}).items(), list[PendingReview]()
-    while limit is None or len(listed) < limit:
+    while True:
         page = await find_all(source, None if labels else limit, before, config)
         listed += [
             review
@@ -90,7 +90,7 @@ async def _listed(
             if wanted <= review.labels.items()
             and (review.deferred_until is None or is_expired(review.deferred_until))
         ]
-        if limit is None or labels or len(page) < limit:
+        if limit is None or labels or len(page) < limit or len(listed) >= limit:
             break
         before = page[-1]
     return await whole_reviews(source, listed[:limit])
