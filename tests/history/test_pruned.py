@@ -137,4 +137,4 @@ def test_rounds_and_repeated_decisions_are_known_when_their_records_are_not_in_s
     answer(SYNC, graph, thread(), {**edit(n=5), "decision_id": "click 5"})
     (review,) = reviews(SYNC, graph, thread())
     assert review.attempt == 5
-    assert review.value["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
+    assert review.value["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]

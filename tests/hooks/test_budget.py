@@ -98,7 +98,7 @@ def test_after_the_last_round_only_an_output_or_a_rejection_is_taken(form, mode)
     for n in (10, 20):
         answer(mode, graph, thread(), edit(n=n))
     (review,) = reviews(mode, graph, thread())
-    assert review.value["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
+    assert review.value["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]
     refused(mode, graph, thread(), approve())
     assert len(model.calls) == 3
     assert answer(mode, graph, thread(), respond({"n": 1}))["output"] == {"n": 1}

@@ -153,7 +153,7 @@ def test_rounds_are_those_of_all_calls(form, mode):
     for n in (1, 2):
         answer(mode, graph, thread("1"), edit(n=n))
     (review,) = run(mode, graph, "2")
-    assert review.value["review_configs"][0]["allowed_decisions"] == ["respond", "reject"]
+    assert review.value["review_configs"][0]["allowed_decisions"] == ["reject", "respond"]
     assert answer(mode, graph, thread("2"), respond({"n": 1}))["output"] == {"n": 1}
 
 

@@ -67,7 +67,7 @@ def test_the_sdk_shows_a_call_that_is_answered_live(served, graph):
             question["value"]["action_requests"][0]["name"]
             for question in states[-1].get("__interrupt__", [])
         ]
-    assert asked == [title, title.replace("1", "2")]
+    assert [name.rpartition(" [")[0] for name in asked] == [title, title.replace("1", "2")]
     assert states[-1]["messages"][-1]["content"] == '["succeeded", {"name": "Ada", "age": 36}]'
 
     calls = served.calls(thread_id)
