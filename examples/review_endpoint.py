@@ -1,33 +1,25 @@
 """A web service that lists what waits and takes answers; it needs `pip install fastapi httpx`."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Header, HTTPException
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
-from pydantic import BaseModel
 
-from graph_retry import AnswerRefused, StaleDecision, apending_reviews, aresume, aretry_llm_call
+from graph_retry import AnswerRefused, StaleDecision, aresume, aretry_llm_call
 from graph_retry.inbox import alist_reviews
 
 
-class Question(BaseModel):
-    """What a person may change."""
-
-    text: str
-    model: str = "small"
-
-
-def ask(params: Question) -> str:
+def ask(params: dict[str, str]) -> str:
     """Stand in for a model."""
-    return "1240.5" if params.model == "large" else "EUR 1,240.50"
+    return "1240.5" if params["model"] == "large" else "EUR 1,240.50"
 
 
 @entrypoint(checkpointer=InMemorySaver())
 async def total(document: str) -> float:
     """Read the total of an invoice."""
-    return await aretry_llm_call(ask, Question(text=document), output=float)
+    return await aretry_llm_call(ask, {"text": document, "model": "small"}, output=float)
 
 
 app = FastAPI()
@@ -40,8 +32,8 @@ def thread(name: str) -> Any:
 
 async def outcome(name: str) -> Any:
     """Return what came of a document, or that it waits."""
-    waits = await apending_reviews(total, thread(name))
-    return "waits" if waits else (await total.aget_state(thread(name))).values
+    state = await total.aget_state(thread(name))
+    return "waits" if state.next else state.values
 
 
 @app.put("/invoices/{name}")
@@ -59,18 +51,15 @@ async def reviews() -> list[dict[str, Any]]:
 
 
 @app.post("/reviews/{name}/{review_id}")
-async def answer(
-    name: str, review_id: str, decision: dict[str, Any], x_user: Annotated[str, Header()]
-) -> Any:
+async def answer(name: str, review_id: str, decision: dict[str, Any], request: Request) -> Any:
     """Apply an answer, by whoever sent it: 409 if it comes late, 422 if it does not fit."""
-    answers = {review_id: {**decision, "by": x_user}}
+    answers = {review_id: {**decision, "by": request.headers["x-user"]}}
     try:
         await aresume(total, thread(name), answers=answers)
     except StaleDecision as stale:
         raise HTTPException(409, str(stale)) from None
     except AnswerRefused as refused:
-        problem = {"problem": str(refused), "ask_again": refused.review_ids}
-        raise HTTPException(422, problem) from None
+        raise HTTPException(422, {"problem": str(refused), "open": refused.review_ids}) from None
     return await outcome(name)
 
 

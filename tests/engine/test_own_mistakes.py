@@ -245,7 +245,7 @@ def test_a_sync_function_on_an_async_saver_names_its_twin():
 
 
 def test_a_sync_function_on_an_async_graph_names_its_twin_and_loses_nothing():
-    """The answer can be given again by the twin."""
+    """The answer is saved before the run fails: the twin goes on with it."""
     model = Model()
 
     async def node(state):
@@ -259,7 +259,7 @@ def test_a_sync_function_on_an_async_graph_names_its_twin_and_loses_nothing():
         await graph.ainvoke({"params": {"n": 0}}, thread())
         with pytest.raises(TypeError, match=r'\(No sync.*"node"\): use `await aresume'):
             graph_retry.resume(graph, thread(), edit(n=1))
-        return await graph_retry.aresume(graph, thread(), edit(n=1))
+        return await graph_retry.aresume(graph, thread())
 
     assert asyncio.run(use())["output"] == {"n": 1}
     assert [params["n"] for params in model.calls] == [0, 1]

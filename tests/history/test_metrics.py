@@ -19,7 +19,7 @@ def record(number=1, status="succeeded", *, seconds=1.0, usage=None, kind=None, 
     failure = kind and {"kind": kind, "type": "E", "message": "m"}
     return {
         "number": number, "status": status, "duration_s": seconds, "usage": usage, "tries": 1,
-        "failure": failure, "repairs": [], "decision": None, **more,
+        "params_patch": [], "failure": failure, "repairs": [], "decision": None, **more,
     }  # fmt: skip
 
 

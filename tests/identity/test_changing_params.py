@@ -127,7 +127,7 @@ def test_a_repetition_is_told_in_the_question_and_in_the_log(mode, way, caplog):
         told = refused(mode, graph, thread(), edit(closed=False)).message
     else:
         mode.invoke(graph, {}, thread())  # a new run of the thread is another matter
-        assert not caplog.messages
+        assert not [message for message in caplog.messages if "key=" in message]
         (review,) = reviews(mode, graph, thread())
         assert review.value["note"] is None
         return

@@ -49,12 +49,12 @@ def test_calls_that_nobody_was_asked_about_are_listed_by_the_names_that_asked(re
 
 @pytest.mark.filterwarnings("ignore:the server does not show")
 def test_a_call_of_a_step_takes_one_request(remote, shown):
-    """And one for the thread's steps, one where there is no further call, one for its state."""
+    """And one for the thread's steps, and one for its state: no names are tried."""
     thread = remote("several")
     thread.invoke({"params": {"n": 0}})
     before = len(thread.requests)
     assert len(thread.ledgers()) == int(shown)
-    assert not shown or len(thread.requests) - before == 5
+    assert not shown or len(thread.requests) - before == 3
 
 
 def test_long_outputs_of_earlier_attempts_are_read_where_they_are(remote, form, shown):
