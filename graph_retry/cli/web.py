@@ -28,6 +28,7 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
     token = secrets.token_urlsafe(24)
     app = create_app(source.opened, token=token, user=by, read_only=read_only)
     options: dict[str, Any] = {"access_log": False, "log_level": "warning", "lifespan": "off"}
+    options["ws"] = "none"  # no socket of this kind is used, and some versions warn of loading them
     server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **options))
     with closing(_bound(port)) as bound:
         screen.say(f"http://127.0.0.1:{bound.getsockname()[1]}/?token={token}")
