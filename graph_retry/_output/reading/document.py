@@ -98,6 +98,7 @@ def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document
     found = moves.run(moves.first())
     suspect = _suspect(_path(found[0]) if found else [], len(part), moves.furthest)
     if any(suspect) and not moves.too_deep:
+        del moves, found  # the second reading takes as much memory as the first
         moves = Moves(part, price, suspect, closed=complete is True)
         found = moves.run(moves.first())
     if moves.too_deep or not found:
