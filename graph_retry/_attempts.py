@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_number, is_object
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import apply_patch, diff_views, initial_patch
 from graph_retry.errors import ReplayMismatch
@@ -231,6 +231,24 @@ def open_attempt(
         **({"labels": labels} if labels else {}),
     }
     return cast("Attempt", {**_blank(), **record})
+
+
+def tokens_of(attempt: Attempt) -> dict[str, int | None]:
+    """Return an attempt's tokens by kind; the total is the sum where only its parts are reported.
+
+    Example:
+        >>> tokens_of({"usage": {"input_tokens": 6, "output_tokens": 4}})["total_tokens"]
+        10
+    """
+    usage = attempt["usage"] or {}
+    parts = {name: _count(usage.get(name)) for name in ("input_tokens", "output_tokens")}
+    known = [count for count in parts.values() if count is not None]
+    total = _count(usage.get("total_tokens"))
+    return {**parts, "total_tokens": sum(known) if total is None and known else total}
+
+
+def _count(given: Any) -> int | None:
+    return int(given) if is_number(given) else None
 
 
 def _blank() -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import TypeIs
@@ -27,6 +29,23 @@ def is_number(value: object) -> TypeIs[int | float]:
 def is_whole(value: object) -> TypeIs[int]:
     """Tell an integer; a truth value is none."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a JSON Lines file, each behind the words for its place.
+
+    Raises:
+        ValueError: If a line is no JSON; it says to pass a file `of` what is wanted.
+    """
+    with Path(path).open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            place = f"line {number} of {path}"
+            if line.strip():
+                try:
+                    yield place, json.loads(line)
+                except ValueError as error:
+                    told = f"{place} is no JSON ({error}): pass a file of {of}."
+                    raise ValueError(told) from None
 
 
 def digest(*parts: Any) -> str:

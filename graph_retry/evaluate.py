@@ -22,7 +22,6 @@ from graph_retry._corrections.evaluation import (
     Evaluation,
     Judged,
     agreement_of,
-    known_sum,
 )
 from graph_retry._corrections.record import counted_value
 from graph_retry._engine.plan import make_plan
@@ -35,12 +34,12 @@ from graph_retry.function import Call
 from graph_retry.history import LedgerSource, aevery_ledger, every_ledger
 from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
+from graph_retry.metrics import known_sum, summarize
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt
 
 __all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
 
-_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 _VERSION = 1
 
 
@@ -261,10 +260,7 @@ class _Run:
                 "failure": failure,
                 "expected": expected if vouched else None,
                 "agreement": agreement_of(self._compare, value, expected) if compared else None,
-                "tokens": {
-                    name: known_sum((one["usage"] or {}).get(name) for one in attempts)
-                    for name in _TOKENS
-                },
+                "tokens": summarize([attempts])["tokens"],
                 "cost": known_sum(self._limit.price(one) for one in attempts),
                 "seconds": round(sum(one["duration_s"] for one in attempts), 6),
                 "redacted": bool(first.get("redacted")),

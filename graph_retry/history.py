@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._engine.open_reviews import INDEX
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_object, json_lines
 from graph_retry._threads.calls import read_calls, whole_ledgers
 from graph_retry._threads.graphs import get_state, is_remote, saver_of
 from graph_retry._threads.reviews import check_thread, thread_of
@@ -234,19 +234,11 @@ def import_ledgers(path: str | Path) -> list[Ledger]:
 
 
 def _exported_in(path: str | Path) -> Iterator[Ledger]:
-    with Path(path).open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield _exported(line, f"line {number} of {path}")
+    for place, entry in json_lines(path, "`export_ledgers`"):
+        yield _exported(entry, place)
 
 
-def _exported(line: str, place: str) -> Ledger:
-    try:
-        entry: Any = json.loads(line)
-    except ValueError as error:
-        raise ValueError(
-            f"{place} is no JSON ({error}): pass a file of `export_ledgers`."
-        ) from None
+def _exported(entry: Any, place: str) -> Ledger:
     version: Any = entry.get("graph_retry_ledger") if is_object(entry) else None
     if type(version) is not int or not is_array(entry.get("attempts")):
         raise ValueError(f"{place} is no exported ledger: pass a file of `export_ledgers`.")

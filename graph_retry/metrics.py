@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from typing_extensions import TypedDict
 
+from graph_retry._attempts import tokens_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt
 
@@ -51,7 +53,7 @@ class Summary(TypedDict):
     """Quantiles of the attempts' durations, in seconds."""
 
     tokens: dict[str, int | None]
-    """Sums of what was reported."""
+    """Sums of what was reported; a total that is not is the sum of its parts."""
 
     attempts_without_tokens: int
     """How many attempts are missing in `tokens`."""
@@ -92,7 +94,7 @@ def summarize(attempts: Attempts) -> Summary:
     last_attempts = {_key(ledger[0]): ledger[-1] for ledger in ledgers if ledger}
     calls = sum(attempt["number"] == 1 for attempt in flat)
     succeeded = [last["number"] for last in last_attempts.values() if _gave_output(last)]
-    usages = [attempt["usage"] or {} for attempt in flat]
+    tokens = [tokens_of(attempt) for attempt in flat]
     known = [attempt for attempt in flat if not attempt.get("kept_in")]
     seconds = sorted(attempt["duration_s"] for attempt in known)
     return {
@@ -104,8 +106,8 @@ def summarize(attempts: Attempts) -> Summary:
         "requests": sum(attempt["tries"] for attempt in flat),
         "success_by_attempt": Counter(succeeded),
         "latency_s": {f"p{q}": _quantile(seconds, q) for q in (50, 90, 99, 100)},
-        "tokens": {name: _sum(usage.get(name) for usage in usages) for name in _TOKENS},
-        "attempts_without_tokens": sum(usage.get("total_tokens") is None for usage in usages),
+        "tokens": {name: known_sum(counts[name] for counts in tokens) for name in _TOKENS},
+        "attempts_without_tokens": sum(counts["total_tokens"] is None for counts in tokens),
         "repairs": Counter(repair["kind"] for attempt in flat for repair in attempt["repairs"]),
         "failures": Counter(
             attempt["failure"]["kind"] for attempt in known if attempt["failure"] is not None
@@ -165,7 +167,8 @@ def _gave_output(last: Attempt) -> bool:
     return Ledger([last]).outcome in ("succeeded", "responded", "overruled")
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
+def known_sum(counts: Iterable[Any]) -> Any:
+    """Sum up what is known; None where nothing is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

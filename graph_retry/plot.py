@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from graph_retry._attempts import tokens_of
 from graph_retry._corrections.evaluation import Evaluation
 from graph_retry._wording import counted
 from graph_retry.ledger import Ledger
@@ -202,7 +203,7 @@ def _draw_latency(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> N
 
 
 def _draw_tokens(axes: Any, attempts: Sequence[Attempt], figures: Summary) -> None:
-    reported = [(attempt["usage"] or {}).get("total_tokens") for attempt in attempts]
+    reported = [tokens_of(attempt)["total_tokens"] for attempt in attempts]
     known, total = [count for count in reported if count is not None], figures["tokens"]
     missing = figures["attempts_without_tokens"]
     label = "none reported" if not known else f"together {total['total_tokens']:,} tokens"

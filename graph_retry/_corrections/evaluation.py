@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from typing_extensions import TypedDict
 
 from graph_retry._json import digest, is_number, is_object
+from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
@@ -75,17 +76,17 @@ class Evaluation:
     """Recorded calls that cannot be made again, by reason."""
 
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
-        """Count how the calls (or some of them) came out; what nobody reported is None."""
+        """Count how the calls (or some of them) came out; what nobody reported is None.
+
+        A review was avoided if the output of now is what a person had supplied, taken or approved.
+        Where no person had, a valid output is only `valid, unconfirmed`.
+        """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)
         known = [one["agreement"] for one in some if one["agreement"] is not None]
         differs = sum(value < 1 for value in known)
-        avoided = [
-            one
-            for one in some
-            if one["asked_before"]
-            and one["ended"] != "would_ask"
-            and one["agreement"] in (None, 1.0)
+        valid_now = [
+            one["agreement"] for one in some if one["asked_before"] and one["ended"] != "would_ask"
         ]
         return {
             "calls": len(some),
@@ -93,7 +94,8 @@ class Evaluation:
             "after automation": ended["after_automation"],
             "would have asked": ended["would_ask"],
             "asked before": sum(one["asked_before"] for one in some),
-            "reviews avoided": len(avoided),
+            "reviews avoided": valid_now.count(1.0),
+            "valid, unconfirmed": valid_now.count(None),
             "new failures": sum(
                 not one["asked_before"] and one["ended"] == "would_ask" for one in some
             ),
@@ -141,9 +143,3 @@ def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
 
 def _same(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
     return name in one and name in other and digest(one[name]) == digest(other[name])
-
-
-def known_sum(counts: Iterable[Any]) -> Any:
-    """Sum up what is known; None where nothing is."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None

@@ -12,7 +12,7 @@ from typing import IO, Any, Self, cast
 
 from graph_retry._corrections.record import Correction, redacted_row
 from graph_retry._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
-from graph_retry._json import digest, is_number, is_object
+from graph_retry._json import digest, is_number, is_object, json_lines
 from graph_retry._wording import did_you_mean
 
 _NEEDED = ("params", "value")
@@ -136,17 +136,11 @@ def import_corrections(path: str | Path) -> Iterator[Correction]:
         >>> row["how"], row["vouched"], row["value_from"]
         ('own', True, 'person')
     """
-    with Path(path).open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield _imported(line, f"line {number} of {path}")
+    for place, given in json_lines(path, "rows"):
+        yield _imported(given, place)
 
 
-def _imported(line: str, place: str) -> Correction:
-    try:
-        given: Any = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"{place} is no JSON ({error}): pass a file of rows.") from None
+def _imported(given: Any, place: str) -> Correction:
     missing = [name for name in _NEEDED if not is_object(given) or name not in given]
     if missing:
         raise ValueError(f"{place} has no `{missing[0]}`: a row has at least `params` and `value`.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from graph_retry._attempts import tokens_of
 from graph_retry._issues import excerpt
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
@@ -132,7 +133,7 @@ def _decision(attempt: Attempt) -> str:
 
 
 def _tokens(attempt: Attempt) -> str:
-    total = (attempt["usage"] or {}).get("total_tokens")
+    total = tokens_of(attempt)["total_tokens"]
     return "" if total is None else f"{total:,}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict
 
+from graph_retry._attempts import tokens_of
 from graph_retry._json import is_number, is_whole
 from graph_retry._output.failures import BudgetExceededError
 from graph_retry._wording import counted
@@ -42,13 +43,6 @@ def _added(one: Spent, other: Spent, sign: int = 1) -> Spent:
         "seconds": one["seconds"] + sign * other["seconds"],
         "rounds": one["rounds"] + sign * other["rounds"],
     }
-
-
-def _tokens(usage: Mapping[str, Any]) -> int:
-    """Return the total that a provider reported, or the sum where it reports only the parts."""
-    total = usage.get("total_tokens")
-    parts = (usage.get("input_tokens"), usage.get("output_tokens"))
-    return int(total if is_number(total) else sum(filter(is_number, parts)))
 
 
 def _price_unknown(attempt: Attempt) -> None:
@@ -137,7 +131,7 @@ class Budget:
                 f"`price` returned {price!r:.200}: return a number, or None if unknown."
             )
         return {
-            "tokens": _tokens(attempt["usage"] or {}),
+            "tokens": tokens_of(attempt)["total_tokens"] or 0,
             "cost": 0.0 if price is None else float(price),
             "seconds": attempt["duration_s"],
             "rounds": int(attempt["decision"] is not None),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from graph_retry._attempts import parsed_value
+from graph_retry._attempts import parsed_value, tokens_of
 from graph_retry._issues import ABSENT, excerpt
 from graph_retry._json import is_array, is_object
 from graph_retry._params.patch import changes
@@ -333,5 +333,5 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
         "decision": record["decision"],
         "started_at": record["started_at"],
         "duration": record["duration_s"],
-        "tokens": (record["usage"] or {}).get("total_tokens"),
+        "tokens": tokens_of(record)["total_tokens"],
     }

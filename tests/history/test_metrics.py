@@ -35,6 +35,14 @@ def test_nothing_known_is_none_and_not_zero():
     assert zero["tokens"] == {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
+def test_a_total_that_is_not_reported_is_the_sum_of_its_parts():
+    """Anthropic reports what went in and what came out, and no total."""
+    parts = {"input_tokens": 60, "output_tokens": 40}
+    figures = summarize([record(usage=parts), record(2, usage=USAGE)])
+    assert figures["tokens"]["total_tokens"] == 110
+    assert figures["attempts_without_tokens"] == 0
+
+
 LEDGERS = [
     [record(seconds=4.0, usage=USAGE, repairs=[{"kind": "fence"}, {"kind": "comma"}])],
     [
