@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from graph_retry._credentials import without_keys
 from graph_retry._json import is_array, is_object
-from graph_retry._wording import quoted_with_article
+from graph_retry._wording import expected_by, quoted_with_article
 from graph_retry.records import Issue
 
 SHOWN_ISSUES = 20
@@ -197,8 +197,7 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
         if root is not ABSENT:
             end = len(path) - missing
             path = _real_path(path[:end], problem["input"], root) + path[end:]
-        kind, _, reason = code.rpartition("_")
-        wanted = "a value" if missing else kind if reason in {"type", "parsing"} else None
+        wanted = "a value" if missing else expected_by(code)
         wanted = context.get("expected") or context.get("expected_tags") or wanted
         received = None if missing else describe(problem["input"])
         hopeless = context.get("hopeless") is True or is_hopeless(context.get("error"))

@@ -1,8 +1,49 @@
-"""Words that depend on others: articles, plurals, and the known name a misspelt one is close to."""
+"""Words that depend on others: articles, plurals, the known name a misspelt one is close to.
+
+And the plain words for the types that pydantic's errors name.
+"""
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
+
+SENTENCE_END = re.compile("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
+_OBJECT, _LIST, _DATE = "an object", "a list", "a date (YYYY-MM-DD)"
+_EXPECTED = {
+    "bool": "true or false",
+    "arguments": "the arguments of a function",
+    "bytes": "binary data",
+    "callable": "a function",
+    "complex": "a complex number, such as 1+2j",
+    "complex_str": "a complex number, such as 1+2j",
+    "date": _DATE,
+    "date_from_datetime": _DATE,
+    "datetime": "a date and time (YYYY-MM-DDThh:mm:ss)",
+    "datetime_from_date": "a date and time (YYYY-MM-DDThh:mm:ss)",
+    "decimal": "a decimal number",
+    "float": "a number",
+    "fraction": "a fraction, such as 1/3",
+    "int": "a whole number",
+    "json": "JSON",
+    "string": "a string",
+    "time": "a time (hh:mm:ss)",
+    "time_delta": "a duration, such as PT1H30M",
+    "url": "a URL",
+    "uuid": "a UUID",
+    **dict.fromkeys(("model", "model_attributes", "dataclass", "dataclass_exact"), _OBJECT),
+    **dict.fromkeys(("dict", "frozen_dict", "ordered_dict", "counter", "mapping"), _OBJECT),
+    **dict.fromkeys(("list", "tuple", "named_tuple", "set", "frozen_set", "deque"), _LIST),
+    "iterable": _LIST,
+}
+"""What pydantic expects, by the beginning of its error codes that end in `_type` or `_parsing`."""
+_EXPECTED_BY_CODE = {
+    "date_from_datetime_inexact": _DATE,
+    "finite_number": "a finite number",
+    "int_from_float": _EXPECTED["int"],
+    "int_parsing_size": "a whole number of fewer digits",
+    "none_required": "null",
+}
 
 
 def with_article(noun: str) -> str:
@@ -54,6 +95,34 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
         'model'
     """
     return next(iter(get_close_matches(name[:100], known, 1)), None)
+
+
+def whole_sentences(text: str, limit: int) -> str:
+    """Shorten a text to at most `limit` characters and a note, behind a sentence, line or word.
+
+    Example:
+        >>> whole_sentences("Read it. Then write it down.", 12)
+        'Read it. … (28 characters)'
+    """
+    if len(text) <= limit:
+        return text
+    head = text[:limit]
+    ends = [found.end() for found in SENTENCE_END.finditer(text[: limit + 1])]
+    end = ends[-1] if ends and ends[-1] > limit // 2 else head.rfind(" ")
+    return f"{head[: end if end > limit // 2 else limit].rstrip()} … ({len(text):,} characters)"
+
+
+def expected_by(code: str) -> str | None:
+    """Say in plain words what an error code of pydantic's expects, where it names a type.
+
+    Example:
+        >>> expected_by("date_from_datetime_parsing"), expected_by("too_short")
+        ('a date (YYYY-MM-DD)', None)
+    """
+    kind, _, reason = code.rpartition("_")
+    if reason in ("type", "parsing"):
+        return _EXPECTED.get(kind, kind.replace("_", " "))
+    return _EXPECTED_BY_CODE.get(code)
 
 
 def _article(noun: str) -> str:

@@ -1,13 +1,16 @@
 """Where an issue of a typed value points, and what it says."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from datetime import date, timedelta
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core.core_schema import ErrorType
 
+from graph_retry._wording import expected_by
 from graph_retry.output import build_validator
 from tests.output.validating import same
 
@@ -39,30 +42,33 @@ def refuse(value: Any) -> Any:
 
 Tagged = Annotated[Cat | Dog, Field(discriminator="kind")]
 ISSUES = [
-    pytest.param(int, "x", [("", "int_parsing", "int", '"x" (str)')], id="root"),
+    pytest.param(int, "x", [("", "int_parsing", "a whole number", '"x" (str)')], id="root"),
     pytest.param(Person, {}, [("/Age", "missing", "a value", None)], id="missing-by-alias"),
     pytest.param(Closed, {"b": 1}, [("/b", "extra_forbidden", None, "1 (int)")], id="extra"),
     pytest.param(
         dict[str, list[int]],
         {"a/b": [1, None]},
-        [("/a~1b/1", "int_type", "int", "null")],
+        [("/a~1b/1", "int_type", "a whole number", "null")],
         id="escaped",
     ),
     pytest.param(
-        dict[int, int], {"a": 1}, [("/a", "int_parsing", "int", '"a" (str)')], id="dict-key"
+        dict[int, int],
+        {"a": 1},
+        [("/a", "int_parsing", "a whole number", '"a" (str)')],
+        id="dict-key",
     ),
     pytest.param(
         list[Tagged],
         [{"kind": "dog", "dog": 1, "age": "x"}],
-        [("/0/age", "int_parsing", "int", '"x" (str)')],
+        [("/0/age", "int_parsing", "a whole number", '"x" (str)')],
         id="union-tag-that-is-a-key-too",
     ),
     pytest.param(
         list[Tagged],
         [{"kind": "dog", "age": 1, "toys": ["x"]}],
         [
-            ("/0/toys", "int_type", "int", '["x"] (list)'),
-            ("/0/toys/0", "int_parsing", "int", '"x" (str)'),
+            ("/0/toys", "int_type", "a whole number", '["x"] (list)'),
+            ("/0/toys/0", "int_parsing", "a whole number", '"x" (str)'),
         ],
         id="union-in-a-union",
     ),
@@ -71,7 +77,7 @@ ISSUES = [
         {"int": {"kind": "cat"}},
         [
             ("/int/lives", "missing", "a value", None),
-            ("/int", "int_type", "int", '{"kind": "cat"} (dict)'),
+            ("/int", "int_type", "a whole number", '{"kind": "cat"} (dict)'),
         ],
         id="member-named-like-a-key",
     ),
@@ -84,7 +90,7 @@ ISSUES = [
     pytest.param(
         Literal["a", "b"], "c", [("", "literal_error", "'a' or 'b'", '"c" (str)')], id="literal"
     ),
-    pytest.param(Closed, 5, [("", "model_type", "model", "5 (int)")], id="not-a-model"),
+    pytest.param(Closed, 5, [("", "model_type", "an object", "5 (int)")], id="not-a-model"),
     pytest.param(
         Annotated[str, Field(min_length=2)],
         "a",
@@ -109,7 +115,7 @@ ISSUES = [
     pytest.param(
         dict[str, Annotated[int, BeforeValidator(lambda value: value + "!")]],
         {"a": "b"},
-        [("/a", "int_parsing", "int", '"b!" (str)')],
+        [("/a", "int_parsing", "a whole number", '"b!" (str)')],
         id="own-validator-changed-the-input",
     ),
 ]
@@ -121,6 +127,33 @@ def test_an_issue_points_into_the_data(output, value, expected):
     issues = build_validator(output).check(value).issues
     found = [(i["path"], i["code"], i["expected"], i["received"]) for i in issues]
     assert found == expected
+
+
+TYPE_CODES = [code for code in get_args(ErrorType) if code.endswith(("_type", "_parsing"))]
+
+
+@pytest.mark.parametrize("code", TYPE_CODES)
+def test_what_pydantic_expects_is_told_in_plain_words(code):
+    """No internal name, such as `date_from_datetime`, is shown to a person or a model."""
+    words = expected_by(code)
+    assert words is not None
+    assert words not in (code.rpartition("_")[0], code.rpartition("_")[0].replace("_", " "))
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "words"),
+    [
+        (date, "3 March", "a date (YYYY-MM-DD)"),
+        (date, "2030-01-01T10:00:00", "a date (YYYY-MM-DD)"),
+        (timedelta, "soon", "a duration, such as PT1H30M"),
+        (bool, "perhaps", "true or false"),
+        (int, 1.5, "a whole number"),
+    ],
+)
+def test_an_issue_expects_what_a_person_can_write(output, value, words):
+    """Dates and the like come with their notation."""
+    (issue,) = build_validator(output).check(value).issues
+    assert issue["expected"] == words
 
 
 def resolve(path: str, value: Any) -> Iterator[Any]:
