@@ -11,9 +11,12 @@ import jsonpatch
 
 from graph_retry._issues import ABSENT, pointer
 from graph_retry._json import is_array, is_object
-from graph_retry._wording import counted
+from graph_retry._pictures import noted
+from graph_retry._wording import SENTENCE_END, counted, whole_sentences
 
-_SHOWN_CHARS = 200
+_SHOWN_CHARS = 1_000
+"""Characters of a value that are shown of few changes."""
+_FEW = 10
 _SHOWN_CHANGES = 50
 
 
@@ -65,9 +68,10 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """List what changed, for a person: long values are cut, and at most 50 changes are listed.
+    """List what changed, for a person: at most 50 changes, and of up to ten the whole sentences.
 
-    Of two long texts the beginning they share is left out.
+    Of two long texts the sentences that both begin with are left out, of each long value what
+    follows the first 1,000 characters (200 of many changes), and of pictures all but a note.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
@@ -75,10 +79,15 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 {'path': '/seed', 'before': '(not set)', 'after': 1}]
     """
     all_changes = list(changes(old, new))
+    most = _SHOWN_CHARS if len(all_changes) <= _FEW else _SHOWN_CHARS // 5
     lines: list[dict[str, Any]] = []
-    for path, before, after in all_changes[:_SHOWN_CHANGES]:
+    for path, *pair in all_changes[:_SHOWN_CHANGES]:
+        before, after = (noted(value) for value in pair)
         start = _unlike_from(before, after)
-        lines.append({"path": path, "before": _shown(before, start), "after": _shown(after, start)})
+        lines.append(
+            {"path": path}
+            | {"before": _shown(before, start, most), "after": _shown(after, start, most)}
+        )
     if len(all_changes) > len(lines):
         more = f"… and {counted(len(all_changes) - len(lines), 'more change')}"
         lines.append({"path": "", "before": more, "after": more})
@@ -86,23 +95,23 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return where two long texts begin to differ, less a few words of context; else 0."""
+    """Return where the sentence begins in which two long texts begin to differ; else 0."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))
     same = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)))
-    return max(0, same - 15)
+    shared = before[:same]
+    begins = [found.end() for found in SENTENCE_END.finditer(shared) if same - found.end() <= 200]
+    return begins[-1] if begins else max(0, shared.rfind(" ", 0, max(0, same - 15)) + 1)
 
 
-def _shown(value: Any, start: int) -> Any:
+def _shown(value: Any, start: int, most: int) -> Any:
     if value is ABSENT:
         return "(not set)"
     if isinstance(value, str):
         value = f"…{value[start:]}" if start else value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= _SHOWN_CHARS:
-        return value
-    return f"{text[:_SHOWN_CHARS]}… ({len(text):,} characters)"
+    return value if len(text) <= most else whole_sentences(text, most)
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
+from graph_retry._pictures import noted
 from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.question import NOT_APPLIED, Question
+from graph_retry._wording import whole_sentences
 
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""
@@ -27,8 +29,10 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def describe(question: Question) -> str:
-    """Write the description, in Markdown, of at most 4,000 characters."""
-    return "\n\n".join([*_facts(question), _how_to_answer(question)])
+    """Write the description, in Markdown, of at most 4,000 characters; changes get what is left."""
+    rest = "\n\n".join([*_facts(question, 0), _how_to_answer(question)])
+    room = MAX_DESCRIPTION - len(rest)
+    return "\n\n".join([*_facts(question, room), _how_to_answer(question)])
 
 
 def shown_title(question: Question) -> str:
@@ -51,7 +55,7 @@ def one_line(text: str, limit: int) -> str:
     return _inert(" ".join(cut(text, limit).replace("`", "'").split()))
 
 
-def _facts(question: Question) -> Iterator[str]:
+def _facts(question: Question, room: int) -> Iterator[str]:
     if question.problem:
         what, _, details = cut(question.problem, 600).partition("\n")
         yield f"Your answer was not applied: {_inert(what)}"
@@ -60,7 +64,7 @@ def _facts(question: Question) -> Iterator[str]:
     which = f"{one_line(question.function_name, 100)}, attempt {question.attempt}"
     if question.failure is None:
         yield f"Valid, and waits for approval — {which}."
-        yield f"The output:\n{_quote(excerpt(shown_output(question), 1_500))}"
+        yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), 1_500))}"
     else:
         message = question.failure["message"]
         if question.issues:  # they follow in full
@@ -69,14 +73,14 @@ def _facts(question: Question) -> Iterator[str]:
     if question.issues:
         yield f"What is wrong with the output:\n{_quote(cut(format_issues(question.issues), 600))}"
     if question.raw_output is not None and question.failure is not None:
-        yield f"The model wrote:\n{_quote(excerpt(question.raw_output, 400))}"
+        yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), 400))}"
     if question.note:
         yield one_line(question.note, 300)
     if question.diff:
         what = (
             "Changed for this attempt" if question.suggested_params is None else "Suggested changes"
         )
-        yield f"{what}:\n{_quote(_changes(question.diff))}"
+        yield f"{what}:\n{_quote(_changes(question.diff, room))}"
     if question.labels:
         labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
         yield one_line(labels, 300)
@@ -90,18 +94,21 @@ def shown_output(question: Question) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
-def _changes(diff: list[dict[str, Any]]) -> str:
-    """Write changes with whole sentences: a text is cut where very long, others stay short."""
+def _changes(diff: list[dict[str, Any]], room: int) -> str:
+    """Write the first changes, in as many characters of whole sentences as there is room for."""
+    first = diff[:5]
+    most = max(60, room // (2 * len(first)) - 80)
     lines = [
-        f"{cut(str(change.get('path')), 60)}: {_value(change.get('before'))} → "
-        f"{_value(change.get('after'))}"
-        for change in diff[:5]
+        f"{cut(str(change.get('path')), 60)}: {_value(change.get('before'), most)} → "
+        f"{_value(change.get('after'), most)}"
+        for change in first
     ]
     return "\n".join([*lines, f"… {len(diff) - 5} more"] if len(diff) > 5 else lines)
 
 
-def _value(value: Any) -> str:
-    return literal(value, 300)
+def _value(value: Any, most: int) -> str:
+    text = whole_sentences(value, most) if isinstance(value, str) else value
+    return literal(text, most + 40)
 
 
 def _how_to_answer(question: Question) -> str:

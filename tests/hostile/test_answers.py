@@ -6,6 +6,7 @@
 import json
 import os
 from collections import Counter
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -125,6 +126,21 @@ def test_a_review_outlives_hostile_answers(
     assert len(model.calls) == 1
     assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
     assert len(model.calls) == 2
+
+
+def test_null_leaves_the_question_open(form: str, mode: Any) -> None:
+    """By its id it is refused; alone, LangGraph takes it for no answer or raises before it runs."""
+    model = Model()
+    graph = one_call(form, mode, model, InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    with suppress(UnboundLocalError):  # LangGraph 1.2
+        mode.invoke(graph, Command(resume=None), thread())
+    (before,) = mode.invoke(graph, None, thread())["__interrupt__"]
+    mode.invoke(graph, Command(resume={before.id: None}), thread())
+    (review,) = reviews(mode, graph, thread())
+    assert "The answer null decides nothing" in str(review.problem)
+    assert len(model.calls) == 1
+    assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
 
 
 def test_an_answer_that_cannot_be_stored_changes_nothing(

@@ -203,3 +203,15 @@ async def test_what_a_tab_that_was_not_reloaded_decides(served):
         assert decided == meant, name
         assert ("The answer is stale" in problem) == (meant is None), name
         assert calls == (3 if meant in ("approve", "comment") else 2), name
+
+
+async def test_null_as_an_answer_leaves_the_question_open(served):
+    """A client that sends `null` ends no thread: it still waits, and the next answer counts."""
+    async with served.client() as client:
+        thread_id, _ = await ask(client, attempt=1)
+        run = await client.runs.create(thread_id, "extract", command={"resume": None})
+        await client.runs.join(thread_id, run["run_id"])
+        assert (await client.threads.get(thread_id))["status"] == "interrupted"
+        state = await client.runs.wait(thread_id, "extract", command={"resume": "reject"})
+        assert state["status"] == "cancelled"
+        assert len(served.calls(thread_id)) == 1

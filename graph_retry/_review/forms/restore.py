@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from graph_retry._issues import literal
 from graph_retry._json import is_array, is_object
+from graph_retry._pictures import UnknownPictureError, noted, unnoted
 from graph_retry._review.forms.field_kinds import (
     ANY_KIND,
     expectation,
@@ -46,7 +47,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
     """Return params as the clients' forms get them.
 
     Agent Inbox crashes on a top-level null. A text of 20,000 characters makes a box of many
-    screens, so of a long one the beginning is shown, and a note.
+    screens, so of a long one the beginning is shown, and a note. A note stands for each picture.
 
     Example:
         >>> form_args({"prompt": "x", "seed": None})
@@ -54,7 +55,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
     """
     args: dict[str, Any] = {}
     left = MAX_FORM
-    for name, value in shown.items():
+    for name, value in noted(shown).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         args[name] = "null" if value is None else _bounded(value, text, max(left, _LEAST_SHOWN))
         left -= min(len(text), MAX_BOX)
@@ -101,15 +102,16 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
                 below = field._replace(name=f"{field.name}.{key}", node=named.get(key, others))
                 merged[key] = restored(item, shown.get(key), below)
             return merged
-    if isinstance(value, str) and value != shown:
-        value = _read(value, shown, field)
     try:
+        value = unnoted(value, shown) if field.from_form else value
+        if isinstance(value, str) and value != shown:
+            value = _read(value, shown, field)
         if is_array(value):
             value = with_types(value, shown, field.node, field.root)
         return undamaged(value, shown)
     except LostDigitsError as error:
         raise UnreadableFieldError(f"`{field.name}`: {error}. Send all digits.") from None
-    except UnknownRoleError as error:
+    except (UnknownPictureError, UnknownRoleError) as error:
         raise UnreadableFieldError(f"`{field.name}`: {error}.") from None
 
 

@@ -1,0 +1,84 @@
+"""Encoded pictures and files: a short note in place of each, for people, and back again.
+
+What a note stands for is known by its digest, so a picture comes back wherever its note does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from graph_retry._json import digest, is_array, is_object
+
+_KINDS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp or audio/wav",
+    "JVBERi0": "application/pdf",
+    "SUQz": "audio/mpeg",
+    "T2dnUw": "audio/ogg",
+    "UEsDB": "application/zip",
+}
+"""The kinds of files by how they begin in base64."""
+_BEGIN = "|".join(map(re.escape, _KINDS))
+_ENCODED = re.compile(
+    r"data:(?P<kind>[\w.+-]+/[\w.+-]+)[\w;=.+-]*?;base64,[A-Za-z0-9+/_-]{150,}={0,2}"
+    rf"|(?<![A-Za-z0-9+/])(?P<begin>{_BEGIN})[A-Za-z0-9+/]{{150,}}={{0,2}}"
+)
+_NOTE = re.compile(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
+
+
+class UnknownPictureError(ValueError):
+    """A text has the note of a picture that was not shown."""
+
+
+def noted(value: Any) -> Any:
+    """Return a JSON value with a note in place of each picture or file in its texts.
+
+    Example:
+        >>> noted({"url": "data:image/png;base64," + "iVBORw0KGgoA" * 20})
+        {'url': '[image/png, 262 characters, c2cdad8e]'}
+    """
+    return _texts(value, lambda text: _ENCODED.sub(_note, text))
+
+
+def unnoted(value: Any, shown: Any) -> Any:
+    """Put the pictures of `shown` back in place of their notes.
+
+    Raises:
+        UnknownPictureError: If there is a note of another picture.
+
+    Example:
+        >>> shown = ["data:image/png;base64," + "iVBORw0KGgoA" * 20]
+        >>> unnoted(["Look:", *noted(shown)], shown) == ["Look:", *shown]
+        True
+    """
+    known: dict[str, str] = {}
+
+    def learn(text: str) -> str:
+        known.update({_note(found): found.group() for found in _ENCODED.finditer(text)})
+        return text
+
+    def put_back(found: re.Match[str]) -> str:
+        if found.group() not in known:
+            raise UnknownPictureError(f"{found.group()} is not shown in this field")
+        return known[found.group()]
+
+    _texts(shown, learn)
+    return _texts(value, lambda text: _NOTE.sub(put_back, text)) if known else value
+
+
+def _note(found: re.Match[str]) -> str:
+    kind = found["kind"] or _KINDS[found["begin"]]
+    return f"[{kind}, {len(found.group()):,} characters, {digest(found.group())[:8]}]"
+
+
+def _texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with its texts changed, at any depth."""
+    if isinstance(value, str):
+        return change(value)
+    if is_object(value):
+        return {key: _texts(item, change) for key, item in value.items()}
+    return [_texts(item, change) for item in value] if is_array(value) else value
