@@ -28,6 +28,7 @@ from graph_retry._engine.plan import make_plan
 from graph_retry._json import digest, is_whole
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._redact import redacted
 from graph_retry._signatures import LLMCall, OnRetry, name_of
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
 from graph_retry.function import Call
@@ -170,7 +171,7 @@ class _Run:
         self._call = (llm_call, on_retry, output, options)
         settings = settle(name_of(llm_call, "llm_call"), "function", cast("RetryOptions", options))
         plan = make_plan(llm_call, self._codec, on_retry, output, settings)
-        self._validator = plan.validator
+        self._validator, self._redact = plan.validator, settings.redact
         self.evaluation = Evaluation(settings.name)
         self._names: set[str] = set()
         self._spent: Any = None
@@ -246,20 +247,21 @@ class _Run:
         if vouched:
             expected = await _today(expected, self._validator)
         compared = vouched and ended != "would_ask"
+        agreement = agreement_of(self._compare, value, expected) if compared else None
         first = case.ledger.attempts[0]
         self._keep(
             {
                 "id": case.id,
-                "thread": case.ledger.thread,
+                "thread": redacted(case.ledger.thread, self._redact),
                 "call": case.ledger.name,
-                "labels": first.get("labels", {}),
+                "labels": redacted(first.get("labels", {}), self._redact),
                 "asked_before": _was_asked(case.ledger),
                 "ended": ended,
                 "attempts": len(attempts),
-                "output": value,
+                "output": redacted(value, self._redact),
                 "failure": failure,
-                "expected": expected if vouched else None,
-                "agreement": agreement_of(self._compare, value, expected) if compared else None,
+                "expected": redacted(expected, self._redact) if vouched else None,
+                "agreement": agreement,
                 "tokens": summarize([attempts])["tokens"],
                 "cost": known_sum(self._limit.price(one) for one in attempts),
                 "seconds": round(sum(one["duration_s"] for one in attempts), 6),

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from graph_retry._attempts import parsed_value
 from graph_retry._json import digest, is_object
-from graph_retry._redact import Redact, redacted, redacted_path
+from graph_retry._redact import Redact, redacted, redacted_fields
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt, Failure, Issue
 
@@ -240,33 +240,18 @@ def content_key(row: Correction) -> str:
     return digest(*(fields[name] for name in parts))
 
 
+_WORDS = ("id", "how", "role", "at", "value_from", "outcome", "split")
+"""Fields whose text is one of our own words, a time or a hash."""
+
+
 def redacted_row(row: Correction, redact: Redact | None) -> Correction:
-    """Return a row with every text in it redacted that a person, a model or a caller wrote."""
+    """Return a row with every text in it redacted that is not one of our own words."""
     if redact is None:
         return row
-    fields = cast("dict[str, Any]", row)
-    whole = ("params", "revised", "output", "value", "message", "by", "thread")
-    shown = {name: redacted(fields[name], redact) for name in whole}
-    failure = row["failure"]
-    return cast(
-        "Correction",
-        {
-            **fields,
-            **shown,
-            "raw": row["raw"] and {key: redacted(part, redact) for key, part in row["raw"].items()},
-            "labels": {name: redacted(text, redact) for name, text in row["labels"].items()},
-            "failure": failure and {**failure, "message": redacted(failure["message"], redact)},
-            "issues": [_redacted_issue(issue, redact) for issue in row["issues"]],
-            "redacted": True,
-        },
-    )
-
-
-def _redacted_issue(issue: Issue, redact: Redact) -> Issue:
-    return {
-        "path": redacted_path(issue["path"], redact),
-        "message": redacted(issue["message"], redact),
-        "code": issue["code"],
-        "expected": redacted(issue["expected"], redact),
-        "received": redacted(issue["received"], redact),
-    }
+    from_attempt = redacted_fields(row, redact)
+    known = {name: from_attempt[name] for name in ("raw", "failure", "issues")}
+    source = row["provenance"]
+    known["provenance"] = {**source, "namespace": redacted(source.get("namespace"), redact)}
+    known |= {name: value for name, value in row.items() if name in _WORDS}
+    rest = {name: redacted(value, redact) for name, value in row.items() if name not in known}
+    return cast("Correction", {name: (known | rest)[name] for name in row} | {"redacted": True})

@@ -89,8 +89,9 @@ def test_nothing_redacted_leaks_through_any_format(mode, tmp_path, where):
             raise ValueError(f"no {CANARY}")
         return json.dumps({"n": CANARY, CANARY: 1})
 
-    options = {"redact": redact} if where == "in the call" else {}
-    exported = {} if options else {"redact": redact}
+    marked = {"name": f"read {CANARY}", "labels": {CANARY: CANARY}}
+    is_in_call = where == "in the call"
+    options, exported = ({"redact": redact}, {}) if is_in_call else (marked, {"redact": redact})
     graph = one_call(
         "node",
         mode,
@@ -110,8 +111,9 @@ def test_nothing_redacted_leaks_through_any_format(mode, tmp_path, where):
     ]
     for n, decision in enumerate([*decisions, respond({"n": CANARY})]):
         given = {"n": n, "prompt": f"How many {CANARY}?", "more": {CANARY: [CANARY]}}
-        mode.invoke(graph, {"params": given}, thread(str(n)))
-        answer(mode, graph, thread(str(n)), decision)
+        place = thread(str(n) if is_in_call else f"{CANARY} {n}")
+        mode.invoke(graph, {"params": given}, place)
+        answer(mode, graph, place, decision if is_in_call else {**decision, "by": CANARY})
     for format in FORMATS:
         export(graph.checkpointer, tmp_path / format, format, **exported)
         text = (tmp_path / format).read_text()

@@ -172,6 +172,23 @@ def test_a_crash_repeats_only_the_call_in_flight(recorded, tmp_path):
         evaluate(recorded, better, output=dict[str, int], path=kept)
 
 
+def test_what_is_redacted_is_in_no_result(tmp_path):
+    """The option `redact` applies to the results, and not to the comparison."""
+    model = Model(lambda _: '{"n": "kanarienvogel"}')
+    graph = one_call("node", None, model, InMemorySaver(), labels={"for": "kanarienvogel"})
+    graph.invoke({"params": {"n": 1}}, thread("kanarienvogel"))
+    resume(graph, thread("kanarienvogel"), respond({"n": 1}))
+    (one,) = evaluate(
+        graph,
+        lambda _: '{"n": 1, "of": "kanarienvogel"}',
+        compare=lambda value, expected: "kanarienvogel" in str(value),
+        redact=lambda text: text.replace("kanarienvogel", "***"),
+        path=tmp_path / "results.jsonl",
+    ).results
+    assert (one["thread"], one["agreement"]) == ("***", 1.0)
+    assert "kanarienvogel" not in (tmp_path / "results.jsonl").read_text()
+
+
 def test_calls_of_several_names_are_chosen_from():
     """What one function would answer is not asked of another call."""
     saver = InMemorySaver()
