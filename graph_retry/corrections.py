@@ -68,7 +68,7 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
     Two rows that say the same of the same call, params and output are one, whatever their threads.
 
     Args:
-        source: A graph, a checkpointer, the path of exported ledgers, ledgers, or rows.
+        source: What `every_ledger` takes, or rows.
         **selection: See `Selection`.
 
     Raises:
@@ -194,8 +194,7 @@ def export(
     One thread is in memory at a time. A file appears when it is whole.
 
     Args:
-        source: A graph, a checkpointer, the path of exported ledgers, ledgers, or rows, such as
-            those of `import_corrections`.
+        source: What `every_ledger` takes, or rows, such as those of `import_corrections`.
         path: The file; an older one is replaced. With a `split`, the part's name goes before its
             ending: `data.jsonl` becomes `data.train.jsonl`.
         format: What is written. A row that a format cannot hold honestly is left out and counted.

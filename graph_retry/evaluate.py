@@ -96,7 +96,7 @@ def evaluate(
     recorded, the output of now is compared with that.
 
     Args:
-        source: A graph, a checkpointer, the path of exported ledgers, or ledgers.
+        source: What `every_ledger` takes.
         llm_call: What is evaluated: a function of the params, sync or async, or a runnable.
         on_retry: Hooks, as in `retry_llm_call`.
         output: What the call must give, as in `retry_llm_call`.

@@ -19,7 +19,8 @@ from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._engine.open_reviews import INDEX
 from graph_retry._json import is_array, is_object, json_lines
 from graph_retry._threads.calls import read_calls, whole_ledgers
-from graph_retry._threads.graphs import get_state, is_remote, saver_of
+from graph_retry._threads.graphs import get_state, is_client, is_remote, saver_of
+from graph_retry._threads.remote_reviews import places_on
 from graph_retry._threads.reviews import check_thread, thread_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
@@ -35,8 +36,8 @@ __all__ = [
 ]
 
 LedgerSource = Any
-"""What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a file that
-`export_ledgers` wrote (its path), or ledgers."""
+"""What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a client of
+`langgraph_sdk`, a file that `export_ledgers` wrote (its path), or ledgers."""
 
 _FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports had none
 
@@ -105,7 +106,8 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
     """Yield the ledgers of all threads, one thread in memory at a time.
 
     Args:
-        source: A graph, a checkpointer, the path of exported ledgers, or ledgers.
+        source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (the
+            threads of a server, as far as it shows them), the path of exported ledgers, or ledgers.
         threads: The ids of the threads to read (default: all). To find them all, every checkpoint
             is listed once, and PostgreSQL's checkpointers hold that list in memory: on a large
             database pass what `SELECT DISTINCT thread_id FROM checkpoints` gives.
@@ -118,27 +120,40 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
         >>> [ledger.outcome for ledger in every_ledger([Ledger([])])]
         ['open']
     """
-    saver = saver_of(source)
-    if saver is None:
+    if not _keeps_threads(source):
         yield from _given_ledgers(source, threads)
         return
-    for thread in threads if threads is not None else run_sync(_threads_of(saver)):
-        yield from run_sync(_told_ledgers(source, {"configurable": {"thread_id": thread}}))
+    for graph, config in run_sync(_places_in(source, threads)):
+        yield from run_sync(_told_ledgers(graph, config))
 
 
 async def aevery_ledger(
     source: LedgerSource, *, threads: Iterable[str] | None = None
 ) -> AsyncIterator[Ledger]:
     """Do what `every_ledger` does, from async code."""
-    saver = saver_of(source)
-    if saver is None:
+    if not _keeps_threads(source):
         for ledger in _given_ledgers(source, threads):
             yield ledger
         return
-    for thread in threads if threads is not None else await run_async(_threads_of(saver)):
-        config: RunnableConfig = {"configurable": {"thread_id": thread}}
-        for ledger in await run_async(_told_ledgers(source, config)):
+    for graph, config in await run_async(_places_in(source, threads)):
+        for ledger in await run_async(_told_ledgers(graph, config)):
             yield ledger
+
+
+def _keeps_threads(source: Any) -> bool:
+    return saver_of(source) is not None or is_client(source)
+
+
+async def _places_in(
+    source: Any, threads: Iterable[str] | None
+) -> Iterable[tuple[Any, RunnableConfig]]:
+    """Return the threads of a graph, a checkpointer or a server, each with what reads it."""
+    saver, wanted = saver_of(source), None if threads is None else list(threads)
+    if saver is None:
+        places = await places_on(source)
+        return [each for each in places if wanted is None or thread_of(each[1]) in wanted]
+    names = await _threads_of(saver) if wanted is None else wanted
+    return ((source, {"configurable": {"thread_id": name}}) for name in names)
 
 
 async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
@@ -164,7 +179,7 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
     elif not isinstance(source, Iterable):
         raise TypeError(
             f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
-            "checkpointer, the path of exported ledgers, or ledgers."
+            "checkpointer, a client of `langgraph_sdk`, the path of exported ledgers, or ledgers."
         )
     for ledger in cast("Iterable[Any]", source):
         if not isinstance(ledger, Ledger):

@@ -11,7 +11,7 @@ from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.deadline import is_expired
 from graph_retry._review.decisions import assign, defer
 from graph_retry._threads.config import check_placeless
-from graph_retry._threads.graphs import is_local, saver_of
+from graph_retry._threads.graphs import is_client, is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
 from graph_retry._threads.reviews import whole_reviews
 from graph_retry._threads.saved_reviews import key_of, list_saved_reviews
@@ -117,7 +117,7 @@ async def find_all(
     if saver is not None:
         graph = source if is_local(source) else None
         return await list_saved_reviews(saver, graph, base, PendingReview, **page)
-    if hasattr(source, "threads") and hasattr(source, "runs"):
+    if is_client(source):
         return await list_remote_reviews(source, base, PendingReview, **page)
     raise TypeError(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "

@@ -30,6 +30,11 @@ def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
 
+def is_client(source: object) -> bool:
+    """Tell a client of a server, sync or async."""
+    return hasattr(source, "threads") and hasattr(source, "runs")
+
+
 async def get_state(
     graph: Any, config: RunnableConfig, *, subgraphs: bool = False
 ) -> StateSnapshot:

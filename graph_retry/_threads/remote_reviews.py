@@ -109,6 +109,20 @@ async def list_remote_reviews(
     return newest_first([*waiting.values()], before, limit)
 
 
+async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
+    """List all threads of a server that a graph has run on, the oldest first, with that graph."""
+    places: list[tuple[RemoteGraph, RunnableConfig]] = []
+    fields, order = ("thread_id", "metadata"), {"sort_by": "created_at", "sort_order": "asc"}
+    search = partial(client.threads.search, select=fields, limit=_IDLE_PAGE, **order)
+    for offset in count(0, _IDLE_PAGE):
+        page: list[Any] = await call(partial(search, offset=offset))
+        ran = [thread for thread in page if "graph_id" in (thread["metadata"] or ())]
+        places += [_place(client, {}, thread) for thread in ran]
+        if len(page) < _IDLE_PAGE:
+            break
+    return places
+
+
 async def _asking_idle(client: Any, since: str) -> list[Any]:
     """List the idle threads that show a question, or at least those that changed since a moment.
 

@@ -22,13 +22,12 @@ def write_corrections(
     selection: dict[str, Any],
 ) -> None:
     """Export the corrections of a database, and say what was written and what was not."""
-    opened = _database(source)
     if format not in get_args(Format):
         raise Stop(ExitCode.USAGE, f"`--format` is {format!r}: give {', '.join(get_args(Format))}.")
     known: Any = format
     split = None if shares is None else dict(map(_share, shares))
     selected: Any = {name: value for name, value in selection.items() if value}
-    exported = source.runner.run(aexport(opened, out, known, split=split, **selected))
+    exported = source.runner.run(aexport(source.opened, out, known, split=split, **selected))
     for path, count in exported.written.items():
         screen.say(f"{count} written to {path}")
     for why, count in sorted(exported.left_out.items()):
@@ -44,7 +43,6 @@ def evaluate_calls(
     selection: dict[str, Any],
 ) -> None:
     """Make the recorded calls of a database again with a function, and show what came of it."""
-    opened = _database(source)
     selected: Any = {name: value for name, value in selection.items() if value}
     if kept is not None:
         selected["path"] = kept
@@ -52,7 +50,7 @@ def evaluate_calls(
         selected["progress"] = _progress
     function = load_object(llm_call, "--call")
     wanted = None if output is None else load_object(output, "--output")
-    done = source.runner.run(aevaluate(opened, function, output=wanted, **selected))
+    done = source.runner.run(aevaluate(source.opened, function, output=wanted, **selected))
     if screen.is_terminal:
         sys.stderr.write("\n")
     figures = done.figures()
@@ -69,13 +67,6 @@ def _progress(evaluation: Evaluation) -> None:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,g}"
-
-
-def _database(source: Source) -> Any:
-    if not source.is_local:
-        what = "this reads every thread of a database: name it with `--db`."
-        raise Stop(ExitCode.USAGE, what)
-    return source.opened
 
 
 def _share(text: str) -> tuple[str, float]:

@@ -47,11 +47,6 @@ class Source:
         """Whether a thread can be run on from here: a database needs its graph for that."""
         return not isinstance(self.opened, BaseCheckpointSaver)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a database, and no server."""
-        return not isinstance(self.opened, LangGraphClient)
-
     def inbox(self, labels: Mapping[str, str] | None = None) -> list[PendingReview]:
         """List what waits on all threads, newest first; only what has these labels."""
         return self.runner.run(alist_reviews(self.opened, labels=labels))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graph_retry import edit
+from graph_retry import edit, respond
+from graph_retry.corrections import corrections_of
 from tests.server.remote import HIDDEN
 
 
@@ -55,6 +56,19 @@ def test_a_call_of_a_step_takes_one_request(remote, shown):
     before = len(thread.requests)
     assert len(thread.ledgers()) == int(shown)
     assert not shown or len(thread.requests) - before == 3
+
+
+def test_corrections_are_read_from_a_server(remote):
+    """A client lists the threads, and each is read as its graph shows it."""
+    thread = remote("node")
+    thread.invoke({"params": {"n": 0}})
+    thread.resume(respond({"n": 3}))
+    place = thread.config["configurable"]["thread_id"]
+    with thread.served.sync_client() as client:
+        rows = list(corrections_of(client, threads=[place]))
+    assert [(row["how"], row["value"], row["thread"]) for row in rows] == [
+        ("supplied", {"n": 3}, place)
+    ]
 
 
 def test_long_outputs_of_earlier_attempts_are_read_where_they_are(remote, form, shown):
