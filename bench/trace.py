@@ -23,7 +23,7 @@ SETTINGS = {"none": "not imported", "api": "the API, not set up", "sdk": "the SD
 
 
 def measure(kind: str) -> dict[str, Any]:
-    """Run calls; return the median milliseconds of processor time, and the spans and traces of a round."""
+    """Return the median milliseconds of a call, and the spans and traces of a round."""
     exporter: Any = None
     if kind != "none":
         trace, _ = import_module("opentelemetry.trace"), import_module("opentelemetry.metrics")
