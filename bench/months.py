@@ -17,7 +17,7 @@ from bench.load import _Sync, opened
 from bench.storage import text
 from graph_retry import edit, resume
 from graph_retry._awaiting import run_sync
-from graph_retry._engine.open_reviews import Note, end_note, note_asked
+from graph_retry._langgraph.open_reviews import Note, end_note, note_asked
 from graph_retry._threads.saved_reviews import tidy_index
 from graph_retry.inbox import list_reviews
 from tests.loops import Model, one_call, thread

@@ -16,8 +16,8 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
-from graph_retry._engine.open_reviews import INDEX
 from graph_retry._json import is_array, is_object, json_lines
+from graph_retry._langgraph.open_reviews import INDEX
 from graph_retry._threads.calls import read_calls, whole_ledgers
 from graph_retry._threads.graphs import get_state, is_client, is_remote, saver_of
 from graph_retry._threads.remote_reviews import places_on

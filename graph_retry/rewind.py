@@ -9,8 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypedDict
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
-from graph_retry._engine.fork import REWIND
 from graph_retry._issues import literal
+from graph_retry._langgraph.fork import REWIND
 from graph_retry._threads.calls import read_calls, read_ledgers
 from graph_retry._threads.forking import go_back
 from graph_retry._threads.graphs import is_local

@@ -11,26 +11,25 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
-from graph_retry._engine.fork import Fork, fork_of, forked, goes_back
-from graph_retry._engine.keeping import whole_here
-from graph_retry._engine.open_reviews import Note, note_asked
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import question_of
 from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
-from graph_retry._engine.run_config import current_saver, plain_answer_hidden
-from graph_retry._engine.shown import ended_by_input, look_at_shown, sent_at, was_sent_before
-from graph_retry._engine.state import (
-    ANSWER,
-    REVIEWED,
-    Loop,
+from graph_retry._engine.step import StepInput
+from graph_retry._langgraph.fork import Fork, fork_of, forked, goes_back
+from graph_retry._langgraph.keeping import whole_here
+from graph_retry._langgraph.open_reviews import Note, note_asked
+from graph_retry._langgraph.run_config import (
     call_namespace,
+    current_saver,
     current_thread,
+    plain_answer_hidden,
     thread_in_logs,
 )
-from graph_retry._engine.step import StepInput
+from graph_retry._langgraph.shown import ended_by_input, look_at_shown, sent_at, was_sent_before
 from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
+from graph_retry._state import ANSWER, REVIEWED, Loop
 from graph_retry._wording import counted
 from graph_retry.errors import InterventionRequired
 from graph_retry.options import Settings

@@ -22,33 +22,29 @@ from graph_retry._engine.asking import check_checkpointer
 from graph_retry._engine.check import needs_repair, read_raw
 from graph_retry._engine.credential_warnings import warn_of_credentials
 from graph_retry._engine.finish import emit
-from graph_retry._engine.fork import continued
 from graph_retry._engine.hooks import check_first
 from graph_retry._engine.opening import reviewed_later, succeeded
 from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.receiving import Reception
-from graph_retry._engine.run_config import current_saver, seen_from
 from graph_retry._engine.running import LoopRun
-from graph_retry._engine.state import (
-    ANSWER,
-    LOOP,
-    REVIEWED,
-    Loop,
-    call_namespace,
-    current_thread,
-    fresh_loop,
-    loop_of,
-)
 from graph_retry._engine.step import StepInput, read_input, warn_of_lost_output
 from graph_retry._engine.task import as_task
 from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
+from graph_retry._langgraph.fork import continued
+from graph_retry._langgraph.run_config import (
+    call_namespace,
+    current_saver,
+    current_thread,
+    seen_from,
+)
 from graph_retry._output.providers.errors import retry_after
 from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted, redacted_fields
 from graph_retry._signatures import AttemptContext, name_of
+from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from graph_retry._attempts import params_at, parsed_value
 from graph_retry._engine.opening import read_value, succeeded
-from graph_retry._engine.state import LOOP, REVIEWED
 from graph_retry._engine.step import StepInput
 from graph_retry._issues import issue, json_problem
 from graph_retry._output.build import Checked, Validator, build_validator, format_issues
@@ -21,6 +20,7 @@ from graph_retry._output.reading import ParsedOutput
 from graph_retry._output.reading.parse import parse_output
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
+from graph_retry._state import LOOP, REVIEWED
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue

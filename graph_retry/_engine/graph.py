@@ -17,9 +17,9 @@ from graph_retry._engine.recall import recall_step
 from graph_retry._engine.review import review_step
 from graph_retry._engine.revise import revise_step
 from graph_retry._engine.running import RetryGraph
-from graph_retry._engine.state import ANSWER, loop_of, schemas
 from graph_retry._engine.step import Step, StepFunction
 from graph_retry._engine.transitions import FOLLOWERS
+from graph_retry._state import ANSWER, loop_of, schemas
 from graph_retry.options import DEFAULT_KEYS, Settings
 
 _STEPS_OF_ATTEMPT = 10

@@ -11,7 +11,6 @@ from graph_retry._attempts import parsed_value
 from graph_retry._engine.finish import emit, finished, log_review
 from graph_retry._engine.hooks import Proposal
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._engine.transitions import Reviewed, after_success
@@ -20,6 +19,7 @@ from graph_retry._json import digest
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
 from graph_retry._review.deadline import after, now
+from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review
 from graph_retry.hooks._gate import verdict_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, GateVerdict

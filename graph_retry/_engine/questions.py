@@ -11,13 +11,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_retry._attempts import decision_ids, params_at
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.state import Loop, OpenReview, current_thread
 from graph_retry._issues import json_problem
+from graph_retry._langgraph.run_config import current_thread
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
 from graph_retry._redact import redacted
 from graph_retry._review.question import Question, accept_output
+from graph_retry._state import Loop, OpenReview
 from graph_retry._wording import quoted_with_article
 from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue

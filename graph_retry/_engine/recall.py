@@ -6,9 +6,9 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
-from graph_retry._engine.state import LOOP, Loop, fresh_loop
 from graph_retry._engine.step import StepInput
 from graph_retry._engine.transitions import goes_on
+from graph_retry._state import LOOP, Loop, fresh_loop
 from graph_retry.hooks._lessons import merging_lessons
 
 

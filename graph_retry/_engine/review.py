@@ -11,25 +11,19 @@ from langgraph.types import Overwrite
 
 from graph_retry._engine.asking import Taken, take_answer
 from graph_retry._engine.finish import emit, log_review, without_output
-from graph_retry._engine.fork import REFUSED
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import TYPED, proposal_in_words
 from graph_retry._engine.reviewers import not_again
-from graph_retry._engine.state import (
-    ANSWER,
-    LOOP,
-    REVIEWED,
-    Loop,
-    OpenReview,
-    thread_in_logs,
-)
 from graph_retry._engine.step import StepInput
 from graph_retry._json import digest
+from graph_retry._langgraph.fork import REFUSED
+from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._redact import redacted
 from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decisions import ROWS, Accepted, Decision, reject
 from graph_retry._review.judge import judge
 from graph_retry._review.question import CallAgain, Effect, End, Question, Refused, Wait
+from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry.reviews")

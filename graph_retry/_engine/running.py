@@ -15,19 +15,19 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.calls import Made, Slot, find_slot
-from graph_retry._engine.fork import task_path
-from graph_retry._engine.open_reviews import begin_index
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import (
+from graph_retry._engine.tracing import CallTrace
+from graph_retry._langgraph.calls import Made, Slot, find_slot
+from graph_retry._langgraph.fork import task_path
+from graph_retry._langgraph.open_reviews import begin_index
+from graph_retry._langgraph.run_config import (
     saver_in,
     scratchpad_in,
     with_quiet_values,
     without_counting,
 )
-from graph_retry._engine.state import loop_of
-from graph_retry._engine.tracing import CallTrace
 from graph_retry._params.codec import Encoded
+from graph_retry._state import loop_of
 
 CALL = "__graph_retry_call"
 """The key of `configurable` under which a function hands over its plan."""

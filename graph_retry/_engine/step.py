@@ -12,13 +12,13 @@ from langgraph.types import Overwrite
 
 from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.keeping import leave_earlier
 from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import state_keys_around
 from graph_retry._engine.running import LoopRun, current_run
-from graph_retry._engine.state import LOOP, Loop, current_thread, loop_of
+from graph_retry._langgraph.keeping import leave_earlier
+from graph_retry._langgraph.run_config import current_thread, state_keys_around
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
+from graph_retry._state import LOOP, Loop, loop_of
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt
 
@@ -68,7 +68,7 @@ class Step(Runnable[Any, Any]):
         begin_trace(given)
         update = await self._step(given)
         trace_update(given, update)
-        return await leave_earlier(run.plan, given.attempts, update)
+        return await leave_earlier(run.plan.settings, given.attempts, update)
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:

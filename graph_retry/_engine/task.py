@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from langgraph.types import RetryPolicy
 
 from graph_retry._awaiting import is_sync, run_sync
-from graph_retry._engine.run_config import current_saver
+from graph_retry._langgraph.run_config import current_saver
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
-from graph_retry._engine.keeping import whole
-from graph_retry._engine.shown import questions_of
-from graph_retry._engine.state import ANSWER, is_open, loop_of
 from graph_retry._issues import literal
 from graph_retry._json import digest, is_object
+from graph_retry._langgraph.keeping import whole
+from graph_retry._langgraph.shown import questions_of
+from graph_retry._state import ANSWER, is_open, loop_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
 from graph_retry._threads.lock import ThreadLock, pauses

@@ -9,9 +9,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import StateSnapshot
 
-from graph_retry._engine.fork import REFUSED, forked_config, reopened
-from graph_retry._engine.state import ANSWER, LOOP
 from graph_retry._json import is_object
+from graph_retry._langgraph.fork import REFUSED, forked_config, reopened
+from graph_retry._state import ANSWER, LOOP
 from graph_retry._threads.graphs import get_state, invoke, is_local, update_state
 from graph_retry._threads.remote_runs import RemoteRuns
 from graph_retry.ledger import Ledger

@@ -10,9 +10,9 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import PregelTask, StateSnapshot
 
 from graph_retry._awaiting import collect
-from graph_retry._engine.state import LOOP
 from graph_retry._json import is_object
 from graph_retry._review.clients.ag_ui import INTERVENTION
+from graph_retry._state import LOOP
 from graph_retry._threads.remote_runs import http_status
 from graph_retry._threads.saved import SavedThread
 from graph_retry.ledger import Ledger

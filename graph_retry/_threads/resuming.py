@@ -12,12 +12,13 @@ from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import sleep
-from graph_retry._engine.answers import write_answer
-from graph_retry._engine.open_reviews import end_answered
-from graph_retry._engine.state import ANSWER
+from graph_retry._engine.graph import function_graph
 from graph_retry._issues import literal
 from graph_retry._json import is_object
+from graph_retry._langgraph.answers import write_answer
+from graph_retry._langgraph.open_reviews import end_answered
 from graph_retry._review.deadline import EXPIRE, now
+from graph_retry._state import ANSWER
 from graph_retry._threads.closed_reviews import has_expired, why_closed
 from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
 from graph_retry._threads.lock import ThreadLock, pauses
@@ -194,7 +195,7 @@ async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict
     saver = saver_of(graph)
     notes = [_noted(given, review) for review, given in chosen]
     for (review, _), note in zip(chosen, notes, strict=True):
-        place = review.thread_id, review.value["checkpoint_ns"]
+        place = function_graph(learns=True), review.thread_id, review.value["checkpoint_ns"]
         if review.call_config is not None:
             await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
         elif saver is None or not await write_answer(saver, *place, note):

@@ -13,12 +13,12 @@ from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.checkpoints import newest_checkpoint, waits_for
-from graph_retry._engine.keeping import whole
-from graph_retry._engine.state import ANSWER, LOOP, is_open
+from graph_retry._langgraph.checkpoints import newest_checkpoint, waits_for
+from graph_retry._langgraph.keeping import whole
 from graph_retry._redact import shown_record
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.review import Review, parts_of
+from graph_retry._state import ANSWER, LOOP, is_open
 from graph_retry._threads.calls import reader_of
 from graph_retry._threads.graphs import (
     get_state,

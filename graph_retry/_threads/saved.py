@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.state import LOOP
+from graph_retry._state import LOOP
 from graph_retry.ledger import Ledger
 
 _WAITS = {"review": True, "end": False}

@@ -15,12 +15,13 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.checkpoints import (
+from graph_retry._engine.running import RetryGraph
+from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
     waits_for,
 )
-from graph_retry._engine.open_reviews import (
+from graph_retry._langgraph.open_reviews import (
     INDEX,
     Note,
     begin_shelf,
@@ -32,9 +33,8 @@ from graph_retry._engine.open_reviews import (
     note_key,
     open_notes,
 )
-from graph_retry._engine.running import RetryGraph
-from graph_retry._engine.state import LOOP, loop_of
 from graph_retry._review.review import parts_of
+from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.reviews import Waiting, WaitingT, intervention

@@ -13,8 +13,8 @@ from langgraph.types import Command
 
 from graph_retry import create_retry_node, edit, inbox, resume
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine import open_reviews
-from graph_retry._engine.open_reviews import INDEX, Note, begin_shelf, note_asked, open_notes
+from graph_retry._langgraph import open_reviews
+from graph_retry._langgraph.open_reviews import INDEX, Note, begin_shelf, note_asked, open_notes
 from graph_retry._threads import saved_reviews
 from tests.loops import Model, answer, fan_out, one_call, thread
 

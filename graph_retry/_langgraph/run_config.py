@@ -23,6 +23,24 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypeIs
 
 
+def call_namespace() -> str:
+    """Return the checkpoint namespace of the call whose step is running."""
+    here = get_config().get("configurable", {}).get("checkpoint_ns", "")
+    return str(here).rpartition("|")[0]
+
+
+def current_thread() -> str | None:
+    """Return the id of the thread whose step is running, where there is one."""
+    thread_id = get_config().get("configurable", {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
+
+
+def thread_in_logs() -> str:
+    """Return how log lines name the thread whose step is running."""
+    thread_id = current_thread()
+    return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
+
+
 def current_saver() -> BaseCheckpointSaver[Any] | None:
     """Return the checkpointer that saves the run of the step that is running, if any does."""
     return saver_in(get_config().get("configurable", {}))

@@ -20,14 +20,14 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from graph_retry._attempts import params_at, records_in
-from graph_retry._engine.checkpoints import list_checkpoints
-from graph_retry._engine.keeping import located
-from graph_retry._engine.saved_state import Saved, saved_call
-from graph_retry._engine.state import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry._json import is_object
+from graph_retry._langgraph.checkpoints import list_checkpoints
+from graph_retry._langgraph.keeping import located
+from graph_retry._langgraph.saved_state import Saved, saved_call
 from graph_retry._params.codec import Encoded
 from graph_retry._review.deadline import now
 from graph_retry._review.decisions import ROWS
+from graph_retry._state import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
 from graph_retry.records import Attempt, Failure
 
 REWIND = "rewind"

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from langgraph.graph import START
 
 from graph_retry._attempts import params_at, readable, records_in
-from graph_retry._engine.identity import identity_of
-from graph_retry._engine.state import LOOP, loop_of
+from graph_retry._langgraph.identity import identity_of
 from graph_retry._params.codec import Encoded
+from graph_retry._state import LOOP, loop_of
 
 
 class Saved(NamedTuple):

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._awaiting import collect, sync_or_async
-from graph_retry._engine.state import ANSWER, LOOP, is_open
+from graph_retry._state import ANSWER, LOOP, is_open
 
 
 async def list_checkpoints(

@@ -11,23 +11,26 @@ from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from graph_retry._awaiting import sync_or_async
-from graph_retry._engine.checkpoints import newest_checkpoint
-from graph_retry._engine.fork import steps_of
-from graph_retry._engine.graph import function_graph
-from graph_retry._engine.state import ANSWER
+from graph_retry._langgraph.checkpoints import newest_checkpoint
+from graph_retry._langgraph.fork import steps_of
+from graph_retry._state import ANSWER
 
 
 async def write_answer(
-    saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str, note: Mapping[str, Any]
+    saver: BaseCheckpointSaver[Any],
+    graph: CompiledStateGraph[Any, Any, Any, Any],
+    thread_id: str | None,
+    namespace: str,
+    note: Mapping[str, Any],
 ) -> bool:
     """Write an answer into the state of a call that a node's code made; False where it cannot be.
 
     LangGraph writes into the state of a subgraph only where it knows the graphs around it. A
     function's loop is in no graph, so graphs with one node each lead to it here, by the names in
-    its namespace. Nothing runs in them.
+    its namespace. Nothing runs in them. `graph`
+    is the loop.
     """
     call = await newest_checkpoint(saver, thread_id, namespace)
-    graph: CompiledStateGraph[Any, Any, Any, Any] = function_graph(learns=True)
     # A retry node that was invoked by hand may have its state under other keys.
     if call is None or not call.checkpoint["channel_values"].keys() <= graph.channels.keys():
         return False

@@ -20,14 +20,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, empty_checkpoint
 
 from graph_retry._awaiting import sync_or_async
-from graph_retry._engine.checkpoints import (
+from graph_retry._json import digest
+from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
     read_checkpoint,
     waits_for,
 )
-from graph_retry._engine.state import LOOP
-from graph_retry._json import digest
+from graph_retry._state import LOOP
 
 INDEX = "graph-retry:open-reviews"
 """The thread that tells the newest shelf, each of which is a thread of this name, `/` and a number.

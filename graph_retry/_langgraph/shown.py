@@ -17,16 +17,15 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
 
-from graph_retry._engine.checkpoints import (
+from graph_retry._json import is_object
+from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
     put_writes,
     read_checkpoint,
     waits_for,
 )
-from graph_retry._engine.run_config import began_at, has_answer, saver_in
-from graph_retry._engine.state import call_namespace
-from graph_retry._json import is_object
+from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
 
 _GIVEN = "graph_retry_given"
 """The key of what stands in a thread for an answer that was given."""

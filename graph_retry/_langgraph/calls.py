@@ -21,17 +21,17 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.checkpoints import newest_checkpoint
-from graph_retry._engine.fork import is_forked, past_of
-from graph_retry._engine.identity import changed_fields, identity_of, namesakes, namespace_of
-from graph_retry._engine.run_config import (
+from graph_retry._json import is_object
+from graph_retry._langgraph.checkpoints import newest_checkpoint
+from graph_retry._langgraph.fork import is_forked, past_of
+from graph_retry._langgraph.identity import changed_fields, identity_of, namesakes, namespace_of
+from graph_retry._langgraph.run_config import (
     may_be_resumed,
     node_attempt,
     saver_in,
     scratchpad_in,
 )
-from graph_retry._engine.saved_state import saved_call
-from graph_retry._json import is_object
+from graph_retry._langgraph.saved_state import saved_call
 from graph_retry._params.codec import Encoded
 from graph_retry.options import Settings
 

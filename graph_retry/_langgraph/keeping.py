@@ -26,13 +26,13 @@ from graph_retry._attempts import (
     records_in,
     without_implied,
 )
-from graph_retry._engine.checkpoints import read_checkpoint
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.run_config import current_saver
-from graph_retry._engine.state import LOOP, Loop, call_namespace, current_thread
+from graph_retry._langgraph.checkpoints import read_checkpoint
+from graph_retry._langgraph.run_config import call_namespace, current_saver, current_thread
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import diff_views, initial_patch
+from graph_retry._state import LOOP, Loop
 from graph_retry.hooks._budget import Budget
+from graph_retry.options import Settings
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
@@ -43,7 +43,7 @@ Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
 
 
 async def leave_earlier(
-    plan: Plan[Any], before: list[Attempt], update: dict[str, Any]
+    settings: Settings, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
     """Return a step's update such that earlier attempts stay where they are saved.
 
@@ -51,7 +51,7 @@ async def leave_earlier(
     that ends the call: so its outputs, its errors and whoever reads the thread find all in one
     place. What the loop must know of them at each step goes into its position.
     """
-    key = plan.settings.keys["attempts"]
+    key = settings.keys["attempts"]
     written = update.get(key)
     anew = isinstance(written, Overwrite)
     given: Any = written.value if isinstance(written, Overwrite) else written
@@ -65,7 +65,7 @@ async def leave_earlier(
         update[LOOP] = {**loop, "seen": [], "spent": None}
     elif len(after) > 1 and after[-1]["number"] not in [old["number"] for old in before]:
         changes = await _slimmed_here(after[:-1], before)
-        update[LOOP] = _noted(plan, loop, changes, before) if changes else loop
+        update[LOOP] = _noted(settings, loop, changes, before) if changes else loop
     if not (anew or (ends and changes)):
         return {**update, key: [*changes, *(given or [])]} if changes else update
     records = merge_attempts(after, changes)
@@ -83,11 +83,11 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
     return [*attempts[:-last], *(await whole(wanted, read))]
 
 
-def _noted(plan: Plan[Any], loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
+def _noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
     """Note in the position what must stay known of records that leave the state."""
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
-    spent = (plan.settings.budget or Budget()).spent_on(left, loop["spent"])
+    spent = (settings.budget or Budget()).spent_on(left, loop["spent"])
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, cast
 
-from langgraph.config import get_config
 from typing_extensions import TypedDict
 
 from graph_retry._attempts import merge_attempts
@@ -124,24 +123,6 @@ def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
     """Tell by a call's own state whether it still waits for this review's answer."""
     asked: OpenReview | None = loop_of(values)["review"]
     return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
-
-
-def call_namespace() -> str:
-    """Return the checkpoint namespace of the call whose step is running."""
-    here = get_config().get("configurable", {}).get("checkpoint_ns", "")
-    return str(here).rpartition("|")[0]
-
-
-def current_thread() -> str | None:
-    """Return the id of the thread whose step is running, where there is one."""
-    thread_id = get_config().get("configurable", {}).get("thread_id")
-    return None if thread_id is None else str(thread_id)
-
-
-def thread_in_logs() -> str:
-    """Return how log lines name the thread whose step is running."""
-    thread_id = current_thread()
-    return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
 
 
 def schemas(
