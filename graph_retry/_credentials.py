@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 
+from graph_retry._patterns import lazy
+
 _PASSWORDS = frozenset({"apikey", "pass", "passphrase", "passwd", "password", "pgpassword", "pwd"})
 _SURE = _PASSWORDS | {"secret", "credential", "credentials", "jwt"}
 _HEADERS = frozenset({"authorization", "cookie"})
@@ -26,22 +28,22 @@ _KEYS_OF = (
 )
 """A key or token is a credential behind one of these words; others are of tables or texts."""
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_WORD = lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _QUOTE = r"\\{0,4}[\"']"
-_NAMED = re.compile(
+_NAMED = lazy(
     r"(?<![\w-])(?P<flag>-{0,2})(?P<name>[A-Za-z][\w-]{0,80}(?: key\b)?)"
     rf"(?P<link>(?:{_QUOTE})?(?:\s{{0,5}}[:=]>?\s{{0,5}}|,\s{{0,5}}(?=b?[\"']))|>|(?<=\w)\s)",
     re.IGNORECASE,
 )
-_VALUE = re.compile(
+_VALUE = lazy(
     rf"\[?(?:b(?=[\"']))?(?:{_QUOTE}(?P<quoted>[^\"'\\]{{4,4000}})"
     r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # else it is code
 )
-_NO_VALUE = re.compile(r"[A-Z_]+$|SecretStr|[*/<~]")
+_NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
 """What examples, printed settings and paths have in the place of a credential."""
 
 _PLACES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy(pattern, re.IGNORECASE)
     for pattern in (
         # The rest of a header, with or without quotes; of cookies everything.
         r"(authorization\s{0,5}[:=]\s{0,5}(?:[\w-]{2,40}(?:\s|%20))?)(?=[^\r\n]{0,99}\d)[^\r\n]{6,}",
@@ -56,8 +58,8 @@ _PLACES = tuple(
         r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+",
     )
 )
-_RUN = re.compile(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
-_PART = re.compile(r"[A-Za-z0-9]{16,}")
+_RUN = lazy(r"(?<![\w.~+/=-])[\w.~+/=-]{20,}", re.ASCII)
+_PART = lazy(r"[A-Za-z0-9]{16,}")
 
 
 def without_keys(text: str) -> str:

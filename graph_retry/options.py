@@ -163,7 +163,7 @@ class RetryOptions(TypedDict, total=False):
 class Settings(BaseModel):
     """Options after validation, every default filled in."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     name: str = Field(min_length=1)
     key: str | None = Field(default=None, min_length=1)

@@ -9,11 +9,11 @@ question.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
+from graph_retry._patterns import lazy
 from graph_retry._pictures import noted
 from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.forms.field_kinds import inner_fields
@@ -24,8 +24,8 @@ MAX_DESCRIPTION = 4_000
 """Characters of a description."""
 
 # What makes a link, an image or HTML; and control characters, those that turn text around included.
-_ACTIVE = re.compile(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
+_CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def describe(question: Question) -> str:

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_object
+from graph_retry._patterns import lazy
 from graph_retry._streams import joined, without_half
 from graph_retry.records import RepairLevel
 
@@ -24,16 +25,16 @@ All the readings of a text are then together `_GROWTH + 1` times as long as the 
 _SPACE = r"[\s\ufeff\u200b-\u200f\u2060]*+"
 _FENCE = r"(?:(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n)?"
 _THOUGHTS = r"(?s:<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>)?"
-_BEGIN = re.compile(rf"(?i){_SPACE}{_THOUGHTS}{_SPACE}{_FENCE}{_SPACE}(?=[{{\[])")
-_MAY_BEGIN = re.compile(rf"{_SPACE}(?:[<`~]|\Z)")
-_IN_PROSE = re.compile(
+_BEGIN = lazy(rf"(?i){_SPACE}{_THOUGHTS}{_SPACE}{_FENCE}{_SPACE}(?=[{{\[])")
+_MAY_BEGIN = lazy(rf"{_SPACE}(?:[<`~]|\Z)")
+_IN_PROSE = lazy(
     r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # a fence, wherever it begins
     r"|(?=\{\s*+[\"}])|^[ \t]*+(?=\[\s*+[\[{\"])"
 )
-_STRICT_BEGIN = re.compile(r"[ \t\r\n]*+")
-_FENCED_BEGIN = re.compile(rf"{_SPACE}(?:(?:`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*\s)?{_SPACE}")
-_VALUE = re.compile(r"[{\[\"\-\dtfn]")
-_KEY = re.compile(r"\"(?:[^\"\\]|\\.)*+(?:\"(\s*:\s*(?=\S))?|\Z)", re.DOTALL)
+_STRICT_BEGIN = lazy(r"[ \t\r\n]*+")
+_FENCED_BEGIN = lazy(rf"{_SPACE}(?:(?:`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*\s)?{_SPACE}")
+_VALUE = lazy(r"[{\[\"\-\dtfn]")
+_KEY = lazy(r"\"(?:[^\"\\]|\\.)*+(?:\"(\s*:\s*(?=\S))?|\Z)", re.DOTALL)
 _MARGIN = 12
 """Characters before the end of what has come in which a syntax error may be an unfinished word."""
 

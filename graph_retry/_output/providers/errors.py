@@ -17,6 +17,7 @@ from typing import Any, cast
 from graph_retry._issues import attempt, text_of
 from graph_retry._json import is_array, is_object
 from graph_retry._output.providers import PROVIDERS
+from graph_retry._patterns import lazy
 from graph_retry.records import FailureKind
 
 MAX_RETRY_AFTER = 60.0
@@ -62,7 +63,7 @@ _REJECTED = frozenset[str]().union(*(words.rejected for words in _WORDS))
 
 
 def _any_of(patterns: Iterable[str | None]) -> re.Pattern[str]:
-    return re.compile("|".join(filter(None, patterns)), re.IGNORECASE)
+    return lazy("|".join(filter(None, patterns)), re.IGNORECASE)
 
 
 _OVERFLOW_TEXT = _any_of(words.overflow_text for words in _WORDS)
@@ -71,21 +72,19 @@ _FILTERED_TEXT = _any_of(words.filtered_text for words in _WORDS)
 _NO_CREDIT_TEXT = _any_of(words.no_credit_text for words in _WORDS)
 
 # The clients' own classes (httpx, openai, anthropic, requests, aiohttp, …) share names.
-_TRANSPORT_NAMES = re.compile(
+_TRANSPORT_NAMES = lazy(
     r"(?:Timeout|Connection|Transport|Network|Protocol)(?:Error|Exception)?\b"
     r"|\b(?:ChunkedEncodingError|ClientPayloadError|IncompleteRead(?:Error)?|BadStatusLine)\b"
     r"|\b(?:HTTPClientError|ResponseStreamingError|ServerDisconnectedError|SSLError|gaierror)\b"
 )
-_REQUEST_NAMES = re.compile(
-    r"\b(?:LocalProtocolError|UnsupportedProtocol|SSLCertVerificationError)\b"
-)
+_REQUEST_NAMES = lazy(r"\b(?:LocalProtocolError|UnsupportedProtocol|SSLCertVerificationError)\b")
 """Relatives of transport errors that come again however often the request is sent."""
-_DENIED_NAMES = re.compile(
+_DENIED_NAMES = lazy(
     r"(?:Authentication|Permission(?:Denied)?|TokenRetrieval|UnauthorizedSSOToken)Error\b"
     r"|\b(?:No|Partial|Default)CredentialsError\b"
 )
-_OVERFLOW_NAMES = re.compile(r"\bContext(?:Window|Length)?(?:Overflow|Exceeded)")
-_FILTERED_NAMES = re.compile(r"\bContent(?:PolicyViolation|FilterFinishReason)")
+_OVERFLOW_NAMES = lazy(r"\bContext(?:Window|Length)?(?:Overflow|Exceeded)")
+_FILTERED_NAMES = lazy(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 
 
 def provider_kind(error: BaseException) -> FailureKind | None:

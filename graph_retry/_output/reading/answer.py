@@ -19,7 +19,8 @@ from graph_retry._output.reading.candidates import CALLS, TURN, Candidate, candi
 from graph_retry._output.reading.costs import AROUND, MARGIN
 from graph_retry._output.reading.document import Document
 from graph_retry._output.reading.lexis import EDGES
-from graph_retry._output.reading.strict import lazy, same, strict_value
+from graph_retry._output.reading.strict import same, strict_value
+from graph_retry._patterns import lazy
 
 _THOUGHT = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
 _REASONING_END = lazy(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graph_retry._output.reading import Unreadable, repair
 from graph_retry._output.reading.document import Document, read_document, strict_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
-from graph_retry._output.reading.strict import lazy
+from graph_retry._patterns import lazy
 
 TURN = lazy(  # what a model writes that goes on with the next turn of the conversation
     r"(?m)<\|im_start\|>\s*(?:user|assistant|system|human)|\b(?:user"

@@ -9,7 +9,7 @@ costs less than `MARGIN` more. Another notation is one row here and one move in 
 
 from typing import NamedTuple
 
-from graph_retry._output.reading.strict import lazy
+from graph_retry._patterns import lazy
 
 MARGIN = 6
 HABIT = 2

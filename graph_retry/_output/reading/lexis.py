@@ -4,7 +4,8 @@ import math
 import re
 from typing import Any
 
-from graph_retry._output.reading.strict import finite, lazy
+from graph_retry._output.reading.strict import finite
+from graph_retry._patterns import lazy
 
 _ODD = "\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f-\u2064\u3000\ufeff\xad\x0b\x0c"
 SPACE = lazy(rf"[ \t\r\n]*+(?:(?:[{_ODD}]|\\[nrt](?![A-Za-z]))[ \t\r\n]*+)*+")

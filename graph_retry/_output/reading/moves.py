@@ -12,8 +12,8 @@ from typing import Any
 
 from graph_retry._output.reading import lexis
 from graph_retry._output.reading.search import Frame, Mean, Node
-from graph_retry._output.reading.strict import lazy
 from graph_retry._output.reading.strings import Strings
+from graph_retry._patterns import lazy
 
 _CLOSE = {"o": "}", "O": "}", "a": "]", "t": ")", "T": ")"}
 _OPEN = {"{": ("k", "o"), "[": ("f", "a")}

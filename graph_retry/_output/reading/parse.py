@@ -10,7 +10,8 @@ from graph_retry._output.reading import ParsedOutput, Refusal, Unreadable, repai
 from graph_retry._output.reading.answer import Wanted, answer
 from graph_retry._output.reading.document import Document
 from graph_retry._output.reading.lexis import EDGES
-from graph_retry._output.reading.strict import lazy, strict_value
+from graph_retry._output.reading.strict import strict_value
+from graph_retry._patterns import lazy
 from graph_retry.records import RepairLevel
 
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}

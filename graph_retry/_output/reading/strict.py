@@ -2,28 +2,11 @@
 
 import json
 import math
-import re
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import from_json
 
-
-class _Lazy:
-    """A pattern that is compiled when it is first used: most texts are strict JSON."""
-
-    def __init__(self, source: str, flags: int) -> None:
-        self._source, self._flags = source, flags
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(re.compile(self._source, self._flags), name)
-        setattr(self, name, method)  # the next call does not come by here
-        return method
-
-
-def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern whose first use compiles it."""
-    return cast("re.Pattern[str]", _Lazy(source, flags))
-
+from graph_retry._patterns import lazy
 
 MAX_DEPTH = 200
 _SPACE = " \t\r\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 from graph_retry._output.reading import lexis
 from graph_retry._output.reading.search import Frame, Search
-from graph_retry._output.reading.strict import lazy
+from graph_retry._patterns import lazy
 
 _MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
 _CLOSED = r"(?:[ \t\r]*+\n|\s*+(?:[,}\]]|\Z))"
