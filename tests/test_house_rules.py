@@ -151,6 +151,7 @@ PUBLIC = {
         "inbox",
         "ledger",
         "metrics",
+        "notifications",
         "options",
         "precedent",
     ),

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from graph_retry.answering import PendingReview
-from graph_retry.web.waiting import key_of
+from graph_retry._review.deadline import is_expired
+from graph_retry.web.rows import Row
 
 PER_PAGE = 50
-ORDERS = {"newest": "newest first", "oldest": "oldest first", "due": "due first"}
+ORDERS = {
+    "newest": "newest first",
+    "oldest": "oldest first",
+    "due": "due first",
+    "alike": "one of each kind",
+    "off": "put off for now",
+}
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
@@ -46,78 +53,62 @@ def view_of(cookie: str) -> View:
 
 @dataclass
 class Listing:
-    """A page of the inbox, with what there is to choose from."""
+    """A page of the inbox, with what there is to choose from.
 
-    rows: list[PendingReview]
+    `alike` tells of each row how many of the list wait like it, itself included.
+    """
+
+    rows: list[Row]
     view: View
     page: int
     pages: int
     found: int
     total: int
+    alike: Mapping[Any, int]
     choices: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def key(self, review: PendingReview) -> str:
-        """Return the name of a review in addresses."""
-        return key_of(review)
 
-
-def make_listing(rows: Iterable[PendingReview], view: View, page: int) -> Listing:
+def make_listing(rows: Iterable[Row], view: View, page: int) -> Listing:
     """Choose, sort and cut what is shown."""
     known = list(rows)
     chosen = [row for row in known if _is_wanted(row, view)]
-    chosen.sort(key=lambda row: (row.asked_at or "", row.review_id), reverse=view.order != "oldest")
+    alike = Counter(row.alike for row in chosen)
+    chosen.sort(key=_when_asked, reverse=view.order != "oldest")
     if view.order == "due":
-        chosen.sort(key=lambda row: row.expires_at or "~")
+        chosen.sort(key=lambda row: row.review.expires_at or "~")
+    if view.order == "alike":
+        one_each = {row.alike: row for row in reversed(chosen)}
+        chosen = sorted(one_each.values(), key=lambda row: alike[row.alike], reverse=True)
     pages = max(1, -(-len(chosen) // PER_PAGE))
     page = min(max(page, 1), pages)
     shown = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
     choices = {
-        "call": sorted({row.function_name for row in known}),
-        "kind": sorted({kind_of(row) for row in known}),
-        "label": sorted({_label(*item) for row in known for item in row.labels.items()})[:200],
+        "call": sorted({row.review.function_name for row in known}),
+        "kind": sorted({row.kind for row in known}),
+        "label": sorted(frozenset[str]().union(*(row.labels for row in known)))[:200],
     }
-    return Listing(shown, view, page, pages, len(chosen), len(known), choices)
+    total = sum(not is_put_off(row) for row in known)
+    return Listing(shown, view, page, pages, alike.total(), total, alike, choices)
 
 
-def has_labels(row: PendingReview, labels: Mapping[str, str]) -> bool:
-    """Tell whether a call has these labels, perhaps beside others."""
-    return labels.items() <= row.labels.items()
+def _when_asked(row: Row) -> tuple[str, str]:
+    return row.review.asked_at or "", row.review.review_id
 
 
-def kind_of(row: PendingReview) -> str:
-    """Say in a word or two what a review is about."""
-    return KINDS[row.failure["kind"]] if row.failure else "valid, to approve"
-
-
-KINDS = {
-    "transient": "not reached",
-    "invalid_syntax": "unreadable",
-    "invalid_schema": "does not fit",
-    "truncated": "cut off",
-    "context_overflow": "too long",
-    "refusal": "declined",
-    "rejected_input": "refused",
-    "permanent": "failed",
-}
-
-
-def _is_wanted(row: PendingReview, view: View) -> bool:
+def _is_wanted(row: Row, view: View) -> bool:
     return (
-        view.call in ("", row.function_name)
-        and view.kind in ("", kind_of(row))
-        and (not view.label or view.label in {_label(*item) for item in row.labels.items()})
-        and all(word in _searched(row) for word in view.text.casefold().split())
+        is_put_off(row) == (view.order == "off")
+        and view.call in ("", row.review.function_name)
+        and view.kind in ("", row.kind)
+        and (not view.label or view.label in row.labels)
+        and all(word in row.searched for word in view.text.casefold().split())
     )
 
 
-def _label(name: str, text: str) -> str:
-    return f"{name}: {text}"
-
-
-def _searched(row: PendingReview) -> str:
-    labels = (_label(*item) for item in row.labels.items())
-    texts = (row.function_name, row.thread_id or "", row.error, kind_of(row), *labels)
-    return "\n".join(texts).casefold()
+def is_put_off(row: Row) -> bool:
+    """Tell whether somebody put a review off until later."""
+    until = row.review.deferred_until
+    return until is not None and not is_expired(until)
 
 
 def ago(moment: str | None) -> str:
@@ -141,20 +132,6 @@ def _span(seconds: float) -> str:
         if number := int(seconds // size):
             return f"{number:,} {unit}{'' if number == 1 else 's'}"
     return "a moment"
-
-
-def facts(row: PendingReview) -> dict[str, Any]:
-    """Return what a line of the inbox says of a review."""
-    if row.failure is None:
-        said = "The output is valid and waits to be approved."
-    elif row.issues and row.failure["kind"] == "invalid_schema":
-        issues = (
-            f"{issue['path'] or 'the whole output'}: {issue['message']}" for issue in row.issues
-        )
-        said = " · ".join(issues)
-    else:
-        said = row.failure["message"]
-    return {"kind": kind_of(row), "said": " ".join(said.split())[:300]}
 
 
 def spoken(path: str) -> str:

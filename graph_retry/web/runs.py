@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +13,17 @@ from langgraph.pregel.remote import RemoteException
 
 from graph_retry.answering import PendingReview
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
-from graph_retry.web.waiting import Waiting, key_of
+from graph_retry.notifications import key_of
+from graph_retry.web.waiting import Waiting
 
 KEPT = 1_000
 """Answers of which the outcome is kept."""
+
+BATCHES = 100
+"""Answers to many of which the outcomes are kept."""
+
+AT_ONCE = 4
+"""Threads of such answers that run at a time."""
 
 _DONE = {
     "reject": ("The call is stopped.", "It ended without an output, and the model was not called."),
@@ -25,6 +32,8 @@ _DONE = {
         "The output is used as it is.",
         "It is recorded that it was taken although not valid.",
     ),
+    "defer": ("It is put off.", "It leaves the list, and comes back by itself."),
+    "assign": ("It is given to them.", "The question stays open."),
 }
 
 
@@ -49,9 +58,22 @@ class Run:
     """One answer on its way: the reviews it is for, what was posted, and its outcome in the end."""
 
     reviews: list[PendingReview]
-    decisions: Mapping[str, Any]
+    decisions: dict[str, Any]
     posted: Sequence[tuple[str, str]]
     task: asyncio.Task[Outcome] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its outcome is known."""
+        return self.task is not None and self.task.done()
+
+
+@dataclass
+class Batch:
+    """Answers that were given at once, a run for each thread; `stale` of them were left out."""
+
+    runs: list[Run]
+    stale: int
 
 
 class Runs:
@@ -64,6 +86,7 @@ class Runs:
     def __init__(self, waiting: Waiting, context: Any = None) -> None:
         self._waiting, self._context = waiting, context
         self._runs: dict[str, Run] = {}
+        self._batches: dict[str, Batch] = {}
 
     def get(self, name: str) -> Run | None:
         """Return an answer by its name."""
@@ -78,6 +101,25 @@ class Runs:
             if (task := self._runs[old].task) is not None and task.done():
                 del self._runs[old]
         run.task = asyncio.create_task(self._apply(run))
+
+    def batch(self, name: str) -> Batch | None:
+        """Return answers that were given at once, by their name."""
+        return self._batches.get(name)
+
+    def start_batch(self, name: str, runs: list[Run], stale: int) -> None:
+        """Start to apply several answers, a few at a time."""
+        self._batches[name] = Batch(runs, stale)
+        for old in list(self._batches)[:-BATCHES]:
+            if all(run.is_done for run in self._batches[old].runs):
+                del self._batches[old]
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def in_turn(run: Run) -> Outcome:
+            async with gate:
+                return await self._apply(run)
+
+        for run in runs:
+            run.task = asyncio.create_task(in_turn(run))
 
     async def _apply(self, run: Run) -> Outcome:
         """Answer, run the thread on, and tell what followed; whatever happens, it is told."""

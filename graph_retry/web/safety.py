@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import inspect
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
@@ -15,8 +15,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graph_retry._review.review import Review
+from graph_retry.notifications import key_of, read_link, sign
+
 TOKEN_COOKIE = "graph-retry-token"  # noqa: S105 - a name
 FORM_COOKIE = "graph-retry-form"
+LINK_COOKIE = "graph-retry-link"
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -45,6 +49,18 @@ class Access:
     user: str | None = None
     may_decide: bool = True
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    key: str | None = field(default=None, kw_only=True)
+    """The one review that may be seen, of somebody who came by a link to it."""
+
+    def sees(self, review: Review) -> bool:
+        """Tell whether a review may be shown."""
+        is_named = self.key is None or self.key == key_of(review)
+        return is_named and self.labels.items() <= review.labels.items()
+
+    @property
+    def signed(self) -> dict[str, str]:
+        """What the ledger tells of a decision that is made here."""
+        return {"channel": "web"} | ({"by": self.user} if self.user else {})
 
 
 Authorize = Callable[[Request], Access | str | Awaitable[Access | str | None] | None]
@@ -81,6 +97,15 @@ class Guard:
         Raises:
             NotAllowedError: If they may see nothing.
         """
+        try:
+            return await self._logged_in(request)
+        except NotAllowedError:
+            link = read_link(request.cookies.get(LINK_COOKIE, ""), self._secret)
+            if link is None or link.key != request.path_params.get("key"):
+                raise
+            return Access(link.to, key=link.key)
+
+    async def _logged_in(self, request: Request) -> Access:
         if self._token is not None:
             given = request.cookies.get(TOKEN_COOKIE, "")
             if hmac.compare_digest(given.encode(), self._cookie(self._token).encode()):
@@ -114,11 +139,38 @@ class Guard:
             self.set_cookie(request, home, TOKEN_COOKIE, self._cookie(self._token))
         return home
 
-    def set_cookie(self, request: Request, response: Any, name: str, value: str) -> None:
+    def by_link(self, request: Request) -> RedirectResponse:
+        """Turn a link into a cookie of the one review's page, and go on there.
+
+        Raises:
+            NotAllowedError: If it was not made with this app's `secret`, or has expired.
+        """
+        token = request.path_params["token"]
+        link = read_link(token, self._secret)
+        if link is None:
+            raise NotAllowedError(403, "This link is not valid, or no longer: ask for a new one.")
+        place = f"{request.scope['root_path']}/r/{link.key}"
+        there = RedirectResponse(place, 303)
+        self.set_cookie(request, there, LINK_COOKIE, token, place)
+        return there
+
+    def follow(self, request: Request, response: Any, access: Access, keys: Iterable[str]) -> None:
+        """Let who came by a link see reviews in which the same question is asked again."""
+        link = read_link(request.cookies.get(LINK_COOKIE, ""), self._secret)
+        if access.key is None or link is None:
+            return
+        for key in keys:
+            token = sign(replace(link, key=key), self._secret)
+            place = f"{request.scope['root_path']}/r/{key}"
+            self.set_cookie(request, response, LINK_COOKIE, token, place)
+
+    def set_cookie(
+        self, request: Request, response: Any, name: str, value: str, path: str = ""
+    ) -> None:
         """Set a cookie that no script reads and no other site sends with a form."""
         response.set_cookie(
             name, value, httponly=True, samesite="lax", secure=request.url.scheme == "https",
-            path=request.scope["root_path"] or "/",
+            path=path or request.scope["root_path"] or "/",
         )  # fmt: skip
 
     def form_token(self, cookie: str) -> str:

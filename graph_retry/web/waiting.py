@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import inspect
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -13,11 +12,16 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.graphs import saver_of
+from graph_retry._threads.reviews import whole_reviews
 from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
 from graph_retry.history import aattempts_of, attempts_of
-from graph_retry.inbox import alist_reviews, list_reviews
+from graph_retry.inbox import find_all
 from graph_retry.ledger import Ledger
+from graph_retry.notifications import key_of
+from graph_retry.web.rows import Row, row_of
+from graph_retry.web.safety import Access
 
 PAGE = 100
 """Reviews read at a time, when all are read."""
@@ -37,14 +41,6 @@ NEWS_S = 0.25
 T = TypeVar("T")
 
 
-def key_of(review: PendingReview) -> str:
-    """Name a review in an address, so that the address tells nothing of it.
-
-    Copied threads have reviews of equal ids, so the thread counts, too.
-    """
-    return hashlib.sha256(f"{review.thread_id}\0{review.review_id}".encode()).hexdigest()[:24]
-
-
 class Waiting:
     """The open reviews of a source.
 
@@ -61,7 +57,7 @@ class Waiting:
         self.version = 0
         self.is_whole = False
         self._source, self._config = source, config
-        self._rows: dict[str, PendingReview] = {}
+        self._rows: dict[str, Row] = {}
         self._is_sync: bool | None = None
         self._reading: asyncio.Task[None] | None = None
         self._read_at = 0.0
@@ -72,10 +68,17 @@ class Waiting:
         """Whether threads can be run on from here: a checkpointer alone cannot."""
         return saver_of(self._source) is not self._source
 
-    @property
-    def rows(self) -> Mapping[str, PendingReview]:
-        """What is known to wait, by key: without params, outputs and histories."""
-        return self._rows
+    def shown_to(self, access: Access) -> list[Row]:
+        """List what is known to wait and may be seen by somebody."""
+        if not access.labels:
+            return list(self._rows.values())
+        return [row for row in self._rows.values() if access.sees(row.review)]
+
+    def alike(self, key: str, access: Access) -> list[Row]:
+        """List what waits like a review, which comes first; of a review that is not known, none."""
+        first = self._rows.get(key)
+        others = [row for row in self.shown_to(access) if first and row.alike == first.alike]
+        return sorted(others, key=lambda row: row.key != key)
 
     async def refresh(self) -> None:
         """Read what is new, unless that was done a moment ago; what takes long goes on behind."""
@@ -88,18 +91,23 @@ class Waiting:
         if self._reading.done():
             self._reading.result()
 
-    async def find(self, key: str) -> list[PendingReview]:
+    async def find(self, key: str, access: Access) -> list[PendingReview]:
         """Return a review as it is now, and the others of its thread; nothing if it is over."""
+        found = await self._find(key)
+        seen = [review for review in found if access.sees(review)]
+        return seen if seen and key_of(seen[0]) == key else []
+
+    async def _find(self, key: str) -> list[PendingReview]:
         await self.refresh()
         while key not in self._rows and not self.is_whole:
             await self.refresh()
         row = self._rows.get(key)
         if row is None:
             return []
-        found = await self.of_thread(row)
+        found = await self.of_thread(row.review)
         if key not in {key_of(review) for review in found}:
             # LangGraph shows some questions only once those before them are answered.
-            found += await self._listed(row)
+            found += await self._listed(row.review)
         if key not in {key_of(review) for review in found}:
             self.drop(key)
             return []
@@ -117,7 +125,8 @@ class Waiting:
 
     async def _listed(self, row: PendingReview) -> list[PendingReview]:
         page = await self._list(limit=PAGE, before=_just_after(row))
-        return [review for review in page if key_of(review) == key_of(row)]
+        found = [review for review in page if key_of(review) == key_of(row)]
+        return await self._drive(whole_reviews(self._source, found))
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
         """Answer reviews of a thread, by their ids, and run it on."""
@@ -138,7 +147,7 @@ class Waiting:
         for review in reviews:
             key = key_of(review)
             if key not in self._rows:
-                self._rows[key] = _row(review)
+                self._rows[key] = row_of(review)
                 self.version += 1
 
     async def _read_all(self) -> None:
@@ -172,33 +181,33 @@ class Waiting:
         shown = {key_of(review) for review in page}
         for key, row in list(self._rows.items()):
             # Those asked in the same moment as an end of the page may be on the one beside it.
-            if since < (row.asked_at or "") < until and key not in shown:
+            if since < (row.review.asked_at or "") < until and key not in shown:
                 self.drop(key)
         self._take(page)
         return page
 
     async def _list(self, **page: Any) -> list[PendingReview]:
-        return await self._call(
-            list_reviews, alist_reviews, self._source, config=self._config, **page
-        )
+        return await self._drive(find_all(self._source, config=self._config, **page))
+
+    async def _drive(self, steps: Coroutine[Any, Any, T]) -> T:
+        """Run steps that are written once for both kinds of sources."""
+        if await self._is_for_sync():
+            return await asyncio.to_thread(run_sync, steps)
+        return await run_async(steps)
 
     async def _call(
         self, function: Callable[..., T], twin: Callable[..., Coroutine[Any, Any, T]],
         *args: Any, **options: Any
     ) -> T:  # fmt: skip
         """Call one of a pair: the async one, unless the source is for sync callers only."""
-        if self._is_sync is None:
-            self._is_sync = await _is_sync_only(self._source)
-        if self._is_sync:
+        if await self._is_for_sync():
             return await asyncio.to_thread(function, *args, **options)
         return await twin(*args, **options)
 
-
-def _row(review: PendingReview) -> PendingReview:
-    """Return a review without what is long: it stands for it in lists."""
-    value = {name: review.value[name] for name in ("checkpoint_ns", "review_configs")}
-    parts: dict[str, Any] = {"params": {}, "suggested_params": None, "history": [], "diff": []}
-    return replace(review, value=value, raw_output=None, output=None, problem=None, **parts)
+    async def _is_for_sync(self) -> bool:
+        if self._is_sync is None:
+            self._is_sync = await _is_sync_only(self._source)
+        return self._is_sync
 
 
 def _just_after(row: PendingReview) -> PendingReview:

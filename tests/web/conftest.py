@@ -72,7 +72,7 @@ class Desk:
         )
         self.graph = builder.compile(checkpointer=InMemorySaver())
 
-    def _ask(self, part: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, part: dict[str, Any]) -> None:
         def call(params: Question) -> str:
             self.calls.append(params)
             return self.says(params)
@@ -82,7 +82,6 @@ class Desk:
         if self.breaks:
             raise OSError("the disk is full")
         self.results.append(result)
-        return {}
 
     @staticmethod
     def _says(params: Question) -> str:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 
 from graph_retry._issues import ABSENT
-from graph_retry.web.app import environment
-from graph_retry.web.fields import Form as Fields
-from graph_retry.web.fields import Unread, read_form
+from graph_retry.web.forms.fields import Form as Fields
+from graph_retry.web.forms.fields import Unread, read_form
+from graph_retry.web.page import environment
 from tests.parts import draws
 from tests.web.forms import Form
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,16 +14,30 @@ from graph_retry._attempts import parsed_value, tokens_of
 from graph_retry._issues import ABSENT, excerpt
 from graph_retry._json import is_array, is_object
 from graph_retry._params.patch import changes
+from graph_retry._review.review import Review
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
-from graph_retry.web.fields import Field, Form, read_form
-from graph_retry.web.marks import marked, word_diff
-from graph_retry.web.schema import alternatives, blank, branch_of, item_node
-from graph_retry.web.waiting import key_of
-from graph_retry.web.ways import Filled, NotYetError, Way, shown_params, ways_of
+from graph_retry.notifications import key_of
+from graph_retry.web.forms.fields import Field, Form, read_form
+from graph_retry.web.forms.marks import marked, word_diff
+from graph_retry.web.forms.schema import alternatives, blank, branch_of, item_node
+from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
 
 _LINE = re.compile(r"\d+\. (/\S*|\(whole value\)): (.*)")
 _NAMED = re.compile(r"`([^`]+)` (.*)")
+
+_ASKED = {"until": "Until when", "to": "To whom"}
+"""Labels of the values that are no objects."""
+
+_LATER = {
+    "in an hour": 1,
+    "in 4 hours": 4,
+    "in 12 hours": 12,
+    "tomorrow at this time": 24,
+    "in 3 days": 72,
+    "in a week": 168,
+}
+"""How long a question is put off, in hours: nobody need know a time zone."""
 
 Posted = Sequence[tuple[str, str]]
 
@@ -89,13 +104,12 @@ class Card:
         review = self.review
         if review.suggested_params is None:
             return []
-        return _compared(review.params, review.suggested_params)
+        return compared(review.params, review.suggested_params)
 
     @property
     def params(self) -> Field:
         """What the model was asked with, to read."""
-        form = _form(self.review, "params", {})
-        return form.field(_node(self.review, "params"), self.review.params)
+        return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)
 
     @property
     def suggested_fields(self) -> list[str]:
@@ -141,18 +155,19 @@ def make_card(
     mine = _own(card.key, posted or ())
     card.chosen = dict(mine).get("way", "")
     card.words = {name.partition(".")[2]: text for name, text in mine if name.startswith("words.")}
-    needs = {way.needs for way in card.ways if way.needs}
     about = next((way.needs for way in card.ways if way.word == card.chosen), "")
-    for which in needs:
-        value = _changed(review, which, mine) if posted else _first_value(review, which)
+    for way in card.ways:
+        if not (which := way.needs):
+            continue
+        value = _changed(review, way, mine) if posted else first_value(review, which)
         told: dict[str, list[str]] = {}
         if which == about and problem:
             told, card.problem, card.problem_lines = _placed(problem, place)
         elif which == "output" and not posted:
             for issue in review.issues:
                 told.setdefault(issue["path"], []).append(issue["message"])
-        form = _form(review, which, told)
-        card.forms[which] = form.field(_node(review, which), value)
+        form = _form(review, told, way)
+        card.forms[which] = _control(which, form.field(way.schema, value), value)
         lost = [text for where, texts in told.items() if where not in form.placed for text in texts]
         card.problem_lines += lost if which == about else []
     return card
@@ -162,7 +177,7 @@ def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
     """Return the way that was chosen on a card, and what was filled in for it.
 
     Raises:
-        NotYetError: If none was, or words are missing.
+        NotYetError: If none was.
     """
     mine = _own(card.key, posted)
     chosen = dict(mine).get("way", "")
@@ -170,8 +185,6 @@ def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
     if way is None:
         raise NotYetError("Choose what should happen.")
     words = card.words.get(way.word, "").strip()
-    if way.must_say and not words:
-        raise NotYetError("Write something first.")
     value = read_form(_within(way.needs, mine)) if way.needs else ABSENT
     return way, Filled(value, words)
 
@@ -187,22 +200,33 @@ def _within(which: str, mine: Posted) -> list[tuple[str, str]]:
     return [(name.removeprefix(start), text) for name, text in mine if name.startswith(start)]
 
 
-def _node(review: PendingReview, which: str) -> Any:
-    return review.value["response_schema"].get("$defs", {}).get(which, {})
-
-
-def _form(review: PendingReview, which: str, told: Mapping[str, Sequence[str]]) -> Form:
-    node = _node(review, which)
+def _form(review: Review, told: Mapping[str, Sequence[str]], way: Way | None = None) -> Form:
+    node: dict[str, Any] = review.params_schema or {}
     locked = node.get("propertyNames", {}).get("not", {}).get("enum", ())
-    root = review.value["response_schema"]
-    is_output = which == "output"
-    return Form(root, told, show_absent=is_output, locked=() if is_output else locked)
+    root, is_params = review.value["response_schema"], way is None or way.needs == "params"
+    return Form(root, told, show_absent=not is_params, locked=locked if is_params else ())
 
 
-def _first_value(review: PendingReview, which: str) -> Any:
+def _control(which: str, made: Field, value: Any) -> Field:
+    """Give a value that is no object the control and the label that its name asks for."""
+    made.label = made.label or _ASKED.get(which, "")
+    if which == "until" and not isinstance(value, str):
+        now = datetime.now(UTC)
+        later = {words: (now + timedelta(hours=hours)) for words, hours in _LATER.items()}
+        made.kind, made.is_empty, made.empty = "choice", False, ""
+        made.choices = [
+            (json.dumps(moment.isoformat(timespec="seconds")), words)
+            for words, moment in later.items()
+        ]
+    elif which in _ASKED:
+        made.is_empty, made.empty = False, ""
+    return made
+
+
+def first_value(review: Review, which: str) -> Any:
     """Return what a form begins with: the params as shown, or the output as far as it was read."""
-    if which == "params":
-        return shown_params(review)
+    if which != "output":
+        return review.shown if which == "params" else ABSENT
     if review.output is not None:
         return review.output
     records = [each for each in review.history if each["number"] == review.attempt]
@@ -214,24 +238,24 @@ def _first_value(review: PendingReview, which: str) -> Any:
         return ABSENT
 
 
-def _changed(review: PendingReview, which: str, mine: Posted) -> Any:
+def _changed(review: Review, way: Way, mine: Posted) -> Any:
     """Return the posted value of a form, after what its buttons do: add, remove, take."""
-    within = _within(which, mine)
+    within = _within(way.needs, mine)
     value = read_form(within)
-    if which == "params" and is_object(value):
-        value = {**shown_params(review), **value}  # locked fields are not posted
+    if way.needs == "params" and is_object(value):
+        value = {**review.shown, **value}  # locked fields are not posted
     for name, where in within:
         if name == "do":
-            value = _done(review, which, value, *where.split(":", 1))
+            value = _done(review, way.schema, value, *where.split(":", 1))
     return value
 
 
-def _done(review: PendingReview, which: str, value: Any, what: str, where: str) -> Any:
+def _done(review: Review, node: Any, value: Any, what: str, where: str) -> Any:
     """Do what a button of the form asks for at a pointer."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in unquote(where).split("/")[1:]]
-    root, node = review.value["response_schema"], _node(review, which)
+    root = review.value["response_schema"]
     if what in ("old", "new") and parts and is_object(value):
-        source = review.params if what == "old" else shown_params(review)
+        source = review.params if what == "old" else review.shown
         return {**value, parts[0]: source[parts[0]]} if parts[0] in source else value
     above, owner = value, branch_of(alternatives(node, root), value)
     for part in parts[: len(parts) - (what == "remove")]:
@@ -290,7 +314,8 @@ def _written(raw: Any, otherwise: str | None) -> str | None:
     return json.dumps(raw["value"], indent=2, ensure_ascii=False) if "value" in raw else otherwise
 
 
-def _compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what changed between two JSON values, by pointer, word by word."""
     return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
 
 
@@ -298,10 +323,11 @@ def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
     if isinstance(before, str) and isinstance(after, str):
         return word_diff(before, after)
     both = [("gone", before), ("new", after)]
-    return [(kind, _said(value)) for kind, value in both if value is not ABSENT]
+    return [(kind, said(value)) for kind, value in both if value is not ABSENT]
 
 
-def _said(value: Any) -> str:
+def said(value: Any) -> str:
+    """Write a value for a person: a text as it is, and anything else as JSON."""
     return value if isinstance(value, str) else plain_json(value)
 
 
@@ -315,7 +341,7 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
     first = number == ledger.attempts[0]["number"]
     changed: list[tuple[str, list[tuple[str, str]]]] = []
     try:
-        changed = [] if first else _compared(ledger.params_at(number - 1), ledger.params_at(number))
+        changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
     except ValueError:  # these params, or those before, were not kept
         known = False
     else:

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from graph_retry._issues import ABSENT, pointer
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
-from graph_retry.web.schema import alternatives, branch_of, item_node, roles, roles_of
+from graph_retry.web.forms.schema import alternatives, branch_of, item_node, roles, roles_of
 
 MAX_FIELDS = 400
 """Fields that a form has at most: what is beyond them is shown as JSON."""

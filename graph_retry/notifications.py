@@ -1,0 +1,308 @@
+"""Tell people of a review by e-mail, Slack or Teams, with a link to the one question.
+
+A message has the name of the call, what went wrong in a word, and a link: no params, no output, no
+label and no thread. The functions here are for the option `notify=`, and for `expire_reviews`,
+which sends reminders.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import smtplib
+import ssl
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from typing import Any, Literal
+from urllib.error import HTTPError
+
+from graph_retry._review.description import one_line
+from graph_retry._review.review import Review
+
+__all__ = ["Email", "Links", "Slack", "Teams"]
+
+KINDS = {
+    "transient": "not reached",
+    "invalid_syntax": "unreadable",
+    "invalid_schema": "does not fit",
+    "truncated": "cut off",
+    "context_overflow": "too long",
+    "refusal": "declined",
+    "rejected_input": "refused",
+    "permanent": "failed",
+}
+"""Kinds of failure, in a word or two."""
+
+_WAIT_S = 10
+"""Seconds that a mail server or a webhook may take."""
+
+_WEEK_S = 7 * 86_400
+
+
+def key_of(review: Review) -> str:
+    """Name a review in an address, so that the address tells nothing of it.
+
+    Copied threads have reviews of equal ids, so the thread counts as well.
+    """
+    return hashlib.sha256(f"{review.thread_id}\0{review.review_id}".encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a link lets somebody do: answer the review of this key, as `to`, until it expires."""
+
+    key: str
+    expires: int
+    to: str | None = None
+
+
+@dataclass(frozen=True)
+class Links:
+    """Makes links to single reviews: signed, and valid for a while.
+
+    Whoever has a link can see and answer that one review, without a login. The page takes a link if
+    `create_app` was given the same `secret`.
+
+    Args:
+        page: The address at which the page is mounted, such as `https://example.org/reviews`.
+        secret: Signs the links; at least 16 characters.
+        expires_after: Seconds for which a link is valid (default: a week). It ends with its review
+            in any case.
+
+    Example:
+        >>> from graph_retry.hooks import Review
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> review = Review(
+        ...     review_id="r1", function_name="read", attempt=1, params={}, failure=None
+        ... )
+        >>> links.url_for(review).startswith("https://example.org/reviews/l/")
+        True
+    """
+
+    page: str
+    secret: str = field(repr=False)
+    expires_after: float = _WEEK_S
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not self.page.startswith(("https://", "http://")):
+            raise ValueError(f"`page` is {self.page!r:.80}: give the whole address of the page.")
+        if len(self.secret) < 16:
+            raise ValueError("`secret` is too short: give at least 16 characters.")
+        if self.expires_after <= 0:
+            raise ValueError(f"`expires_after` is {self.expires_after!r}: give seconds above 0.")
+
+    def url_for(self, review: Review, *, to: str | None = None) -> str:
+        """Return the link to a review.
+
+        Args:
+            review: The review.
+            to: Who gets the link: `by` in the ledger. Whoever has the link is taken for them.
+        """
+        expires = int(time.time() + self.expires_after)
+        return f"{self.page.rstrip('/')}/l/{sign(Link(key_of(review), expires, to), self.secret)}"
+
+
+def sign(link: Link, secret: str | bytes) -> str:
+    """Write a link as text that nobody without the secret can write."""
+    text = _encoded(json.dumps([link.key, link.expires, link.to]).encode())
+    return f"{text}.{_signature(text, secret)}"
+
+
+def read_link(token: str, secret: str | bytes) -> Link | None:
+    """Read a link; None if it was not signed with this secret, or has expired."""
+    text, _, signature = token.partition(".")
+    if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
+        return None
+    try:
+        key, expires, to = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, binascii.Error):
+        return None
+    return Link(key, expires, to) if time.time() < expires else None
+
+
+def _signature(text: str, secret: str | bytes) -> str:
+    key = secret.encode() if isinstance(secret, str) else secret
+    return _encoded(hmac.new(key, f"link:{text}".encode(), hashlib.sha256).digest())
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+@dataclass(frozen=True)
+class _Message:
+    """The words that are sent about a review."""
+
+    title: str
+    lines: list[str]
+    url: str
+
+
+def _message(review: Review, links: Links, to: str | None) -> _Message:
+    what = KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
+    name = one_line(review.function_name, 100)
+    lines = [f"{name}, attempt {review.attempt}: {what}."]
+    if review.expires_at:
+        due = datetime.fromisoformat(review.expires_at)
+        lines.append(f"Due {due:%d %B %Y, %H:%M} UTC.")
+    return _Message(f"{name} needs an answer", lines, links.url_for(review, to=to))
+
+
+@dataclass(frozen=True)
+class Email:
+    """Sends an e-mail about a review: for `notify=`.
+
+    Two sweeps that send the same message give it the same `Message-ID`, so that mail systems can
+    drop the second one.
+
+    Args:
+        links: Makes the link in the message.
+        server: The mail server, as `host` or `host:port`.
+        sender: The address it comes from.
+        to: The address it goes to; also `by` in the ledger of whoever answers by its link.
+        security: `starttls` (the default), `tls`, or `none` for a server on this machine.
+        user: The name to log in with, if the server wants one.
+        password: The password to log in with.
+
+    Example:
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> notify = Email(links, "mail.example.org", "reviews@example.org", "ada@example.org")
+    """
+
+    links: Links
+    server: str
+    sender: str
+    to: str
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def __call__(self, review: Review) -> None:
+        """Send the message.
+
+        Raises:
+            OSError: If the server cannot be reached, or refuses.
+        """
+        told = _message(review, self.links, self.to)
+        mail = EmailMessage()
+        mail["Subject"], mail["From"], mail["To"] = told.title, self.sender, self.to
+        known = hashlib.sha256(f"{key_of(review)} {self.to}".encode()).hexdigest()[:32]
+        mail["Message-ID"] = f"<{known}@graph-retry.invalid>"
+        mail.set_content("\n".join([*told.lines, "", told.url]))
+        host, _, port = self.server.partition(":")
+        safe = ssl.create_default_context() if self.security != "none" else None
+        with self._connected(host, int(port or 0), safe) as server:
+            if self.security == "starttls":
+                server.starttls(context=safe)
+            if self.user is not None:
+                server.login(self.user, self.password or "")
+            server.send_message(mail)
+
+    def _connected(self, host: str, port: int, safe: ssl.SSLContext | None) -> smtplib.SMTP:
+        if self.security == "tls":
+            return smtplib.SMTP_SSL(host, port, timeout=_WAIT_S, context=safe)
+        return smtplib.SMTP(host, port, timeout=_WAIT_S)
+
+
+@dataclass(frozen=True)
+class Slack:
+    """Posts a message about a review to a Slack channel: for `notify=`.
+
+    Args:
+        links: Makes the link in the message.
+        webhook: The address of an incoming webhook. It is a secret: whoever has it can post.
+
+    Example:
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> notify = Slack(links, "https://hooks.slack.example/services/T0/B0/x")
+    """
+
+    links: Links
+    webhook: str = field(repr=False)
+
+    def __call__(self, review: Review) -> None:
+        """Send the message.
+
+        Raises:
+            OSError: If the webhook cannot be reached, or refuses.
+        """
+        told = _message(review, self.links, None)
+        plain = {"type": "plain_text", "emoji": False}
+        button = {"type": "button", "text": {**plain, "text": "Answer"}, "url": told.url}
+        words = {**plain, "text": "\n".join(told.lines)}
+        blocks = [
+            {"type": "header", "text": {**plain, "text": told.title}},
+            {"type": "section", "text": words},
+            {"type": "actions", "elements": [button]},
+        ]
+        escaped = told.title.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        _post(self.webhook, {"text": escaped, "blocks": blocks})
+
+
+@dataclass(frozen=True)
+class Teams:
+    """Posts a card about a review to a Teams channel: for `notify=`.
+
+    Args:
+        links: Makes the link in the card.
+        webhook: The address of a workflow "When a Teams webhook request is received". It is a
+            secret: whoever has it can post.
+
+    Example:
+        >>> links = Links("https://example.org/reviews", secret="a long random text")
+        >>> notify = Teams(links, "https://example.logic.azure.com/workflows/x")
+    """
+
+    links: Links
+    webhook: str = field(repr=False)
+
+    def __call__(self, review: Review) -> None:
+        """Send the card.
+
+        Raises:
+            OSError: If the webhook cannot be reached, or refuses.
+        """
+        told = _message(review, self.links, None)
+        # A `TextRun` is shown as it is; a `TextBlock` would read Markdown in the name of a call.
+        texts = [
+            {"type": "TextRun", "text": told.title, "weight": "bolder", "size": "medium"},
+            *({"type": "TextRun", "text": f" {line}"} for line in told.lines),
+        ]
+        card = {
+            "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+            "type": "AdaptiveCard",
+            "version": "1.4",
+            "body": [{"type": "RichTextBlock", "inlines": texts}],
+            "actions": [{"type": "Action.OpenUrl", "title": "Answer", "url": told.url}],
+        }
+        kind = "application/vnd.microsoft.card.adaptive"
+        _post(
+            self.webhook,
+            {"type": "message", "attachments": [{"contentType": kind, "content": card}]},
+        )
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **options: Any) -> None:
+        """Follow nobody to another address: a message is for the one that was given."""
+
+
+def _post(address: str, body: dict[str, Any]) -> None:
+    """Post JSON to an address that errors do not name: it is a secret."""
+    data = json.dumps(body).encode()
+    asked = urllib.request.Request(address, data, {"Content-Type": "application/json"})  # noqa: S310
+    opener = urllib.request.build_opener(_NoRedirects)
+    try:
+        with opener.open(asked, timeout=_WAIT_S):
+            pass
+    except HTTPError as error:
+        with error:
+            why = f"the webhook answered {error.code}: look whether its address is still right."
+            raise OSError(why) from None

@@ -1,0 +1,179 @@
+"""Fix once, apply to many: one answer is previewed for each review like it, and sent for each.
+
+A review is answered only as it was shown: the form repeats the mark of what was previewed, and a
+review whose answer would be another one by now is left open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from graph_retry._issues import ABSENT
+from graph_retry._json import digest
+from graph_retry._output.json_schema import SchemaValidator
+from graph_retry.answering import PendingReview
+from graph_retry.notifications import key_of
+from graph_retry.web.forms.card import compared, filled_of, first_value, make_card, said
+from graph_retry.web.forms.carrying import carried
+from graph_retry.web.forms.ways import NotYetError, Way
+from graph_retry.web.page import Posted, Site, root_of
+from graph_retry.web.runs import Run
+from graph_retry.web.safety import Access, NotAllowedError, text_of
+
+MOST = 25
+"""Reviews that are previewed, and answered, at a time: a person looks at each."""
+
+
+@dataclass
+class Preview:
+    """One review that may be answered as the first one is, and what would come of it.
+
+    `why` tells why it cannot be. `asked` is what the model would be asked with, compared with what
+    it was asked with; `output` is what would be taken, and `doubts` what its schema says of it.
+    """
+
+    review: PendingReview
+    decision: dict[str, Any] | None = None
+    why: str = ""
+    asked: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
+    output: str | None = None
+    changed: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list[Any])
+    doubts: list[str] = field(default_factory=list[str])
+
+    @property
+    def key(self) -> str:
+        """The review's name in addresses."""
+        return key_of(self.review)
+
+    @property
+    def mark(self) -> str:
+        """What a form repeats of a review that was looked at: it, and what it was answered with."""
+        return f"{self.key}:{digest(self.review.review_id, self.decision)}"
+
+
+async def preview(
+    site: Site, request: Request, access: Access, first: PendingReview, form: Posted
+) -> Response:
+    """Show what an answer to one review would do to each of those like it."""
+    card = make_card(first, form)
+    way, _ = filled_of(card, form)
+    rows = site.waiting.alike(key_of(first), access)
+    shown = await _previews(site, access, first, form, [row.key for row in rows[:MOST]])
+    return site.page(
+        request, access, "alike.html",
+        way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
+        more=max(0, len(rows) - MOST), answer=secrets.token_urlsafe(16), asked=_packed(form),
+    )  # fmt: skip
+
+
+async def answer_alike(site: Site, request: Request, access: Access) -> Response:
+    """Answer the reviews that were looked at and ticked, each by itself."""
+    form = await site.form(request)
+    if access.key is not None or not site.can_answer(access):
+        raise NotAllowedError(403, "You may look at these reviews, and not answer them.")
+    key, name = request.path_params["key"], text_of(form, "answer")
+    there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
+    if site.runs.batch(name):  # sent twice
+        return there
+    asked = _unpacked(text_of(form, "asked"))
+    found = await site.waiting.find(key, access)
+    if not found:
+        return site.gone(request, access)
+    ticked = [text for part, text in form if part == "tick"]
+    keys = [mark.partition(":")[0] for mark in ticked][:MOST]
+    fresh = await _previews(site, access, found[0], asked, keys)
+    runs: dict[str | None, Run] = {}
+    left: list[str] = []
+    known = {each.mark: each for each in fresh if each.decision is not None}
+    for mark in ticked:
+        each = known.get(mark)
+        if each is None:
+            left.append(mark.partition(":")[0])
+            continue
+        run = runs.setdefault(each.review.thread_id, Run([], {}, ()))
+        run.reviews.append(each.review)
+        run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
+    site.runs.start_batch(name, list(runs.values()), len(left))
+    return there
+
+
+async def outcomes(site: Site, request: Request, access: Access) -> Response:
+    """Tell what became of each of the answers."""
+    batch = site.runs.batch(request.path_params["name"])
+    if batch is None or access.key is not None:
+        return site.message(
+            request, 404, "These answers are not known here.",
+            "The page was started anew since. What still waits is in the list.", access,
+        )  # fmt: skip
+    tasks = [run.task for run in batch.runs if run.task is not None]
+    if tasks:
+        await asyncio.wait(tasks, timeout=1.5)
+    runs = [run for run in batch.runs if access.sees(run.reviews[0])]
+    return site.page(
+        request, access, "outcomes.html",
+        runs=runs, stale=batch.stale,
+        given=sum(len(run.decisions) for run in runs),
+        open=sum(len(run.decisions) for run in runs if not run.is_done),
+    )  # fmt: skip
+
+
+async def _previews(
+    site: Site, access: Access, first: PendingReview, form: Posted, keys: list[str]
+) -> list[Preview]:
+    """Make the preview of each review that still waits, from the posted answer to the first."""
+    way, filled = filled_of(make_card(first, form), form)
+    decision = way.make(first, filled)
+    shown: list[Preview] = []
+    for key in keys:
+        found = [first] if key == key_of(first) else await site.waiting.find(key, access)
+        if found:
+            shown.append(_preview(way, decision, first, found[0]))
+    return shown
+
+
+def _preview(
+    way: Way, decision: dict[str, Any], first: PendingReview, other: PendingReview
+) -> Preview:
+    try:
+        made = carried(way, decision, first, other)
+    except NotYetError as problem:
+        return Preview(other, why=str(problem))
+    shown = Preview(other, made)
+    if way.calls(other):
+        shown.asked = compared(other.params, {**other.shown, **made.get("params", {})})
+    elif way.takes_output:
+        taken = made.get("output", other.output)
+        read = first_value(other, "output")
+        shown.output = said(taken)
+        shown.changed = [] if read is ABSENT else compared({"": read}, {"": taken})
+        shown.doubts = _doubts(other, taken) if way.needs == "output" else []
+    return shown
+
+
+def _doubts(review: PendingReview, output: Any) -> list[str]:
+    """Return what the schema of an output says of one; the call's own check comes after it."""
+    root = review.value["response_schema"]
+    schema = {"$ref": "#/$defs/output", "$defs": root.get("$defs", {"output": {}})}
+    issues = SchemaValidator(schema).check(output).issues
+    return [f"{issue['path'] or 'the whole output'}: {issue['message']}" for issue in issues[:5]]
+
+
+def _packed(form: Posted) -> str:
+    """Write a posted form as one value, in characters that every browser sends as they are."""
+    kept = [(name, text) for name, text in form if name not in ("form", "answer", "alike")]
+    return base64.b64encode(json.dumps(kept).encode()).decode()
+
+
+def _unpacked(text: str) -> Posted:
+    try:
+        return [(str(name), str(value)) for name, value in json.loads(base64.b64decode(text))]
+    except (ValueError, TypeError):
+        raise NotAllowedError(400, "This form is not whole: open the review again.") from None

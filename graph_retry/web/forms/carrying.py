@@ -1,0 +1,100 @@
+"""Carry what somebody changed in one review over to others that failed in the same way.
+
+A change is carried over exactly or not at all. Where the place holds what the first review held, it
+gets what the person put there. Where it holds another value, a number is replaced, and words that
+were added before or after a text are added there. Everything else is left to the person.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from graph_retry._issues import ABSENT
+from graph_retry._json import is_array, is_number, is_object
+from graph_retry._params.patch import changes
+from graph_retry._review.forms.javascript import identical
+from graph_retry._review.review import Review
+from graph_retry.web.forms.card import first_value
+from graph_retry.web.forms.ways import NotYetError, Way, changed_fields
+from graph_retry.web.listing import spoken
+
+
+def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) -> dict[str, Any]:
+    """Return the decision about another review that does what one about the first does.
+
+    Raises:
+        NotYetError: If that is not possible; the text says why.
+    """
+    if way.word not in other.allowed_decisions:
+        raise NotYetError("This answer is not allowed here.")
+    if other is first or way.needs not in ("params", "output"):
+        return decision
+    before, there = first_value(first, way.needs), first_value(other, way.needs)
+    if way.needs == "output":
+        return {**decision, "output": carry(before, decision["output"], there)}
+    made = carry(before, {**before, **decision["params"]}, there)
+    if not (edited := changed_fields(there, made)):
+        raise NotYetError("It has these values already.")
+    return {**decision, "params": edited}
+
+
+def carry(before: Any, after: Any, there: Any) -> Any:
+    """Make the change from `before` to `after` in another value.
+
+    Raises:
+        NotYetError: If a place that changes is another one there.
+
+    Example:
+        >>> carry({"a": "Read."}, {"a": "Read. In euros."}, {"a": "Look.", "b": 1})
+        {'a': 'Look. In euros.', 'b': 1}
+    """
+    old, new, made = ({} if value is ABSENT else {"v": value} for value in (before, after, there))
+    made = copy.deepcopy(made)
+    for place, was, wanted in changes(old, new):
+        steps = [part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:]]
+        owner: Any = made
+        for step in steps[:-1]:
+            owner = _at(owner, step)
+        value = _value(was, wanted, _at(owner, steps[-1]))
+        if value is None or not _put(owner, steps[-1], value[0]):
+            where = spoken(place.removeprefix("/v"))
+            raise NotYetError(f"“{where}” is another one here: answer it by itself.")
+    return made.get("v", ABSENT)
+
+
+def _value(was: Any, wanted: Any, present: Any) -> tuple[Any] | None:
+    """Return what a place becomes that holds `present`; None where that is in doubt."""
+    if _same(present, was) or _same(present, wanted):
+        return (wanted,)
+    if isinstance(was, str) and isinstance(wanted, str) and isinstance(present, str) and was:
+        if wanted.startswith(was):
+            return (present + wanted.removeprefix(was),)
+        return (wanted.removesuffix(was) + present,) if wanted.endswith(was) else None
+    are_numbers = all(is_number(value) for value in (was, wanted, present))
+    return (wanted,) if are_numbers else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return identical(one, other)
+
+
+def _at(owner: Any, step: str) -> Any:
+    if is_object(owner):
+        return owner.get(step, ABSENT)
+    if is_array(owner) and step.isdecimal() and int(step) < len(owner):
+        return owner[int(step)]
+    return ABSENT
+
+
+def _put(owner: Any, step: str, value: Any) -> bool:
+    """Put a value where a step leads, or take it away; tell whether there is such a place."""
+    if is_object(owner):
+        owner.pop(step, None) if value is ABSENT else owner.update({step: value})
+        return True
+    if not is_array(owner) or int(step) > len(owner):
+        return False
+    owner[int(step) : int(step) + 1] = [] if value is ABSENT else [value]
+    return True

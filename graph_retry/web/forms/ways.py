@@ -1,0 +1,236 @@
+"""The ways to answer a review: a decision of the table each, with what its form must hold.
+
+The table of decisions and the schema of an answer tell which there are, what each needs, and what
+it leads to. Here are only the words of the page's buttons; a decision without any has the words
+that every client shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from graph_retry._issues import ABSENT, pointer
+from graph_retry._json import is_object
+from graph_retry._review.decisions import ROWS
+from graph_retry._review.forms.javascript import identical
+from graph_retry._review.review import Review
+from graph_retry.web.forms.fields import has_unread
+
+
+class NotYetError(ValueError):
+    """What was filled in makes no decision yet; `place` is the pointer of the field to look at."""
+
+    def __init__(self, why: str, place: str | None = None) -> None:
+        super().__init__(why)
+        self.place = place
+
+
+class Button(NamedTuple):
+    """The words of one way: its key, its title, what follows from it, and the button that sends."""
+
+    key: str
+    title: str
+    tells: str
+    sends: str
+
+
+_BUTTONS = {
+    "approve": Button(
+        "a",
+        "Call the model again, unchanged",
+        "The same call is made once more. That helps where the failure was a passing one.",
+        "Call the model again, unchanged",
+    ),
+    "edit": Button(
+        "e",
+        "Change the call",
+        "Change what the model is asked with. Then it is called again.",
+        "Call the model again with these changes",
+    ),
+    "comment": Button(
+        "c",
+        "Tell the model something",
+        "Your words are added to what the model is asked with. Then it is called again.",
+        "Tell the model, and call it again",
+    ),
+    "respond": Button(
+        "r",
+        "Write the output yourself",
+        "What you write is used instead of the model's answer. The model is not called.",
+        "Use this output",
+    ),
+    "accept": Button(
+        "o",
+        "Take the output as it is",
+        "The model's answer is used although it is not valid. That is recorded.",
+        "Take the output although it is not valid",
+    ),
+    "defer": Button(
+        "d",
+        "Put it off",
+        "The question leaves the list, and comes back by itself. Nothing is called.",
+        "Put it off",
+    ),
+    "assign": Button(
+        "s",
+        "Give it to somebody",
+        "The question stays open, with the label `assignee`. Nothing is called.",
+        "Give it to them",
+    ),
+    "reject": Button(
+        "x",
+        "Stop here",
+        "The call ends without an output. The model is not called.",
+        "Stop this call",
+    ),
+}
+_SUGGESTED = Button(
+    "a",
+    "Call the model again with the suggestion",
+    "The call is made with the suggested changes that are shown above.",
+    "Call the model again with the suggestion",
+)
+_VALID = Button(
+    "a",
+    "Take this output",
+    "The output is valid, and is used as it is shown above. The model is not called.",
+    "Take this output",
+)
+_REASONS = {"needed": "What the model should know", "why": "Why"}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What somebody filled in for one way: the value that it needs, and words."""
+
+    value: Any = ABSENT
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to answer.
+
+    `needs` names the value that it has a form for, such as `params`, `output` or `until`; it is
+    empty where there is none. `schema` describes that value. `words` labels its box for words,
+    which is optional unless `must_say`.
+    """
+
+    word: str
+    button: Button
+    needs: str = ""
+    schema: Any = None
+    words: str = ""
+    must_say: bool = False
+    is_dangerous: bool = False
+
+    @property
+    def takes_output(self) -> bool:
+        """Whether an output is taken, where no other call is made."""
+        return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
+
+    def calls(self, review: Review) -> bool:
+        """Tell whether the model is called again."""
+        return ROWS[self.word].calls[review.failure is None]
+
+    def make(self, review: Review, filled: Filled) -> dict[str, Any]:
+        """Make the decision of what was filled in.
+
+        Raises:
+            NotYetError: If that is no decision yet.
+        """
+        if self.must_say and not filled.words:
+            raise NotYetError("Write something first.")
+        made: dict[str, Any] = {"type": self.word}
+        if self.needs:
+            value = _whole(filled)
+            if value == "" and self.needs != "output":
+                raise NotYetError("Fill this in first.", "")
+            made[self.needs] = _changed(value, review) if self.needs == "params" else value
+        return made | ({"message": filled.words} if filled.words else {})
+
+
+def ways_of(review: Review) -> list[Way]:
+    """List the ways that a review allows, in the order in which they are offered."""
+    words = sorted(review.allowed_decisions, key=_place)
+    return [_way(word, review) for word in words if word in ROWS]
+
+
+def _place(word: str) -> int:
+    return list(_BUTTONS).index(word) if word in _BUTTONS else len(_BUTTONS)
+
+
+def _way(word: str, review: Review) -> Way:
+    row = ROWS[word]
+    ends = row.outcome is not None and row.data is None
+    return Way(
+        word,
+        _button(word, review),
+        needs=row.data or "",
+        schema=_schema(word, row.data, review),
+        words=_REASONS[row.message] if ends or row.message == "needed" else "",
+        must_say=row.message == "needed",
+        is_dangerous=ends,
+    )
+
+
+def _button(word: str, review: Review) -> Button:
+    if word == "approve" and review.failure is None:
+        return _VALID
+    if word == "approve" and review.suggested_params is not None:
+        return _SUGGESTED
+    if word in _BUTTONS:
+        return _BUTTONS[word]
+    title = word.capitalize()
+    return Button("", title, ROWS[word].typed.removeprefix(word).strip(), title)
+
+
+def _schema(word: str, needs: str | None, review: Review) -> Any:
+    known = {"params": review.params_schema, "output": review.output_schema}
+    if needs is None or needs in known:
+        return known.get(needs or "")
+    branches: Any = review.value["response_schema"]["oneOf"]
+    found = [each["properties"] for each in branches if each["properties"]["type"]["const"] == word]
+    return found[0][needs] if found else {}
+
+
+def _whole(filled: Filled) -> Any:
+    if has_unread(filled.value):
+        raise NotYetError("Some fields cannot be read yet: see what stands beside them.")
+    if filled.value is ABSENT:
+        raise NotYetError("There is no value yet: fill in the form.", "")
+    return filled.value
+
+
+def _changed(value: Any, review: Review) -> dict[str, Any]:
+    """Return what an edit changes of the params that are shown."""
+    if place := _removed(value, review.shown):
+        raise NotYetError("A field can be changed, not removed: put it back.", place)
+    changes = changed_fields(review.shown, value)
+    if not changes:
+        raise NotYetError("Nothing is changed yet: change a field, or choose another answer.")
+    return changes
+
+
+def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `after` that are others, or that `before` does not have."""
+    return {
+        name: part
+        for name, part in after.items()
+        if name not in before or not identical(part, before[name])
+    }
+
+
+def _removed(value: Any, shown: Any, path: tuple[str, ...] = ()) -> str:
+    """Return the pointer of what an edited object has no more: merged, it would stay."""
+    if not (is_object(value) and is_object(shown)):
+        return ""
+    for name, before in shown.items():
+        here = (*path, name)
+        if name not in value and path:
+            return pointer(here)
+        if found := _removed(value.get(name, before), before, here):
+            return found
+    return ""

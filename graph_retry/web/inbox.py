@@ -1,0 +1,69 @@
+"""The list: what waits, as somebody wants to see it, and news of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from graph_retry.web.listing import ORDERS, Listing, View, make_listing, view_of
+from graph_retry.web.page import Site, root_of
+from graph_retry.web.safety import Access, text_of
+
+VIEW_COOKIE = "graph-retry-view"
+
+_LIVE_S = 2.0
+_BEAT_S = 15.0
+"""Seconds between looks at what waits, and between signs of life, while a page is open."""
+
+
+async def inbox(site: Site, request: Request, access: Access) -> Response:
+    """List what waits."""
+    await site.waiting.refresh()
+    number = request.query_params.get("page", "1")
+    listing = listed(site, request, access, int(number) if number.isdecimal() else 1)
+    is_whole = site.waiting.is_whole
+    return site.page(
+        request, access, "inbox.html", listing=listing, orders=ORDERS, is_whole=is_whole
+    )
+
+
+def listed(site: Site, request: Request, access: Access, page: int = 1) -> Listing:
+    """Return the page of the list that somebody sees."""
+    view = view_of(request.cookies.get(VIEW_COOKIE, ""))
+    return make_listing(site.waiting.shown_to(access), view, page)
+
+
+async def change_view(site: Site, request: Request, access: Access) -> Response:
+    """Keep what somebody wants to see of the inbox."""
+    del access
+    form = await site.form(request, 100_000)
+    given = {name: text_of(form, name)[:200] for name in View.__dataclass_fields__}
+    view = View() if text_of(form, "all") else View(**given)
+    home = RedirectResponse(f"{root_of(request)}/", 303)
+    site.guard.set_cookie(request, home, VIEW_COOKIE, view.as_cookie())
+    return home
+
+
+async def live(site: Site, request: Request, access: Access) -> Response:
+    """Tell a page whenever what waits has changed, without telling what."""
+    del access
+
+    async def changes() -> AsyncIterator[str]:
+        version, quiet = -1, 0.0
+        while not await request.is_disconnected():
+            with suppress(Exception):  # a storage that is away for a moment: the next look tells
+                await site.waiting.refresh()
+            quiet += _LIVE_S
+            if version != site.waiting.version:
+                version, quiet = site.waiting.version, 0.0
+                yield f"data: {version}\n\n"
+            elif quiet >= _BEAT_S:
+                quiet = 0.0
+                yield ": still here\n\n"
+            await asyncio.sleep(_LIVE_S)
+
+    return StreamingResponse(changes(), media_type="text/event-stream")

@@ -1,0 +1,150 @@
+"""What all pages share: who asks, the templates, and errors as pages."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from graph_retry._wording import counted
+from graph_retry.notifications import key_of
+from graph_retry.web.forms.fields import quoted, visible
+from graph_retry.web.listing import ago, spoken, without_type
+from graph_retry.web.rows import facts
+from graph_retry.web.runs import Runs
+from graph_retry.web.safety import (
+    FORM_COOKIE,
+    HEADERS,
+    Access,
+    Guard,
+    NotAllowedError,
+    bounded_form,
+    text_of,
+)
+from graph_retry.web.waiting import Waiting
+
+HERE = Path(__file__).parent
+
+Posted = list[tuple[str, str]]
+Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response]]
+
+
+class Site:
+    """What the handlers of all addresses need."""
+
+    def __init__(
+        self, *, waiting: Waiting, runs: Runs, guard: Guard, title: str, is_read_only: bool,
+        max_body: int,
+    ) -> None:  # fmt: skip
+        self.waiting, self.runs, self.guard = waiting, runs, guard
+        self._title, self.is_read_only, self._max_body = title, is_read_only, max_body
+        self._templates = environment()
+
+    def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        """Make an endpoint of a handler: only for who may see, and with errors as pages."""
+
+        @wraps(handler)
+        async def endpoint(request: Request) -> Response:
+            try:
+                if (home := self.guard.logged_in(request)) is not None:
+                    return home
+                return await handler(self, request, await self.guard.access(request))
+            except NotAllowedError as error:
+                return self.message(request, error.status, "That is not possible.", str(error))
+
+        return endpoint
+
+    async def by_link(self, request: Request) -> Response:
+        """Take a link to one review."""
+        try:
+            return self.guard.by_link(request)
+        except NotAllowedError as error:
+            return self.message(request, error.status, "That is not possible.", str(error))
+
+    async def form(self, request: Request, most: int | None = None) -> Posted:
+        """Read a form that one of these pages sent."""
+        form = await bounded_form(request, most or self._max_body)
+        self.guard.check_form(request, text_of(form, "form"))
+        return form
+
+    def can_answer(self, access: Access) -> bool:
+        """Tell whether somebody may answer here."""
+        return access.may_decide and not self.is_read_only
+
+    async def not_found(self, request: Request, error: Exception) -> Response:
+        """Say that there is no such page."""
+        del error
+        return self.message(request, 404, "There is no such page.", "Go back to the list.")
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """Say that something went wrong here; the server's log has the rest."""
+        text = f"{type(error).__name__}: what went wrong is in the log of the server."
+        page = self.message(request, 500, "This page could not be made.", text)
+        page.headers.update(HEADERS)  # an error passes the middleware by
+        return page
+
+    def gone(self, request: Request, access: Access) -> Response:
+        """Say that a review is over."""
+        return self.message(
+            request, 410, "This review waits no longer.",
+            "It was answered, or it expired. Nothing that you do here changes it.", access,
+        )  # fmt: skip
+
+    def message(
+        self, request: Request, status: int, title: str, text: str, access: Access | None = None
+    ) -> Response:
+        """Say something, on a page of its own."""
+        return self.page(
+            request, access or Access(may_decide=False), "message.html", status,
+            heading=title, text=text, is_known=access is not None,
+        )  # fmt: skip
+
+    def page(
+        self, request: Request, access: Access, template: str, status: int = 200, **shown: Any
+    ) -> Response:
+        """Draw a page."""
+        cookie = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(16)
+        text = self._templates.get_template(template).render(
+            **shown,
+            root=root_of(request),
+            title=self._title,
+            access=access,
+            is_read_only=self.is_read_only,
+            form=self.guard.form_token(cookie),
+        )
+        page = HTMLResponse(text, status)
+        if FORM_COOKIE not in request.cookies:
+            self.guard.set_cookie(request, page, FORM_COOKIE, cookie)
+        return page
+
+
+def environment() -> Environment:
+    """Return what draws the templates: all that is put in is escaped, and can be seen."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    known: Any = {"ago": ago, "facts": facts, "key_of": key_of, "counted": counted}
+    made.globals.update(known)
+    made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
+    return made
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, Markup) else visible(value)
+
+
+def root_of(request: Request) -> str:
+    """Return where the app is mounted, without a slash at the end."""
+    return str(request.scope.get("root_path", "")).rstrip("/")

@@ -1,0 +1,139 @@
+"""One review, or those of a thread: shown, answered, and what became of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from graph_retry.answering import PendingReview
+from graph_retry.notifications import key_of
+from graph_retry.web.alike import preview
+from graph_retry.web.forms.card import Card, filled_of, make_card
+from graph_retry.web.forms.ways import NotYetError
+from graph_retry.web.inbox import listed
+from graph_retry.web.page import Posted, Site, root_of
+from graph_retry.web.runs import Run, call_of
+from graph_retry.web.safety import Access, NotAllowedError, text_of
+
+_SOON_S = 1.5
+"""Seconds that a page waits for an answer to be applied, before it says that this takes longer."""
+
+
+async def review(site: Site, request: Request, access: Access) -> Response:
+    """Show a review, or take an answer to it and to others of its thread."""
+    key = request.path_params["key"]
+    found = await site.waiting.find(key, access)
+    if request.method == "POST":
+        return await _take(site, request, access, found)
+    if not found:
+        return site.gone(request, access)
+    together = request.query_params.get("together") == "1"
+    cards = [make_card(each) for each in (found if together else found[:1])]
+    return review_page(site, request, access, cards, found)
+
+
+async def _take(
+    site: Site, request: Request, access: Access, found: list[PendingReview]
+) -> Response:
+    """Take a posted form: what its buttons ask for, or the answer that was chosen."""
+    form = await site.form(request)
+    if not site.can_answer(access):
+        raise NotAllowedError(403, "You may look at this review, and not answer it.")
+    name, key = text_of(form, "answer"), request.path_params["key"]
+    there = RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
+    if site.runs.get(name) is not None:  # sent twice
+        return there
+    if not found or key not in (mine := set(_keys(form))):
+        return site.gone(request, access)
+    asked = [review for review in found if key_of(review) in mine]
+    if any(part.endswith(".do") for part, _ in form):
+        cards = [make_card(review, form) for review in asked]
+        return review_page(site, request, access, cards, found)
+    cards, decisions, is_ready = list[Card](), dict[str, Any](), True
+    for review in asked:
+        card = make_card(review, form)
+        if len(asked) > 1 and card.chosen in ("", "later"):
+            cards.append(card)
+            continue
+        try:
+            way, filled = filled_of(card, form)
+            decisions[review.review_id] = way.make(review, filled) | access.signed
+        except NotYetError as problem:
+            card, is_ready = make_card(review, form, str(problem), problem.place), False
+        cards.append(card)
+    if not (is_ready and decisions):
+        if is_ready:
+            cards[0].problem = "Choose at least one answer."
+        return review_page(site, request, access, cards, found, status=422)
+    if text_of(form, "alike") and access.key is None:
+        return await preview(site, request, access, asked[0], form)
+    answered = [review for review in asked if review.review_id in decisions]
+    site.runs.start(name, Run(answered, decisions, form))
+    return there
+
+
+async def outcome(site: Site, request: Request, access: Access) -> Response:
+    """Tell what became of an answer; what was refused is shown again as it was typed."""
+    run = site.runs.get(request.path_params["name"])
+    known = [] if run is None else [key_of(review) for review in run.reviews]
+    key = request.path_params["key"]
+    if run is None or run.task is None or key not in known or not access.sees(run.reviews[0]):
+        return site.message(
+            request, 404, "This answer is not known here.",
+            "The page was started anew since. What still waits is in the list.", access,
+        )  # fmt: skip
+    await asyncio.wait({run.task}, timeout=_SOON_S)
+    if not run.task.done():
+        return site.page(request, access, "running.html", review=run.reviews[0])
+    told = run.task.result()
+    if told.problem:
+        cards = _again(run, told.following, told.problem)
+        page = review_page(site, request, access, cards, told.following)
+        # Who came by a link has one question: that it is asked again makes it no other.
+        site.guard.follow(request, page, access, [card.key for card in cards])
+        return page
+    others = [] if access.key else listed(site, request, access).rows
+    following = [] if access.key else told.following
+    after = following[0] if following else (others[0].review if others else None)
+    return site.page(
+        request, access, "outcome.html",
+        told=told, review=run.reviews[0], after=after, is_same_thread=bool(following),
+    )  # fmt: skip
+
+
+def review_page(
+    site: Site, request: Request, access: Access, cards: list[Card], found: list[PendingReview],
+    status: int = 200,
+) -> Response:  # fmt: skip
+    """Draw the page of one review, or of several of a thread."""
+    shown = [card.review for card in cards]
+    others = [] if access.key else [review for review in found if review not in shown]
+    alike = 0 if access.key else len(site.waiting.alike(cards[0].key, access))
+    return site.page(
+        request, access, "review.html", status, cards=cards, others=others,
+        can_answer=site.can_answer(access), answer=secrets.token_urlsafe(16), alike=alike,
+    )  # fmt: skip
+
+
+def _keys(form: Posted) -> list[str]:
+    """Return the keys of the reviews that a posted form is about."""
+    return [text for name, text in form if name == "review"]
+
+
+def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]:
+    """Make the cards of reviews that are asked again, with what was typed for them before."""
+    old = {call_of(review): key_of(review) for review in run.reviews}
+    cards: list[Card] = []
+    for review in following:
+        if (before := old.get(call_of(review))) is not None:
+            key = key_of(review)
+            posted = [
+                (key + name.removeprefix(before) if name.startswith(f"{before}.") else name, text)
+                for name, text in run.posted
+            ]
+            cards.append(make_card(review, posted, review.problem or problem))
+    return cards

@@ -1,0 +1,77 @@
+"""A line of the list: what is known of a review that waits, without what is long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graph_retry.answering import PendingReview
+from graph_retry.notifications import KINDS, key_of
+
+_NUMBERS = re.compile(r"/\d+(?=/|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A review in lists.
+
+    `alike` is equal for reviews of one call that failed in the same way and may be answered in the
+    same ways. `searched` is what a search looks at.
+    """
+
+    key: str
+    review: PendingReview
+    kind: str
+    labels: frozenset[str]
+    searched: str
+    alike: tuple[Any, ...]
+
+    def has(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether its call has these labels, perhaps beside others."""
+        return labels.items() <= self.review.labels.items()
+
+
+def row_of(review: PendingReview) -> Row:
+    """Make the line of a review."""
+    value = {name: review.value[name] for name in ("checkpoint_ns", "review_configs")}
+    parts: dict[str, Any] = {"params": {}, "suggested_params": None, "history": [], "diff": []}
+    short = replace(review, value=value, raw_output=None, output=None, problem=None, **parts)
+    labels = [f"{name}: {text}" for name, text in review.labels.items()]
+    kind = kind_of(review)
+    texts = (review.function_name, review.thread_id or "", review.error, kind, *labels)
+    searched = "\n".join(texts).casefold()
+    return Row(key_of(review), short, kind, frozenset(labels), searched, _alike(review))
+
+
+def kind_of(review: PendingReview) -> str:
+    """Say in a word or two what a review is about."""
+    return KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
+
+
+def _alike(review: PendingReview) -> tuple[Any, ...]:
+    """Return what the reviews have in common that one answer may be right for.
+
+    Items of lists count as one place: the third price is as wrong as the first.
+    """
+    failure = review.failure or {"kind": "", "type": ""}
+    issues = {(_NUMBERS.sub("/*", issue["path"]), issue["code"]) for issue in review.issues}
+    is_suggested = review.suggested_params is not None
+    allowed = tuple(sorted(review.allowed_decisions))
+    what = (review.function_name, failure["kind"], failure["type"], tuple(sorted(issues)))
+    return (*what, is_suggested, allowed)
+
+
+def facts(review: PendingReview) -> dict[str, Any]:
+    """Return what a line of the inbox says of a review."""
+    if review.failure is None:
+        said = "The output is valid and waits to be approved."
+    elif review.issues and review.failure["kind"] == "invalid_schema":
+        issues = (
+            f"{issue['path'] or 'the whole output'}: {issue['message']}" for issue in review.issues
+        )
+        said = " · ".join(issues)
+    else:
+        said = review.failure["message"]
+    return {"kind": kind_of(review), "said": " ".join(said.split())[:300]}

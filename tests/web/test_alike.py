@@ -1,0 +1,208 @@
+"""Fix once, apply to many: each is shown before it is answered, and answered by itself."""
+
+import json
+import re
+
+import pytest
+
+from graph_retry import respond, resume
+from graph_retry.history import attempts_of
+from graph_retry.inbox import list_reviews
+from graph_retry.notifications import key_of
+from graph_retry.web import Access
+from graph_retry.web.forms.carrying import carry
+from graph_retry.web.forms.ways import NotYetError
+from tests.web.forms import Form
+from tests.web.test_answers import opened, sent
+
+TEXT = "Read invoice {}. Be brief."
+
+
+def previewed(client, way, fields, number=0):
+    """Open a review, fill in an answer, and ask what it does to all alike; returns the page."""
+    form = Form(opened(client, number)[1])
+    form.choose(way)
+    for name, text in fields.items():
+        form.fill(name, text)
+    form.controls.append(["alike", "1"])
+    return client.post(form.action, files=form.posted()).text
+
+
+def ended(client, page):
+    """Send what was previewed, and return the page that tells what came of it."""
+    form = Form(page)
+    shown = client.post(form.action, files=form.posted())
+    while 'http-equiv="refresh"' in shown.text:
+        shown = client.get(str(shown.url))
+    return shown.text
+
+
+def test_one_edit_is_shown_for_each_and_made_for_each(desk):
+    """Words that were added are added to each prompt, and every call keeps the rest of its own."""
+    for number in range(4):
+        desk.wait(f"t{number}", {"prompt": TEXT.format(number), "extra": {"n": number}})
+    with desk.client() as client:
+        assert "4 alike" in client.get("/").text
+        typed = {"text:/prompt": TEXT.format(3) + " In euros.", "choice:/model": '"large"'}
+        page = previewed(client, "edit", typed)
+        assert page.count("<ins> In euros.</ins>") == 4
+        assert len(desk.calls) == 4
+        assert "4 answers are applied." in ended(client, page)
+    made = {call.prompt: (call.model, call.extra["n"]) for call in desk.calls[4:]}
+    assert made == {TEXT.format(n) + " In euros.": ("large", n) for n in range(4)}
+    for number in range(4):
+        (ledger,) = attempts_of(desk.graph, {"configurable": {"thread_id": f"t{number}"}})
+        decision = ledger.attempts[0]["decision"]
+        assert (decision["type"], decision["by"], decision["channel"]) == ("edit", "ada", "web")
+
+
+def test_only_what_is_ticked_is_answered(desk):
+    """A tick that is taken away leaves its review as it is."""
+    for number in range(3):
+        desk.wait(f"t{number}")
+    with desk.client() as client:
+        form = Form(previewed(client, "reject", {"words.reject": "no ships"}))
+        ticks = [control for control in form.controls if control[0] == "tick"]
+        form.controls.remove(ticks[1])
+        assert "2 answers are applied." in sent(client, form).text
+    assert [review.thread_id for review in list_reviews(desk.graph)] == ["t1"]
+
+
+def test_what_was_answered_meanwhile_is_told_and_left(desk):
+    """A review that changed since it was shown is not answered, and no other waits for it."""
+    for number in range(3):
+        desk.wait(f"t{number}")
+    with desk.client() as client:
+        page = previewed(client, "reject", {})
+        config = {"configurable": {"thread_id": "t1"}}
+        resume(desk.graph, config, respond({"name": "Bob", "count": 1}))
+        done = ended(client, page)
+    assert "2 answers are applied." in done
+    assert "1 review was left out" in done
+    (ledger,) = attempts_of(desk.graph, config)
+    assert ledger.outcome == "responded"
+
+
+def test_what_was_not_shown_is_never_answered(desk):
+    """A form that names a review that nobody was shown leaves it open."""
+    desk.wait("t0")
+    with desk.client() as client:
+        desk.wait("t1")
+        form = Form(previewed(client, "reject", {}))
+        desk.wait("t2")
+        new = key_of(list_reviews(desk.graph)[0])
+        marks = [control[1] for control in form.controls if control[0] == "tick"]
+        form.controls.append(["tick", f"{new}:{marks[0].partition(':')[2]}"])
+        done = sent(client, form).text
+        assert "2 answers are applied." in done
+        assert "1 review was left out" in done
+    assert [review.thread_id for review in list_reviews(desk.graph)] == ["t2"]
+
+
+def test_another_answer_than_the_one_that_was_shown_is_not_given(desk):
+    """Marks count for the answer that was previewed: beside another one they answer nothing."""
+    desk.wait("t0")
+    desk.wait("t1")
+    with desk.client() as client:
+        shown = Form(previewed(client, "reject", {"words.reject": "no ships"}))
+        other = dict(Form(previewed(client, "approve", {})).controls)
+        for control in shown.controls:
+            control[1] = other["asked"] if control[0] == "asked" else control[1]
+        assert "0 answers are applied." in sent(client, shown).text
+        shown = Form(previewed(client, "reject", {}))
+        for control in shown.controls:
+            control[1] = "not base64" if control[0] == "asked" else control[1]
+        assert sent(client, shown).status_code == 400
+    assert len(desk.calls) == len(list_reviews(desk.graph)) == 2
+
+
+def test_a_review_that_differs_is_left_to_the_person(desk):
+    """Where a text was replaced, a review with another text there is shown as left out."""
+    desk.wait("t0", {"prompt": "Read the second bill."})
+    desk.wait("t1", {"prompt": "Read the first bill."})
+    with desk.client() as client:
+        page = previewed(client, "edit", {"text:/prompt": "Look at the bill."})
+        assert "“prompt” is another one here" in page
+        assert [name for name, _ in Form(page).controls].count("tick") == 1
+        assert "1 answer is applied." in ended(client, page)
+    assert desk.calls[-1].prompt == "Look at the bill."
+
+
+def test_outputs_are_corrected_alike_and_shown_whole(desk):
+    """A corrected field is corrected in each output; each keeps what else it was read as."""
+    names = iter(["Ada", "Bob", "Cy"])
+    desk.says = lambda params: json.dumps({"name": next(names), "count": "many"})
+    for number in range(3):
+        desk.wait(f"t{number}")
+    with desk.client() as client:
+        page = previewed(client, "respond", {"output.number:/count": "7"})
+        assert all(f"&#34;{name}&#34;" in page for name in ("Ada", "Bob", "Cy"))
+        assert "3 answers are applied." in ended(client, page)
+    assert sorted((each.name, each.count) for each in desk.results) == [
+        ("Ada", 7), ("Bob", 7), ("Cy", 7),
+    ]  # fmt: skip
+    assert len(desk.calls) == 3
+
+
+def test_other_failures_and_other_peoples_reviews_are_not_alike(desk):
+    """A group has one call, one kind of failure, the same faulty places, and one's own labels."""
+    for number, tenant in enumerate(["acme", "acme", "umbrella"]):
+        desk.options["labels"] = {"tenant": tenant}
+        desk.wait(f"t{number}")
+    desk.options["labels"] = {"tenant": "acme"}
+    desk.says = lambda params: "nothing"
+    desk.wait("t3")
+    with desk.client(authorize=lambda _: Access("ada", labels={"tenant": "acme"})) as client:
+        page = previewed(client, "reject", {}, number=1)
+        assert re.findall(r"<b>(t\d)</b>", page) == ["t1", "t0"]
+
+
+def test_a_double_click_answers_each_once(desk):
+    """The same form sent twice is one batch."""
+    for number in range(2):
+        desk.wait(f"t{number}")
+    with desk.client() as client:
+        page = previewed(client, "approve", {})
+        first, second = ended(client, page), ended(client, page)
+    assert len(desk.calls) == 4
+    assert "2 answers are applied." in first
+    assert "2 answers are applied." in second
+
+
+def test_several_questions_of_a_thread_are_answered_together(desk):
+    """A thread runs once for all its answers: none of them is taken for stale."""
+    desk.wait("t0", {"prompt": "a"}, {"prompt": "b"}, {"prompt": "c"})
+    with desk.client() as client:
+        page = previewed(client, "respond", {"output.number:/count": "7"})
+        assert "3 answers are applied." in ended(client, page)
+    assert len(desk.results) == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "there", "made"),
+    [
+        ({"a": "x"}, {"a": "x y"}, {"a": "z"}, {"a": "z y"}),
+        ({"a": "x"}, {"a": "y x"}, {"a": "z"}, {"a": "y z"}),
+        ({"a": "x"}, {"a": "y"}, {"a": "x", "b": 1}, {"a": "y", "b": 1}),
+        ({"a": "x"}, {"a": "y"}, {"a": "y"}, {"a": "y"}),
+        ({"a": "x"}, {"a": "y"}, {"a": "z"}, None),
+        ({"a": ""}, {"a": "y"}, {"a": "z"}, None),
+        ({"a": 1}, {"a": 2}, {"a": 3}, {"a": 2}),
+        ({"a": 1}, {"a": 2}, {"a": True}, None),
+        ({"a": 1}, {"a": 2}, {}, None),
+        ({}, {"a": 2}, {}, {"a": 2}),
+        ({"a": [1]}, {"a": [1, 2]}, {"a": [1]}, {"a": [1, 2]}),
+        ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 5]}, None),
+        ({"a": [1, 2]}, {"a": [1]}, {"a": [1, 2]}, {"a": [1]}),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, {"a": None}, None),
+        ("x", "x!", "y", "y!"),
+        ({"a": 1}, {"a": 1}, {"a": 5}, {"a": 5}),
+    ],
+)
+def test_a_change_is_carried_over_exactly_or_not_at_all(before, after, there, made):
+    """Equal places change alike, numbers are replaced, added words are added; the rest is left."""
+    if made is None:
+        with pytest.raises(NotYetError):
+            carry(before, after, there)
+    else:
+        assert carry(before, after, there) == made

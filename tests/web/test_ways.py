@@ -1,0 +1,86 @@
+"""The ways to answer are the decisions of the table: what each needs, and what it sends."""
+
+from dataclasses import replace
+
+import pytest
+
+from graph_retry._review import decisions
+from graph_retry.inbox import list_reviews
+from graph_retry.web.forms.ways import Filled, ways_of
+from tests.web.forms import Form
+from tests.web.test_answers import opened, sent
+
+
+def test_every_decision_of_the_table_has_a_way(desk):
+    """Each that is allowed is offered once, with words of its own and a key that no other has."""
+    desk.options["allowed_decisions"] = decisions.DECISION_TYPES
+    desk.wait()
+    (review,) = list_reviews(desk.graph)
+    ways = ways_of(review)
+    assert {way.word for way in ways} == set(decisions.DECISION_TYPES)
+    assert len({way.button.key for way in ways}) == len({way.button.title for way in ways}) == 8
+    assert not {way.button.key for way in ways} & set("jkg/?")
+
+
+def test_a_decision_that_the_page_does_not_know_is_offered(desk, monkeypatch):
+    """A new row of the table gets a way from its row, and sends what the row says."""
+    desk.options["allowed_decisions"] = ["approve", "assign"]
+    desk.wait()
+    (review,) = list_reviews(desk.graph)
+    row = replace(decisions.ROWS["assign"], typed="lend NAME           lend it to somebody")
+    monkeypatch.setitem(decisions.ROWS, "lend", row)
+    shown = review.value["response_schema"]["oneOf"]
+    properties = {**shown[1]["properties"], "type": {"const": "lend"}}
+    value = {
+        **review.value,
+        "review_configs": [{"allowed_decisions": ["approve", "lend"]}],
+        "response_schema": {"oneOf": [shown[0], {**shown[1], "properties": properties}]},
+    }
+    approve, lend = ways_of(replace(review, value=value))
+    assert (approve.word, lend.button.title, lend.needs) == ("approve", "Lend", "to")
+    assert lend.make(review, Filled("bob")) == {"type": "lend", "to": "bob"}
+
+
+def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
+    """It leaves the list without a call, is listed as put off, and can be answered all the same."""
+    desk.options["allowed_decisions"] = ["approve", "defer"]
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("defer")
+        assert "It is put off." in sent(client, form).text
+        assert "Nothing waits" in client.get("/").text
+        view = Form(client.get("/").text, "filter")
+        view.fill("order", "off")
+        page = client.post(view.action, data=dict(view.controls)).text
+        assert "back in 59 minutes" in page
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        assert "attempt 2 failed, too" in sent(client, form).text
+    assert len(desk.calls) == 2
+
+
+def test_a_review_is_given_to_somebody(desk):
+    """It stays open with the label `assignee`; without a name nothing is sent."""
+    desk.options["allowed_decisions"] = ["approve", "assign"]
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("assign")
+        assert sent(client, form).status_code == 422
+        page = client.get("/").text
+        form = Form(opened(client)[1])
+        form.choose("assign")
+        form.fill("to.text:", "grace")
+        assert "It is given to them." in sent(client, form).text
+        assert "assignee: grace" not in page
+        assert "assignee: grace" in client.get("/").text
+    assert len(desk.calls) == 1
+
+
+@pytest.mark.parametrize("word", ["defer", "assign"])
+def test_what_decides_nothing_is_offered_where_it_is_allowed(desk, word):
+    """By default nobody is asked to put a question off or to give it away."""
+    desk.wait()
+    with desk.client() as client:
+        assert f'value="{word}" data-way' not in opened(client)[1]
