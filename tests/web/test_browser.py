@@ -1,7 +1,7 @@
 """The page in Chromium: by mouse, by keys alone, without scripts, narrow, twice, late and live."""
 
 import json
-import time
+import threading
 
 import pytest
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
@@ -273,10 +273,11 @@ def test_a_large_text_can_be_edited_and_nothing_leaves_the_machine(browser, desk
 
 def test_an_answer_that_takes_long_is_shown_when_it_is_there(browser, desk):
     """While the model works the page says so, and shows the outcome by itself."""
+    shown = threading.Event()
 
     def slow(params):
         if len(desk.calls) > 1:
-            time.sleep(2.5)  # longer than a form waits
+            assert shown.wait(WITHIN_S)  # until the page has said that it waits
         return '{"name": "Ada", "count": 3}' if len(desk.calls) > 1 else "nothing"
 
     desk.says = slow
@@ -286,5 +287,6 @@ def test_an_answer_that_takes_long_is_shown_when_it_is_there(browser, desk):
         way(browser, "a")
         one(browser, CHOSEN).click()
         wait_for(browser, "is being applied")
+        shown.set()
         wait_for(browser, "its answer is valid")
     assert list_reviews(desk.graph) == []
