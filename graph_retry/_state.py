@@ -127,8 +127,8 @@ def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
 
 def schemas(
     keys: Mapping[str, str], params_type: Any, *, lessons: int | None
-) -> tuple[type[Any], type[Any], type[Any]]:
-    """Return state, input and output schema for these state keys.
+) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
+    """Return state, input and output schema for these state keys, and the input as users see it.
 
     They are TypedDicts made at run time because users may name the keys. Without a `params_type`
     (the function form) input and output are the whole state. `lessons` is how many are kept.
@@ -151,5 +151,7 @@ def schemas(
     make = cast("Callable[..., type[Any]]", TypedDict)
     state = make("RetryState", {**inputs, **outputs, **private}, total=False)
     if params_type is None:
-        return state, state, state
-    return state, make("RetryInput", inputs), make("RetryOutput", outputs)
+        return state, state, state, state
+    shown = make("RetryInput", inputs)
+    encoded = make("RetryInput", {**inputs, LOOP: NotRequired[Any]})  # see `Made.first_state`
+    return state, encoded, make("RetryOutput", outputs), shown

@@ -57,7 +57,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
         given = read_input(run, {**given.state, **past})
-    if LOOP not in given.state and given.attempts and given.attempts[-1].get("to_review"):
+    if given.attempts and given.attempts[-1].get("to_review"):
         return reviewed_later(given)
     plan, state, settings = given.plan, given.state, given.plan.settings
     loop, attempts, ledger_is_old = _position(given)
@@ -131,15 +131,15 @@ async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     """Tell a continued loop from a new input on a thread that has run before."""
     loop, attempts = given.loop, given.attempts
-    if attempts and attempts[-1]["status"] == "running" and LOOP not in given.state:
+    waits, ended = loop["next"] == "review", loop["next"] == "end"
+    if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
         asked = attempts[-1]  # given in the input: an attempt that is to be made
         loop.update({"author": asked["author"], "reason": asked["reason"]})
-        loop["types"] = asked["params_types"]
         return loop, attempts[:-1], False
-    waits = LOOP in given.state and loop["next"] == "review"
-    ended = LOOP in given.state and loop["next"] == "end"
-    if attempts and (ended or not (waits or goes_on(attempts[-1]))):
+    if attempts and ended:
         return fresh_loop(), [], True
+    if attempts and not (waits or goes_on(attempts[-1])):  # those of a call before this input
+        return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
     if loop["next"] != "call":
         kept = ("identity", "given", "origin", "task_path", "note", "types", "seen", "spent")
         old: Any = loop
@@ -178,7 +178,7 @@ async def _attempt(
 ) -> Outcome:
     """Call the model with a copy of the params; return its result or its failure as data."""
     this_try, settings = next(tries), plan.settings
-    copy = plan.codec.decode(params.view, params.types)
+    copy = plan.codec.decode(*params)
     started, error = time.perf_counter(), None
     reception = Reception(plan, record["number"])
     result: Any = None

@@ -39,8 +39,8 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
     settings = plan.settings
     keys = tuple(sorted(settings.keys.items()))
     raises, learns = settings.on_cancel == "raise", _window(settings)
-    builder = _builder(keys, params_type, raises=raises, learns=learns)
-    graph = RetryGraph.compile(builder, settings.name, plan)
+    builder, shown = _builder(keys, params_type, raises=raises, learns=learns)
+    graph = RetryGraph.compile(builder, settings.name, shown, plan)
     return graph.with_config(recursion_limit=steps_allowed(plan))
 
 
@@ -50,8 +50,8 @@ def function_graph(*, learns: int | None) -> RetryGraph:
 
     learns: How many lessons are kept; None where the calls do not learn.
     """
-    builder = _builder(DEFAULT_KEYS, None, raises=True, learns=learns)
-    return RetryGraph.compile(builder, "retry_llm_call")
+    builder, shown = _builder(DEFAULT_KEYS, None, raises=True, learns=learns)
+    return RetryGraph.compile(builder, "retry_llm_call", shown)
 
 
 def _window(settings: Settings) -> int | None:
@@ -65,9 +65,9 @@ def steps_allowed(plan: Plan[Any]) -> int:
 
 def _builder(
     keys: tuple[tuple[str, str], ...], params_type: Any, *, raises: bool, learns: int | None
-) -> StateGraph[Any, Any, Any, Any]:
+) -> tuple[StateGraph[Any, Any, Any, Any], type[Any]]:
     names = dict(keys)
-    state, inputs, outputs = schemas(names, params_type, lessons=learns)
+    state, inputs, outputs, shown = schemas(names, params_type, lessons=learns)
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         state, input_schema=inputs, output_schema=outputs
     )
@@ -87,7 +87,7 @@ def _builder(
         builder.add_node("recall", Step(recall_step))
         builder.add_edge(first := "recall", "call")
     builder.add_edge(START, first)
-    return builder
+    return builder, shown
 
 
 def _router(

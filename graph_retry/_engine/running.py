@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
+from langgraph.channels import EphemeralValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.tracing import CallTrace
 from graph_retry._langgraph.calls import Made, Slot, find_slot
+from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import begin_index
 from graph_retry._langgraph.run_config import (
@@ -25,9 +28,10 @@ from graph_retry._langgraph.run_config import (
     scratchpad_in,
     with_quiet_values,
     without_counting,
+    without_replay,
 )
-from graph_retry._params.codec import Encoded
-from graph_retry._state import loop_of
+from graph_retry._params.run_codec import RunCodec
+from graph_retry._state import LOOP, Loop, loop_of
 
 CALL = "__graph_retry_call"
 """The key of `configurable` under which a function hands over its plan."""
@@ -98,21 +102,28 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     @classmethod
     def compile(
-        cls, builder: StateGraph[Any, Any, Any, Any], name: str, plan: Plan[Any] | None = None
+        cls,
+        builder: StateGraph[Any, Any, Any, Any],
+        name: str,
+        shown: type[Any],
+        plan: Plan[Any] | None = None,
     ) -> RetryGraph:
         """Compile a loop; without a `plan` each run is given its own.
 
-        A compiled graph is made from its attributes, as `copy` and `with_config` make theirs.
+        `shown` is the input that users see, without what the loop adds to it. A compiled graph is
+        made from its attributes, as `copy` and `with_config` make theirs.
         """
-        return cls(**vars(builder.compile(name=name)), plan=plan)
+        graph = cls(**vars(builder.compile(name=name)), plan=plan)
+        graph.channels[START] = EphemeralValue(shown)
+        return graph
 
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
         """Do what `CompiledStateGraph.stream` does, durably."""
-        run, config = run_sync(self._opened(input, config, options))
+        run, given, config = run_sync(self._opened(input, config, options))
         try:
-            yield from super().stream(input, config, **options)
+            yield from super().stream(given, config, **options)
         finally:
             run.end()
 
@@ -120,9 +131,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
         """Do what `CompiledStateGraph.astream` does, durably."""
-        run, config = await run_async(self._opened(input, config, options))
+        run, given, config = await run_async(self._opened(input, config, options))
         try:
-            async with aclosing(cast("Any", super().astream(input, config, **options))) as parts:
+            async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
                 async for part in parts:
                     yield part
         except GraphInterrupt:
@@ -131,60 +142,64 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         finally:
             run.end()
 
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """Return the JSON Schema of the input as users see it."""
+        schema = super().get_input_jsonschema(config)
+        properties = {key: item for key, item in schema["properties"].items() if key != LOOP}
+        return {**schema, "properties": properties}
+
     async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
-    ) -> tuple[LoopRun, RunnableConfig]:
-        """Find the call's state, and set what its run depends on."""
+    ) -> tuple[LoopRun, Any, RunnableConfig]:
+        """Find the call's state, encode its input, and set what its run depends on."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
         # A config that names a thread is the whole place, be it LangGraph's or the user's own.
         configurable = dict(given if any(key in given for key in _LINEAGE) else {**around, **given})
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         given_plan = configurable.pop(CALL, None)
-        plan = cast("Plan[Any]", self.plan or given_plan)
+        plan = cast("Plan[Any]", given_plan)
+        if self.plan is not None:  # a function has made its own
+            plan = replace(self.plan, codec=RunCodec(self.plan.codec))
         own = isinstance(self.checkpointer, BaseCheckpointSaver)
-        saved = own or saver_in(configurable) is not None
-        if saved and "checkpoint_during" not in options:
+        saver = self.checkpointer if own else saver_in(configurable)
+        if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
         # A retry node that LangGraph runs as a task is the task's only call.
         is_task = self.plan is not None and scratchpad_in(given) is not None
-        if not (is_nested and saved):
-            run = LoopRun(plan, caller if is_nested else None, is_task=is_task)
-        else:
-            made = Made(
-                settings=plan.settings,
-                params=self._params(plan, input, is_task=is_task),
-                task_path=task_path(caller),
-                is_task=is_task,
-            )
+        run = LoopRun(plan, caller if is_nested else None, is_task=is_task)
+        made = Made(
+            settings=plan.settings,
+            codec=plan.codec,
+            given=input,
+            task_path=task_path(caller),
+            is_task=is_task or not is_nested,
+        )
+        waits: Loop | None = None
+        if not is_nested:
+            waits = await self._waiting(configurable)
+        elif saver is not None:
             await begin_index(saver_in(configurable))
             slot = await find_slot(made, configurable)
             is_task = is_task and (not slot or slot.namespace == configurable["checkpoint_ns"])
-            run = LoopRun(
-                plan,
-                caller,
-                None if is_task else made.identity,
-                made.task_path,
-                slot,
-                is_task=is_task,
-            )
+            identity = None if is_task else made.identity
+            path = made.task_path
+            run = replace(run, identity=identity, task_path=path, slot=slot, is_task=is_task)
             if slot is not None:
-                configurable = without_counting(configurable)
+                configurable = without_replay(without_counting(configurable))
                 configurable["checkpoint_ns"] = slot.namespace
+        if not (run.slot and run.slot.is_saved):  # LangGraph goes on with what is saved there
+            input = made.first_state(waits)
         configurable = with_quiet_values(configurable)
         configurable[_RUN] = run
-        return run, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
+        return run, input, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 
-    def _params(self, plan: Plan[Any], input: Any, *, is_task: bool) -> Encoded | None:
-        """Return a call's first params; a function hands them over encoded."""
-        types, params = loop_of(input)["types"], input.get(plan.settings.keys["params"])
-        if self.plan is None:
-            return Encoded(params, types)
-        try:
-            return plan.codec.load(params, types)
-        except (TypeError, ValueError):
-            # A task that waits goes on, whatever its input would be today; the step `call` tells.
-            if not is_task:
-                raise
+    async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
+        """Return the position of the outermost graph, if it waits: a new input goes on from it."""
+        saver = self.checkpointer
+        if not isinstance(saver, BaseCheckpointSaver) or "thread_id" not in configurable:
             return None
+        saved = await newest_checkpoint(saver, str(configurable["thread_id"]), "")
+        loop = loop_of(saved.checkpoint["channel_values"] if saved else {})
+        return loop if loop["review"] is not None else None

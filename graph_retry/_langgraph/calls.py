@@ -14,11 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.types import Command
 
 from graph_retry._attempts import records_in
 from graph_retry._json import is_object
@@ -32,7 +34,9 @@ from graph_retry._langgraph.run_config import (
     scratchpad_in,
 )
 from graph_retry._langgraph.saved_state import saved_call
-from graph_retry._params.codec import Encoded
+from graph_retry._params.codec import Encoded, ParamsCodec
+from graph_retry._params.fields import fields_of
+from graph_retry._state import LOOP, Loop, fresh_loop
 from graph_retry.options import Settings
 
 _LOG = logging.getLogger("graph_retry")
@@ -43,32 +47,88 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A call as it is made by a function or a retry node, in a task that is at `task_path`.
+    """A call as it is made, by a function or a retry node, in a task that is at `task_path`.
 
     A retry node that `is_task` makes the task's only call, so its params need not be known.
+    `given` is the input of the loop; a function's has encoded params already.
     """
 
     settings: Settings
-    params: Encoded | None
+    codec: ParamsCodec[Any]
+    given: Any
     task_path: str
     is_task: bool
 
     @property
     def identity(self) -> str | None:
-        """What the call is known by, beside its task and name, if its params are known."""
-        return self.params and identity_of(self.params, self.settings.key)
+        """What the call is known by, beside its task and name, if its params are known.
+
+        Code that invokes a retry node is known to give it what it gave before: what the params type
+        fills in may be new in each run.
+        """
+        given = self.params
+        if given is not None and not self.is_task and self.values and LOOP not in self.values:
+            given = self.codec.given(*self._as_given(self.values))
+        return given and identity_of(given, self.settings.key)
+
+    @cached_property
+    def values(self) -> Mapping[str, Any] | None:
+        """The input by state key; None where it is no state, as `None` and a `Command` are."""
+        if self.given is None or is_object(self.given):
+            return self.given
+        fields = {} if isinstance(self.given, Command) else fields_of(self.given)
+        return {key: item for key, item in fields.items() if item is not None} or None
+
+    @cached_property
+    def params(self) -> Encoded | None:
+        """The call's first params.
+
+        Raises:
+            TypeError: If they cannot be encoded and are not the only ones of a task.
+            ValueError: The same.
+        """
+        if self.values is None:
+            return None
+        if (loop := self.values.get(LOOP)) is not None:
+            return Encoded(self.values[self.settings.keys["params"]], loop["types"])
+        try:
+            return self.codec.load(*self._as_given(self.values))
+        except (TypeError, ValueError):
+            # A task that waits goes on, whatever its input would be today; the step `call` tells.
+            if not self.is_task:
+                raise
+            return None
+
+    def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+        """Return the params in an input, with the types of an attempt that is given with them."""
+        keys = self.settings.keys
+        last = (values.get(keys["attempts"]) or [{}])[-1]
+        is_asked = last.get("status") == "running" or last.get("to_review")
+        return values.get(keys["params"]), last["params_types"] if is_asked else {}
+
+    def first_state(self, waits: Loop | None = None) -> Any:
+        """Return the input as the first checkpoint is to hold it: encoded, with its identity.
+
+        Whoever takes the call up later goes on with that, and never encodes the input again.
+        `waits` is the position of a call that this input is put into.
+        """
+        if self.values is None or LOOP in self.values or self.params is None:
+            return self.given
+        loop = {**(waits or fresh_loop()), "types": self.params.types, "identity": self.identity}
+        return {**self.values, self.settings.keys["params"]: self.params.view, LOOP: loop}
 
 
 @dataclass(frozen=True)
 class Slot:
     """Where the state of a call is, or is to be.
 
-    `past` is its state from before a fork. `note` tells a person that it may be a call which asked
-    before, with other params. `at_rest` is to be done when its run has ended; `beside` has those of
-    all calls of the same execution.
+    `is_saved` tells that it is there; `past` is its state from before a fork. `note` tells a person
+    that it may be a call which asked before, with other params. `at_rest` is to be done when its
+    run has ended; `beside` has those of all calls of the same execution.
     """
 
     namespace: str
+    is_saved: bool = False
     past: dict[str, Any] | None = None
     note: str | None = None
     beside: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
@@ -135,29 +195,31 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
     if may_be_saved and saved is None:
-        name, identity = made.settings.name, made.identity
-        past = await past_of(
-            configurable,
-            saver,
-            task=made.task_path,
-            name=name,
-            identity=identity,
-            is_task=made.is_task,
-        )
+        if is_forked(configurable):
+            past = await past_of(
+                configurable,
+                saver,
+                task=made.task_path,
+                name=made.settings.name,
+                identity=made.identity,
+                is_task=made.is_task,
+            )
         if past is None and made.settings.key is None and not made.is_task:
             note = await _note_changed(made, execution, configurable, saver)
-    slot = Slot(namespace, past, note, execution.running)
+    slot = Slot(namespace, saved is not None, past, note, execution.running)
     execution.running.add(slot.at_rest)
     return slot
 
 
 def _begun(made: Made, execution: _Execution, task: str) -> str:
     """Count a call that begins, and return its namespace."""
-    identity, name, key = made.identity, made.settings.name, made.settings.key
     # Code that hands its own config to several retry nodes looks like their task: one of them is.
-    if made.params is None or identity is None or (made.is_task and not execution.begun[task]):
+    is_only = made.is_task and not execution.begun[task]
+    identity = None if is_only else made.identity
+    if is_only or made.params is None or identity is None:
         execution.begun[task] += 1
         return task
+    name, key = made.settings.name, made.settings.key
     if key is not None and execution.params_of_key.setdefault((name, key), made.params) != (
         made.params
     ):

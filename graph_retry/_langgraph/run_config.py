@@ -82,6 +82,22 @@ def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:
     return _with_scratchpad(configurable, subgraph_counter=lambda: 0)
 
 
+def without_replay(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configurable under which a graph goes on from its newest checkpoint.
+
+    In a run from an old checkpoint, LangGraph has each subgraph begin from what it had saved before
+    that one, in a retry of its node, too. The namespace of a call belongs to one task of one
+    checkpoint: what is saved there is always the call's own.
+    """
+    return {key: None if _is_replay(value) else value for key, value in configurable.items()}
+
+
+def _is_replay(value: Any) -> bool:
+    return callable(getattr(value, "get_checkpoint", None)) and callable(
+        getattr(value, "aget_checkpoint", None)
+    )
+
+
 def with_quiet_values(configurable: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configurable under which a graph streams no `values` to the graphs around it.
 

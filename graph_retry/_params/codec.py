@@ -61,6 +61,16 @@ class Encoded(NamedTuple):
     types: dict[str, str]
 
 
+class Verified(NamedTuple):
+    """Params as encoded, and the value that was made of them to see that nothing is lost.
+
+    `copy` is a fresh value that shares nothing, to be handed out once; `ABSENT` if none was made.
+    """
+
+    encoded: Encoded
+    copy: Any = ABSENT
+
+
 class ParamsCodec(Generic[ParamsT]):
     """Turns params into a JSON view and back, without loss or with an error that names the field.
 
@@ -164,6 +174,10 @@ class ParamsCodec(Generic[ParamsT]):
             TypeError: The value has another type, or a part of it cannot be stored.
             ValueError: A part is a secret, or would come back changed.
         """
+        return self.verified(value, owner=owner).encoded
+
+    def verified(self, value: ParamsT, *, owner: str = "params") -> Verified:
+        """Do what `encode` does, and keep the copy that was made to compare."""
         if not isinstance(value, self._type.instance):
             want, came = map(_class_named, (self._type.instance, value.__class__))
             raise TypeError(f"{owner} must be {want}, not {came}")
@@ -171,7 +185,7 @@ class ParamsCodec(Generic[ParamsT]):
         given = self._laid_out(value)
         view, tags = Writer(owner, typed=typed).write(given)
         if not typed and not tags:
-            return Encoded(view, {})
+            return Verified(Encoded(view, {}))
         problem: ValueError | None = None
         # The declared type alone is enough for most params; tags help where it says `Any`.
         for types in ({}, tags) if typed else (tags,):
@@ -182,10 +196,10 @@ class ParamsCodec(Generic[ParamsT]):
                 continue
             changed = differences(given, self._laid_out(again))
             if not changed:
-                return Encoded(view, types)
+                return Verified(Encoded(view, types), again)
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
-                return self.encode(again, owner=owner)
+                return self.verified(again, owner=owner)
             path = changed[0][0].removesuffix("/-")  # of a list whose elements changed alike
             problem = ValueError(
                 f"{part_of(path, owner)} would come back changed from graph state: declare the "
@@ -230,30 +244,46 @@ class ParamsCodec(Generic[ParamsT]):
             >>> ParamsCodec(int).load("5", {})
             Encoded(view={'value': 5}, types={})
         """
-        kind = self._type
-        if kind.instance not in (dict, object) and isinstance(value, kind.instance):
-            return self.encode(cast("ParamsT", value))
-        if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
-            value = {"value": value}
-        elif is_object(value):  # a form may be filled in by alias
-            value = {kind.aliases.get(name, name): item for name, item in value.items()}
-        elif kind.form == "object":
-            came = f"is {_class_named(value.__class__)}"
-            if value is None:
-                came = "is not in the state (under this name or its own in `keys`)"
-            want = _class_named(kind.instance)
-            raise ParamsInvalid([issue("", f"{came}: give {want} or its JSON", "type")])
+        return self.load_verified(value, types).encoded
+
+    def load_verified(self, value: Any, types: dict[str, str]) -> Verified:
+        """Do what `load` does, and keep the copy that was made to compare."""
+        kind, value = self._type, self._as_view(value)
+        if not is_object(value):
+            return self.verified(cast("ParamsT", value))
         # Python values may stand among the JSON.
-        view, tags = Writer("params", typed=kind.schema is not None).write(value)
+        typed = kind.schema is not None
+        view, tags = Writer("params", typed=typed).write(value)
         try:
             params = self.decode(view, {**types, **tags})
         except ParamsInvalid as error:
             known = {name: view[name] for name in kind.fields or view if name in view}
             raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
+        again = Writer("params", typed=typed).write(self._laid_out(params))[0]
+        if not (types or tags or any(changes(view, again))):
+            return Verified(Encoded(again, {}), params)  # the JSON that they were made of
         complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
         if unknown := list(self._unknown_fields(view, complete)):
             raise ParamsInvalid(unknown)
-        return self.encode(params)
+        return self.verified(params)
+
+    def given(self, value: Any, types: dict[str, str]) -> Encoded:
+        """Write of what stands in a state channel what was given there, without the defaults.
+
+        It is equal whenever the same JSON is loaded, whatever a `default_factory` makes of the rest
+        and whatever fields a later version adds. An instance has given all of its fields.
+
+        Example:
+            >>> ParamsCodec(BaseModel).given({}, {})
+            Encoded(view={}, types={})
+        """
+        value = self._as_view(value)
+        if not is_object(value):
+            return self.load(value, types)
+        typed = self._type.schema is not None
+        view, tags = Writer("params", typed=typed).write(value)
+        params = self._laid_out(self.decode(view, {**types, **tags}))
+        return Encoded(*Writer("params", typed=typed, given=True).write(params))
 
     def changed_in_place(self, before: Encoded, value: ParamsT) -> bool:
         """Tell whether a copy handed out by `decode(*before)` was changed since.
@@ -270,6 +300,26 @@ class ParamsCodec(Generic[ParamsT]):
             return bool(differences(self.decode(*before), value))
         except (TypeError, ValueError):  # what cannot be written was not there before
             return True
+
+    def _as_view(self, value: Any) -> Any:
+        """Return what stands in a state channel as a view, perhaps with Python values in it.
+
+        An instance of the params' class is returned as it is.
+        """
+        kind = self._type
+        if kind.instance not in (dict, object) and isinstance(value, kind.instance):
+            return value
+        if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
+            return {"value": value}
+        if is_object(value):  # a form may be filled in by alias
+            return {kind.aliases.get(name, name): item for name, item in value.items()}
+        if kind.form == "object":
+            came = f"is {_class_named(value.__class__)}"
+            if value is None:
+                came = "is not in the state (under this name or its own in `keys`)"
+            want = _class_named(kind.instance)
+            raise ParamsInvalid([issue("", f"{came}: give {want} or its JSON", "type")])
+        return value
 
     def _laid_out(self, value: Any) -> Any:
         return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]

@@ -65,6 +65,7 @@ class Writer:
     owner: str
     typed: bool = False
     complete: bool = False
+    given: bool = False
 
     def write(self, value: Any, path: tuple[str, ...] = ()) -> Tagged:
         """Write the value that stands at `path`.
@@ -166,6 +167,8 @@ class Writer:
             return self.write(cast("Any", value).root, path)
         if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
             fields = dict(fields_of(value))
+            if self.given and isinstance(value, BaseModel):
+                fields = {name: fields[name] for name in fields if name in value.model_fields_set}
             if self.complete:
                 fields.update(hidden_fields(value))
             return self._object(fields, path)
