@@ -17,8 +17,7 @@ from bench.load import _Sync, opened
 from bench.storage import text
 from graph_retry import edit, resume
 from graph_retry._awaiting import run_sync
-from graph_retry._langgraph.open_reviews import Note, end_note, note_asked
-from graph_retry._threads.saved_reviews import tidy_index
+from graph_retry._langgraph.open_reviews import delete, insert, row_of
 from graph_retry.inbox import list_reviews
 from tests.loops import Model, one_call, thread
 from tests.postgres_server import running_server
@@ -59,12 +58,9 @@ def copied(saver: Any, template: list[Any], number: int) -> None:
         saver.put({"configurable": place}, saved.checkpoint, saved.metadata, versions)
     if number % 2:  # it has asked, and was answered
         moment = f"2026-11-22T{number:05}"
-        note = Note(
-            thread_id=f"copy {number}", namespace="x", review_id=str(number), asked_at=moment
-        )
-        run_sync(note_asked(saver, note))
-        run_sync(end_note(saver, note))
-        run_sync(tidy_index(saver))
+        row = row_of(f"copy {number}", "x", str(number), moment)
+        run_sync(insert(saver, row))
+        run_sync(delete(saver, row))
 
 
 def inbox(store: str, saver: Any) -> None:

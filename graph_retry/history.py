@@ -17,7 +17,6 @@ from pydantic_core import to_jsonable_python
 from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._json import is_array, is_object, json_lines
-from graph_retry._langgraph.open_reviews import INDEX
 from graph_retry._threads.calls import read_calls, whole_ledgers
 from graph_retry._threads.graphs import get_state, is_client, is_remote, saver_of
 from graph_retry._threads.remote_reviews import places_on
@@ -165,7 +164,7 @@ async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
     else:
         async for saved in saver.alist(None):
             seen.add(_thread_in(saved.config))
-    return sorted(thread for thread in seen if not thread.startswith(INDEX))
+    return sorted(seen)
 
 
 def _thread_in(config: RunnableConfig) -> str:

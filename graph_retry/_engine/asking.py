@@ -17,7 +17,7 @@ from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
 from graph_retry._engine.step import StepInput
 from graph_retry._langgraph.fork import Fork, fork_of, forked, goes_back
 from graph_retry._langgraph.keeping import whole_here
-from graph_retry._langgraph.open_reviews import Note, note_asked
+from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
     call_namespace,
     current_saver,
@@ -156,18 +156,13 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     """Return the answer, and whether anybody can have seen the question it came for."""
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
-    here = get_runtime().execution_info
-    place = {"checkpoint_ns": call_namespace(), "checkpoint_id": here and here.checkpoint_id}
+    begun = get_runtime().execution_info
+    place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
     payload: dict[str, Any] = {**build_payload(question), **place}
     shown_schema: dict[str, Any] = payload["response_schema"]
     await notify(plan, payload, attempts)
-    note = Note(
-        thread_id=current_thread() or "",
-        namespace=call_namespace(),
-        review_id=question.review_id,
-        asked_at=question.asked_at or "",
-    )
-    await note_asked(saver, note)
+    here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
+    await insert(saver, row_of(*here))
     await _tell_ended(saver)
     shown = await look_at_shown(question.review_id)
     if shown.is_for_another:

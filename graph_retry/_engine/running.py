@@ -22,7 +22,7 @@ from graph_retry._engine.tracing import CallTrace
 from graph_retry._langgraph.calls import Made, Slot, find_slot
 from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
-from graph_retry._langgraph.open_reviews import begin_index
+from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
 from graph_retry._langgraph.run_config import (
     saver_in,
     scratchpad_in,
@@ -51,7 +51,8 @@ class LoopRun:
 
     `caller` is the config of the node or function that made the call, `identity` what the call is
     known by inside that node's task (at `task_path`), and `slot` where its state is. `is_task`
-    tells that LangGraph itself runs the loop, as a node of a graph.
+    tells that LangGraph itself runs the loop, as a node of a graph. `saver` is what the run is
+    saved by, and `answered` are the reviews that were answered in it.
     """
 
     plan: Plan[Any]
@@ -61,6 +62,8 @@ class LoopRun:
     slot: Slot | None = None
     is_task: bool = False
     trace: CallTrace = field(default_factory=CallTrace)
+    saver: BaseCheckpointSaver[Any] | None = None
+    answered: list[Row] = field(default_factory=list[Row])
 
     @property
     def past(self) -> dict[str, Any] | None:
@@ -72,6 +75,13 @@ class LoopRun:
         self.trace.close()
         if self.slot is not None:
             self.slot.end()
+
+    async def close(self) -> None:
+        """Note that the run has ended, and take what was answered in it out of the inbox."""
+        self.end()
+        if self.saver is not None:
+            for row in self.answered:
+                await delete_answered(self.saver, row)
 
     async def pause(self) -> None:
         """Wait until the other calls of the task have paused or ended, too."""
@@ -125,7 +135,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         try:
             yield from super().stream(given, config, **options)
         finally:
-            run.end()
+            run_sync(run.close())
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
@@ -140,7 +150,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             await run.pause()
             raise
         finally:
-            run.end()
+            await run_async(run.close())
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         """Return the JSON Schema of the input as users see it."""
@@ -161,14 +171,14 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         plan = cast("Plan[Any]", given_plan)
         if self.plan is not None:  # a function has made its own
             plan = replace(self.plan, codec=RunCodec(self.plan.codec))
-        own = isinstance(self.checkpointer, BaseCheckpointSaver)
-        saver = self.checkpointer if own else saver_in(configurable)
+        own = self.checkpointer if isinstance(self.checkpointer, BaseCheckpointSaver) else None
+        saver = saver_in(configurable) or own
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
         # A retry node that LangGraph runs as a task is the task's only call.
         is_task = self.plan is not None and scratchpad_in(given) is not None
-        run = LoopRun(plan, caller if is_nested else None, is_task=is_task)
+        run = LoopRun(plan, caller if is_nested else None, is_task=is_task, saver=saver)
         made = Made(
             settings=plan.settings,
             codec=plan.codec,
@@ -180,7 +190,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if not is_nested:
             waits = await self._waiting(configurable)
         elif saver is not None:
-            await begin_index(saver_in(configurable))
+            await make_table(saver)
             slot = await find_slot(made, configurable)
             is_task = is_task and (not slot or slot.namespace == configurable["checkpoint_ns"])
             identity = None if is_task else made.identity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import Overwrite
@@ -15,7 +15,8 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.running import LoopRun, current_run
 from graph_retry._langgraph.keeping import leave_earlier
-from graph_retry._langgraph.run_config import current_thread, state_keys_around
+from graph_retry._langgraph.open_reviews import row_of
+from graph_retry._langgraph.run_config import call_namespace, current_thread, state_keys_around
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._state import LOOP, Loop, loop_of
@@ -68,7 +69,16 @@ class Step(Runnable[Any, Any]):
         begin_trace(given)
         update = await self._step(given)
         trace_update(given, update)
+        note_answered(given, update)
         return await leave_earlier(run.plan.settings, given.attempts, update)
+
+
+def note_answered(given: StepInput, update: dict[str, Any]) -> None:
+    """Note in the run that a question of its call was answered."""
+    before, after = given.loop["review"], cast("Loop | None", update.get(LOOP))
+    if before is not None and after is not None and after["review"] is None:
+        here = (current_thread(), call_namespace(), before["review_id"], before["asked_at"])
+        given.run.answered.append(row_of(*here))
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:

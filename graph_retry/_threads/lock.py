@@ -6,23 +6,21 @@ database and by an advisory lock in PostgreSQL; both are free again when their h
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import threading
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from hashlib import blake2s
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 from weakref import WeakValueDictionary
 
 from graph_retry._awaiting import call
+from graph_retry._langgraph.storage import query, shared_storage, storage_of
 
 LOCK_NAME = "graph_retry:"
 """Beginning of the text whose `hashtextextended(text, 0)` is the advisory lock's key."""
-
-_SAVERS = "langgraph.checkpoint."
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 
@@ -50,10 +48,8 @@ class ThreadLock:
 
     def __init__(self, saver: Any, thread_id: str) -> None:
         self._saver, self._thread_id = saver, thread_id
-        # Under strict msgpack each graph has a clone of its saver, over the same storage.
-        shared = (getattr(saver, name, None) for name in ("conn", "storage"))
-        storage = next((owned for owned in shared if owned is not None), saver)
-        self._mutex: Any = _mutexes.setdefault((id(storage), thread_id), threading.Lock())
+        storage = id(shared_storage(saver))
+        self._mutex: Any = _mutexes.setdefault((storage, thread_id), threading.Lock())
         self._outside: Any = None
         self._held = ExitStack()
 
@@ -170,33 +166,13 @@ async def _outside_lock(saver: Any, thread_id: str) -> Any:
     """Return the lock that other processes on this saver's storage see."""
     storage = storage_of(saver)
     if storage == "sqlite":
-        database: str = await call(_database_file, saver)
+        files = await query(saver, "PRAGMA database_list")
+        database = next((path for _, name, path in files if name == "main"), "")
         return _FileLock(database, thread_id) if database else _NoLock()
     if storage == "postgres":
         connection = await call(_connect, saver.conn)
         return _AdvisoryLock(connection, thread_id)
     return _NoLock()
-
-
-def _database_file(saver: Any) -> Any:
-    """Return the path of a SQLite saver's database, empty if it is in memory."""
-
-    def path_in(rows: Any) -> str:
-        return next((path for _, name, path in rows if name == "main"), "") or ""
-
-    async def ask() -> str:
-        async with saver.conn.execute("PRAGMA database_list") as cursor:
-            return path_in(await cursor.fetchall())
-
-    if hasattr(saver, "loop"):  # the async saver, perhaps used from a thread beside its loop
-        return _on_loop(saver.loop, ask())
-    with saver.lock:
-        return path_in(saver.conn.execute("PRAGMA database_list").fetchall())
-
-
-def _on_loop(loop: asyncio.AbstractEventLoop, asked: Awaitable[Any]) -> Any:
-    future = asyncio.run_coroutine_threadsafe(cast("Any", asked), loop)
-    return future.result()
 
 
 def _connect(conn: Any) -> Any:
@@ -211,12 +187,3 @@ def _connect(conn: Any) -> Any:
     where: Any = conn.conninfo() if callable(conn.conninfo) else conn.conninfo
     how: Any = conn.kwargs() if callable(conn.kwargs) else conn.kwargs or {}
     return Connection.connect(where, **{**how, **own})
-
-
-def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"]:
-    """Return what a checkpointer of LangGraph's, or one derived from it, keeps its threads in."""
-    for kind in type(saver).__mro__:
-        storage = kind.__module__.removeprefix(_SAVERS).partition(".")[0]
-        if kind.__module__.startswith(_SAVERS) and storage in ("memory", "sqlite", "postgres"):
-            return storage  # type: ignore[return-value] # one of them, as the line above says
-    return "other"

@@ -16,7 +16,6 @@ from graph_retry._engine.graph import function_graph
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.answers import write_answer
-from graph_retry._langgraph.open_reviews import end_answered
 from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._state import ANSWER
 from graph_retry._threads.closed_reviews import has_expired, why_closed
@@ -30,7 +29,6 @@ from graph_retry._threads.reviews import (
     find_reviews,
     thread_of,
 )
-from graph_retry._threads.saved_reviews import note_of, tidy_index
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
 
@@ -69,18 +67,10 @@ class HeldThread:
         else:
             options: Any = {"durability": durability or "sync", "context": context}
             state = await invoke(self.graph, self.given, self.config, **options)
-        await self.end_answered()
         return state
-
-    async def end_answered(self) -> None:
-        """Take the answered reviews out of the inbox."""
-        for review, _ in self.chosen:
-            await end_answered(saver_of(self.graph), note_of(review))
-        await tidy_index(saver_of(self.graph))
 
     async def check_shown(self) -> None:
         """Do what is left to do after a run whose result is not at hand; then as `check`."""
-        await self.end_answered()
         shown = (await get_state(self.graph, self.config)).interrupts
         await self.check({"__interrupt__": shown})
 

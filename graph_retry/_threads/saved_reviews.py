@@ -1,12 +1,10 @@
-"""The reviews that wait in a checkpointer, found by its index or by reading all its threads."""
+"""The reviews that wait in a checkpointer, found by their table or by reading all its threads."""
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -22,34 +20,24 @@ from graph_retry._langgraph.checkpoints import (
     waits_for,
 )
 from graph_retry._langgraph.open_reviews import (
-    INDEX,
-    Note,
-    begin_shelf,
-    cover,
-    covers_all,
-    end_note,
-    keeps_index,
-    note_asked,
-    note_key,
-    open_notes,
+    Row,
+    delete,
+    has_table,
+    insert_known,
+    is_over,
+    open_rows,
+    row_of,
 )
 from graph_retry._review.review import parts_of
 from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.config import on_thread
-from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.reviews import Waiting, WaitingT, intervention
 
 _PAGE = 100
-"""Notes, and threads that wait, read at a time."""
-
-_TIDIED = 1 / 100
-"""How often an answer is followed by a new shelf for the notes."""
+"""Calls that wait, read at a time."""
 
 _SCANNED = 500
-"""Checkpoints read at a time where there is no index."""
-
-_REST = timedelta(hours=1)
-"""How long nothing must have been saved in a thread, so that what does not wait never will."""
+"""Checkpoints read at a time where there is no table."""
 
 
 async def list_saved_reviews(
@@ -66,19 +54,18 @@ async def list_saved_reviews(
     `before` is the key of a review: those asked before it are listed.
     """
     finder = _Finder(saver, graph, base, kind)
-    if not keeps_index(saver):
+    if not has_table(saver):
         return newest_first(await finder.read_all(), before, limit)
-    if not await covers_all(saver):
-        for review in await _Finder(saver, None, base, kind).read_all():
-            await note_asked(saver, note_of(review))
-        await cover(saver, all_threads=True)
+    if await open_rows(saver, None, 0) is None:
+        found = await _Finder(saver, None, base, kind).read_all()
+        await insert_known(saver, list(map(_row, found)))
     reviews: list[WaitingT] = []
     while limit is None or len(reviews) < limit:
-        notes = await open_notes(saver, before, _PAGE)
-        reviews += await finder.read_noted(notes)
-        if len(notes) < _PAGE:
+        rows = await open_rows(saver, before, _PAGE) or []
+        reviews += await finder.read_noted(rows)
+        if len(rows) < _PAGE:
             break
-        before = notes[-1].key
+        before = rows[-1].place
     return newest_first(reviews, None, limit)
 
 
@@ -93,32 +80,13 @@ def newest_first(
 
 def key_of(review: Waiting) -> str:
     """Return the key that orders a review among all that wait."""
-    return note_key(review.asked_at, review.review_id, review.thread_id)
+    return _row(review).place
 
 
-async def tidy_index(saver: BaseCheckpointSaver[Any] | None) -> None:
-    """Once in some hundred answers, leave the notes of ended reviews behind.
-
-    By chance, since no process need see more than one answer.
-    """
-    if saver is None or not keeps_index(saver) or random.random() > _TIDIED:  # noqa: S311
-        return
-    lock = ThreadLock(saver, INDEX)
-    try:
-        if await lock.try_acquire():
-            await begin_shelf(saver)
-    finally:
-        lock.release()
-
-
-def note_of(review: Waiting) -> Note:
-    """Return the note of a review that waits."""
-    return Note(
-        thread_id=review.thread_id or "",
-        namespace=review.value["checkpoint_ns"],
-        review_id=review.review_id,
-        asked_at=review.asked_at or "",
-    )
+def _row(review: Waiting) -> Row:
+    """Return what is written down of a review that waits."""
+    place = review.value["checkpoint_ns"]
+    return row_of(review.thread_id, place, review.review_id, review.asked_at)
 
 
 @dataclass
@@ -167,21 +135,9 @@ class _Thread:
         call = self.calls.get(namespace)
         return call.checkpoint["channel_values"] if call and waits_for(call, review_id) else None
 
-    def has_gone_on(self, note: Note) -> bool:
-        """Tell whether a question that does not wait never will, unless it is asked again.
-
-        A thread that was saved a moment ago may be about to show it.
-        """
-        rest = datetime.now(UTC) - _REST
-        if (
-            datetime.fromisoformat(self.root.checkpoint["ts"] if self.root else note.asked_at)
-            > rest
-        ):
-            return False
-        if self.root is None or self._open_call(note.namespace, note.review_id) is None:
-            return True
-        begun_from = self.calls[note.namespace].metadata.get("parents", {}).get("", "")
-        return self.root.checkpoint["id"] > begun_from
+    def is_over(self, row: Row) -> bool:
+        """Tell whether a review that is not shown never will be."""
+        return is_over(row, self.root, self.calls.get(row.namespace))
 
 
 @dataclass(frozen=True)
@@ -195,7 +151,7 @@ class _Finder(Generic[WaitingT]):
 
     async def read_all(self) -> list[WaitingT]:
         """Read every thread, page after page, so that no more than one is in memory at a time."""
-        ordered = keeps_index(self.saver)  # by id, over all threads
+        ordered = has_table(self.saver)  # by id, over all threads
         threads: defaultdict[str, _Thread] = defaultdict(_Thread)
         size, before, last = _SCANNED, None, ""
         while True:
@@ -216,25 +172,25 @@ class _Finder(Generic[WaitingT]):
             reviews += await self._waiting(thread_id, thread)
         return reviews
 
-    async def read_noted(self, notes: Sequence[Note]) -> list[WaitingT]:
-        """Read the threads of some notes, and end the notes of reviews that are over."""
-        by_thread: defaultdict[str, list[Note]] = defaultdict(list)
-        for note in notes:
-            if self._is_ours(note.namespace):
-                by_thread[note.thread_id].append(note)
+    async def read_noted(self, rows: Sequence[Row]) -> list[WaitingT]:
+        """Read the threads of some calls, and take away the rows of reviews that are over."""
+        by_thread: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            if self._is_ours(row.namespace):
+                by_thread[row.thread_id].append(row)
         reviews: list[WaitingT] = []
-        for thread_id, noted in by_thread.items():
+        for thread_id, known in by_thread.items():
             try:
-                thread = await self._thread(thread_id, {note.namespace for note in noted})
+                thread = await self._thread(thread_id, {row.namespace for row in known})
                 waiting = await self._waiting(thread_id, thread)
             except Exception as error:
                 error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
                 raise
             reviews += waiting
             shown = {review.review_id for review in waiting}
-            for note in noted:
-                if note.review_id not in shown and thread.has_gone_on(note):
-                    await end_note(self.saver, note)
+            for row in known:
+                if row.review_id not in shown and thread.is_over(row):
+                    await delete(self.saver, row)
         return reviews
 
     async def _thread(self, thread_id: str, namespaces: set[str]) -> _Thread:

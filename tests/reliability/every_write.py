@@ -33,7 +33,9 @@ from langgraph.types import Command
 
 import graph_retry
 from graph_retry import history, inbox
+from graph_retry._awaiting import run_sync
 from graph_retry._engine.asking import LEFT_OVER
+from graph_retry._langgraph.open_reviews import TABLE, make_table
 from tests.conftest import Mode
 from tests.loops import thread
 from tests.reliability.forking import end, fork
@@ -230,6 +232,7 @@ class Place:
         self._execute(f"CREATE SCHEMA {self._schema(None)}")
         with self.opened(None) as dsn, PostgresSaver.from_conn_string(dsn) as saver:
             saver.setup()
+            run_sync(make_table(saver))
 
     def copy(self, number: int) -> None:
         """Copy what is saved now."""
@@ -242,6 +245,7 @@ class Place:
             return
         old, new = self._schema(None), self._schema(number)
         tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
+        tables = (*tables, TABLE)
         self._execute(
             f"BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE SCHEMA {new}",
             *(f"CREATE TABLE {new}.{each} (LIKE {old}.{each} INCLUDING ALL)" for each in tables),

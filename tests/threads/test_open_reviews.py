@@ -1,20 +1,20 @@
-"""The index of open reviews: what waits is found without reading what is finished."""
+"""The table of open reviews: what waits is found without reading what is finished."""
 
 import sqlite3
 from collections import Counter
-from contextlib import closing, suppress
-from datetime import timedelta
+from contextlib import closing
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from graph_retry import create_retry_node, edit, inbox, resume
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._langgraph import open_reviews
-from graph_retry._langgraph.open_reviews import INDEX, Note, begin_shelf, note_asked, open_notes
+from graph_retry._langgraph.open_reviews import TABLE
+from graph_retry._langgraph.storage import query
 from graph_retry._threads import saved_reviews
 from tests.loops import Model, answer, fan_out, one_call, thread
 
@@ -44,11 +44,25 @@ def saver():
         yield Counted(connection)
 
 
-def notes(mode, saver):
-    """List the notes that are open."""
+def asked(mode, saver, sql):
+    """Run a statement in the saver's database."""
     if mode is None or not mode.is_async:
-        return run_sync(open_notes(saver, None, 10))
-    return mode.run(lambda: run_async(open_notes(saver, None, 10)))
+        return run_sync(query(saver, sql))
+    return mode.run(lambda: run_async(query(saver, sql)))
+
+
+def rows(mode, saver):
+    """List the threads that have a row of a call that waits."""
+    if isinstance(saver, InMemorySaver):
+        return []
+    found = asked(mode, saver, f"SELECT thread_id FROM {TABLE} WHERE place > '' ORDER BY place")
+    return [name for (name,) in found]
+
+
+def forget(mode, saver):
+    """Do what the documentation says to have all threads read again."""
+    if not isinstance(saver, InMemorySaver):
+        asked(mode, saver, f"DELETE FROM {TABLE}")
 
 
 def listed(mode, source, **options):
@@ -57,10 +71,11 @@ def listed(mode, source, **options):
 
 
 def threads_read(saver, source, **options):
-    """Count the checkpoints that listing reads, by thread, those of the index left out."""
+    """Count the checkpoints that a listing reads, by thread, once all threads were read."""
+    inbox.list_reviews(saver)
     saver.read.clear()
     inbox.list_reviews(source, **options)
-    return {name: count for name, count in saver.read.items() if not name.startswith(INDEX)}
+    return dict(saver.read)
 
 
 def test_finished_threads_are_not_read_and_a_limit_reads_no_more_than_it_needs(saver):
@@ -94,13 +109,13 @@ def test_what_waits_is_listed_page_by_page(mode, checkpointer):
     assert pages == [["4", "3"], ["2", "1"], ["0"]]
 
 
-def test_threads_from_before_the_index_are_read_once(mode, checkpointer):
-    """Without an index the next listing reads all threads and writes it; so do copies of ids."""
+def test_threads_from_before_the_table_are_read_once(mode, checkpointer):
+    """Where the table is empty the next listing reads all threads, calls of one node included."""
     graph = fan_out("node", mode, Model(), checkpointer, width=2)
     for name in "ab":
         mode.invoke(graph, {}, thread(name))
     answer(mode, graph, thread("a"), answers=_first(mode, graph))
-    mode.call(checkpointer, "delete_thread", INDEX)
+    forget(mode, checkpointer)
     assert listed(mode, graph) == ["b", "b", "a"]
     assert listed(mode, checkpointer) == ["b", "b", "a"]
 
@@ -118,7 +133,7 @@ def test_many_checkpoints_with_one_id_are_read_to_their_end(saver, monkeypatch):
     twin = empty_checkpoint()
     for number in range(20):
         saver.put({"configurable": {"thread_id": str(number), "checkpoint_ns": ""}}, twin, {}, {})
-    saver.delete_thread(INDEX)
+    forget(None, saver)
     (review,) = inbox.list_reviews(graph)
     assert review.thread_id == "waits"
 
@@ -128,6 +143,7 @@ def test_a_thread_that_cannot_be_read_is_named(saver):
     graph = one_call("node", None, Model(), saver)
     for name in ("whole", "damaged"):
         graph.invoke({"params": {"n": 0}}, thread(name))
+    assert len(inbox.list_reviews(graph)) == 2
     saver.conn.execute("UPDATE checkpoints SET checkpoint = x'00' WHERE thread_id = 'damaged'")
     with pytest.raises(TypeError) as caught:
         inbox.list_reviews(graph)
@@ -154,7 +170,7 @@ def test_copies_of_a_thread_that_waits_are_reviews_of_their_own(form, saver, sto
     graph = one_call(form, None, Model(), saver)
     graph.invoke({"params": {"n": 0}}, thread("original"))
     copied(saver, "original", "copy")
-    saver.delete_thread(INDEX)
+    forget(None, saver)
     both = inbox.list_reviews(graph)
     assert {review.thread_id for review in both} == {"original", "copy"}
     first = inbox.list_reviews(graph, limit=1)
@@ -163,33 +179,66 @@ def test_copies_of_a_thread_that_waits_are_reviews_of_their_own(form, saver, sto
     assert inbox.list_reviews(graph) == both[1:]
 
 
-def test_the_note_of_a_review_ends_with_it(form, mode, checkpointer):
-    """Answered by `resume` at once."""
+@pytest.mark.parametrize("by", ["resume", "command"])
+def test_the_row_of_a_call_ends_with_its_review(form, mode, checkpointer, by):
+    """Whoever answers: an answer that is asked about again leaves one row, the last one none."""
     graph = one_call(form, mode, Model(goal=2), checkpointer)
+    kept = [] if isinstance(checkpointer, InMemorySaver) else ["1"]
+
+    def answered(n):
+        if by == "resume":
+            answer(mode, graph, thread(), edit(n=n))
+        else:
+            mode.invoke(graph, Command(resume=edit(n=n)), thread())
+        return rows(mode, checkpointer)
+
     mode.invoke(graph, {"params": {"n": 0}}, thread())
-    answer(mode, graph, thread(), edit(n=1))
-    assert len(notes(mode, checkpointer)) == (0 if isinstance(checkpointer, InMemorySaver) else 1)
-    answer(mode, graph, thread(), edit(n=2))
-    assert notes(mode, checkpointer) == []
+    assert rows(mode, checkpointer) == kept
+    assert answered(1) == kept
+    assert answered(2) == []
 
 
-@pytest.mark.parametrize("end", ["answer", "start anew", "delete"])
-def test_a_note_that_another_client_left_ends_when_its_thread_rests(saver, monkeypatch, end):
-    """LangGraph's own answer, a new run or a deletion ends no note: the inbox does, in time."""
-    graph = one_call("node", None, Model(), saver)
+@pytest.mark.parametrize("end", ["start anew", "delete"])
+def test_a_row_of_what_is_over_ends_at_the_next_listing(form, saver, end):
+    """A new run or a deletion of the thread deletes no row: the inbox does, at once."""
+    graph = one_call(form, None, Model(), saver)
     for name in "12":
         graph.invoke({"params": {"n": 0}}, thread(name))
-    if end == "answer":
-        graph.invoke(Command(resume=edit(n=1)), thread("1"))
-    elif end == "start anew":
+    if end == "start anew":
         graph.invoke({"params": {"n": 1}}, thread("1"))
     else:
         saver.delete_thread("1")
+    assert rows(None, saver) == ["1", "2"]
     assert [review.thread_id for review in inbox.list_reviews(graph)] == ["2"]
-    assert len(notes(None, saver)) == 2, "a thread that just moved may be about to ask"
-    monkeypatch.setattr(saved_reviews, "_REST", timedelta(0))
-    assert [review.thread_id for review in inbox.list_reviews(graph)] == ["2"]
-    assert len(notes(None, saver)) == 1
+    assert rows(None, saver) == ["2"]
+
+
+def test_a_listing_while_a_question_is_asked_does_not_hide_it(form, saver):
+    """Between the row of a call and the pause of its thread the row is left alone."""
+    seen = []
+
+    class Listing(Counted):
+        """Lists what waits just before the thread is saved as waiting."""
+
+        def put_writes(self, config, writes, task_id, task_path=""):
+            if any(channel == INTERRUPT for channel, _ in writes):
+                seen.append(len(inbox.list_reviews(saver)))
+            super().put_writes(config, writes, task_id, task_path)
+
+    graph = one_call(form, None, Model(), Listing(saver.conn))
+    graph.invoke({"params": {"n": 0}}, thread())
+    assert seen
+    assert [review.thread_id for review in inbox.list_reviews(graph)] == ["1"]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_no_durability_of_the_graph_hides_a_review(form, mode, checkpointer, durability):
+    """The row is there however seldom the graph around the call is saved, and goes with it."""
+    graph = one_call(form, mode, Model(), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread(), durability=durability)
+    assert listed(mode, graph) == listed(mode, checkpointer) == ["1"]
+    mode.invoke(graph, Command(resume=edit(n=1)), thread(), durability=durability)
+    assert listed(mode, graph) == rows(mode, checkpointer) == []
 
 
 def test_a_retry_node_that_is_the_outermost_graph_is_listed(mode, checkpointer):
@@ -200,66 +249,3 @@ def test_a_retry_node_that_is_the_outermost_graph_is_listed(mode, checkpointer):
     assert listed(mode, graph) == listed(mode, checkpointer) == ["1"]
     answer(mode, graph, thread(), edit(n=1))
     assert listed(mode, graph) == []
-
-
-def test_ended_notes_are_left_behind_and_open_ones_are_not(mode, checkpointer, monkeypatch):
-    """After every answer here: the shelf has what waits, and the old ones are gone."""
-    monkeypatch.setattr(saved_reviews, "_TIDIED", 1)
-    graph = one_call("node", mode, Model(), checkpointer)
-    for name in "abc":
-        mode.invoke(graph, {"params": {"n": 0}}, thread(name))
-    for name in "ab":
-        answer(mode, graph, thread(name), edit(n=1))
-    assert listed(mode, graph) == ["c"]
-    third = 0 if isinstance(checkpointer, InMemorySaver) else 1  # which keeps no index
-    assert [len(shelf(mode, checkpointer, number)) for number in range(4)] == [0, 0, third, 0]
-
-
-def shelf(mode, saver, number):
-    return mode.call(saver, "list", {"configurable": {"thread_id": f"{INDEX}/{number}"}})
-
-
-@pytest.mark.parametrize("stopped_after", range(8))
-def test_a_question_asked_while_a_shelf_is_begun_is_in_the_index(saver, monkeypatch, stopped_after):
-    """Asked after each write of the copying, whether that goes on or dies there."""
-    old, new = (
-        Note(thread_id=name, namespace="ask:1", review_id=name, asked_at=f"2026-11-2{name}")
-        for name in "12"
-    )
-    run_sync(note_asked(saver, old))
-    writes, write = [], open_reviews._write
-
-    class DiedError(Exception):
-        """The process ends."""
-
-    async def stopping(*args):
-        await write(*args)
-        writes.append(args)
-        if len(writes) == stopped_after:
-            monkeypatch.setattr(open_reviews, "_write", write)
-            await note_asked(saver, new)
-            raise DiedError
-
-    monkeypatch.setattr(open_reviews, "_write", stopping)
-    with suppress(DiedError):
-        run_sync(begin_shelf(saver))
-    monkeypatch.setattr(open_reviews, "_write", write)
-    known = [old, *([new] if len(writes) == stopped_after and stopped_after else [])]
-    for _ in range(2):
-        assert run_sync(open_notes(saver, None, 10)) == known[::-1]
-        run_sync(begin_shelf(saver))
-
-
-def test_a_note_on_a_shelf_that_was_just_left_is_written_again(saver, monkeypatch):
-    """Between its look at the newest shelf and its note another one was begun."""
-    note = Note(thread_id="1", namespace="ask:1", review_id="r", asked_at="2026-11-22")
-    write_open = open_reviews._write_open
-
-    async def late(*args):
-        monkeypatch.setattr(open_reviews, "_write_open", write_open)
-        await begin_shelf(saver)
-        await write_open(*args)
-
-    monkeypatch.setattr(open_reviews, "_write_open", late)
-    run_sync(note_asked(saver, note))
-    assert run_sync(open_notes(saver, None, 10)) == [note]

@@ -1,0 +1,94 @@
+"""Ask the database of a saver something that LangGraph's savers have no method for.
+
+LangGraph's savers for SQLite and PostgreSQL keep their connection in `conn` (for PostgreSQL perhaps
+a pool), a lock around its use in `lock`, and the async ones the loop they were made on in `loop`.
+Found by reading `langgraph.checkpoint.sqlite` and `langgraph.checkpoint.postgres`; each of the four
+is asked in `tests/langgraph/test_storage.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from graph_retry._awaiting import is_sync
+
+_SAVERS = "langgraph.checkpoint."
+
+Rows = list[tuple[Any, ...]]
+
+
+def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"]:
+    """Return what a checkpointer of LangGraph's, or one derived from it, keeps its threads in."""
+    for kind in type(saver).__mro__:
+        storage = kind.__module__.removeprefix(_SAVERS).partition(".")[0]
+        if kind.__module__.startswith(_SAVERS) and storage in ("memory", "sqlite", "postgres"):
+            return storage  # type: ignore[return-value] # one of them, as the line above says
+    return "other"
+
+
+def shared_storage(saver: Any) -> Any:
+    """Return what savers over one storage share: under strict msgpack each graph has a clone."""
+    shared = (getattr(saver, name, None) for name in ("conn", "storage"))
+    return next((owned for owned in shared if owned is not None), saver)
+
+
+async def query(saver: BaseCheckpointSaver[Any], sql: str, *values: str) -> Rows:
+    """Run one statement in a saver's database, and commit it; `%s` is a value's place."""
+    if storage_of(saver) == "sqlite":
+        sql = sql.replace("%s", "?")
+    loop: asyncio.AbstractEventLoop | None = getattr(saver, "loop", None)
+    if loop is None:
+        return _query(saver, sql, values)
+    if not is_sync():
+        return await _aquery(saver, sql, values)
+    with suppress(RuntimeError):  # no loop is running here
+        if asyncio.get_running_loop() is loop:
+            raise asyncio.InvalidStateError(
+                f"Synchronous calls to {type(saver).__name__} are only allowed from another thread."
+            )
+    return asyncio.run_coroutine_threadsafe(_aquery(saver, sql, values), loop).result()
+
+
+def _query(saver: Any, sql: str, values: Sequence[str]) -> Rows:
+    if storage_of(saver) == "sqlite":
+        with saver.cursor() as cursor:
+            rows: Rows = cursor.execute(sql, values).fetchall()
+            return rows
+    from psycopg.rows import tuple_row  # noqa: PLC0415 (only where PostgreSQL is used)
+
+    def ask(connection: Any) -> Rows:
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+    with saver.lock:
+        if hasattr(saver.conn, "cursor"):  # and no pool
+            return ask(saver.conn)
+        with saver.conn.connection() as connection:
+            return ask(connection)
+
+
+async def _aquery(saver: Any, sql: str, values: Sequence[str]) -> Rows:
+    if storage_of(saver) == "sqlite":
+        await saver.setup()
+        async with saver.lock, saver.conn.execute(sql, values) as cursor:
+            rows = await cursor.fetchall()
+            await saver.conn.commit()
+            return list(rows)
+    from psycopg.rows import tuple_row  # noqa: PLC0415
+
+    async def ask(connection: Any) -> Rows:
+        async with connection.cursor(row_factory=tuple_row) as cursor:
+            await cursor.execute(sql, values)
+            return await cursor.fetchall() if cursor.description else []
+
+    async with saver.lock:
+        if hasattr(saver.conn, "cursor"):  # and no pool
+            return await ask(saver.conn)
+        async with saver.conn.connection() as connection:
+            return await ask(connection)
