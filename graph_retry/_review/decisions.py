@@ -202,6 +202,7 @@ class Row:
     example: Mapping[str, Any] = field(default_factory=dict[str, Any])
     typed: str
     typed_of_valid: str = ""
+    typed_of_suggested: str = ""
     sent: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -277,8 +278,9 @@ ROWS: dict[str, Row] = {
             if question.suggested_params is None
             else "Approve: call again with the suggested changes."
         ),
-        typed="approve             call again with the params as shown, suggestion included",
+        typed="approve             call again with the params as shown",
         typed_of_valid="approve             take this output",
+        typed_of_suggested="approve             call again with the suggested changes",
         sent={"Agent Chat UI": "*Approve*", "Agent Inbox": "*Accept*"},
     ),
     "edit": Row(
@@ -288,7 +290,7 @@ ROWS: dict[str, Row] = {
         decide=_call_again,
         how=lambda _: "Edit: call again with what you change; the rest stays as shown.",
         example={"params": ...},
-        typed="edit                change the params in $EDITOR; or: edit field=value …",
+        typed="edit                change params in $EDITOR, or: edit FIELD, edit FIELD=VALUE …",
         sent={"Agent Chat UI": "fields, *Submit*", "Agent Inbox": "fields, *Submit*"},
     ),
     "reject": Row(
@@ -297,7 +299,7 @@ ROWS: dict[str, Row] = {
         decide=_rejected,
         how=lambda _: "Reject: stop here, without another call.",
         example={"message": "why to stop"},
-        typed="reject reason       stop here",
+        typed="reject REASON       stop here",
         sent={
             "Agent Chat UI": "*Reject*, with a reason",
             "Agent Inbox": "`reject: …` in the box",
@@ -325,7 +327,7 @@ ROWS: dict[str, Row] = {
         decide=_commented,
         how=lambda _: "Comment: tell the model something, and call again.",
         example={"message": "what to mind"},
-        typed="comment words       tell the model something, and call again",
+        typed="comment WORDS       tell the model something, and call again",
         sent={"Agent Inbox": "words in the box"},
     ),
     "accept": Row(
@@ -338,7 +340,7 @@ ROWS: dict[str, Row] = {
             "Agent Inbox approves."
         ),
         example={"message": "why it is right"},
-        typed="accept reason       take the output although it is not valid",
+        typed="accept REASON       take the output although it is not valid",
         sent={"Agent Inbox": "`accept` in the box"},
     ),
     "defer": Row(

@@ -15,15 +15,15 @@ from typing import Annotated, Any
 import typer
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._review.clients.client import spelled
-from graph_retry._review.decisions import WORDS
-from graph_retry.cli.answer import Answers
+from graph_retry.cli.answering.answer import Answers, walk
+from graph_retry.cli.answering.bulk import answer_from
+from graph_retry.cli.answering.decide import from_words, labels_of
 from graph_retry.cli.data import evaluate_calls, write_corrections
-from graph_retry.cli.decide import from_options, from_words, labels_of
 from graph_retry.cli.exits import ExitCode, Stop
-from graph_retry.cli.screen import Screen, printable
+from graph_retry.cli.screen import Screen, indented, printable
 from graph_retry.cli.show import INBOX, as_json, inbox_rows, show_ledger, show_review
 from graph_retry.cli.source import Source, open_source
+from graph_retry.cli.watch import watch as watch_for
 from graph_retry.cli.web import serve
 from graph_retry.errors import StaleDecision
 
@@ -39,13 +39,9 @@ _DB = typer.Option(metavar="FILE|DSN", help="Or in SQLite or PostgreSQL [or GRAP
 _GRAPH_HELP = "With --db: module:variable or path/to/file.py:variable. Only `answer` needs it."
 _GRAPH = typer.Option(metavar="GRAPH", envvar="GRAPH_RETRY_GRAPH", help=_GRAPH_HELP)
 _BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (default: you).")
-_SET = typer.Option("--set", metavar="FIELD=VALUE", help="Call again with a field changed.")
 _LABEL = typer.Option(metavar="NAME=TEXT", help="Only calls with this label.")
-_APPROVE_HELP = "Call again with the params as shown, or take a valid output."
-_RESPOND = typer.Option(metavar="FILE|JSON", help="Take this output (`-`: stdin).")
-_COMMENT = typer.Option(metavar="WORDS", help="Tell the model, and call again (`-`: stdin).")
-_ACCEPT = typer.Option(metavar="REASON", help="Take the output although it is not valid.")
-
+_FILE = typer.Option(metavar="FILE", help="Show what the lines of FILE would answer (`-`: stdin).")
+_RUN = typer.Option(metavar="COMMAND", help="Run it for each, with the review as JSON on stdin.")
 _FORMAT = typer.Option(help="rows, openai, preference, pydantic-evals or langsmith.")
 _NAME = typer.Option("--name", metavar="NAME", help="Only calls of this name.")
 _SPLIT = typer.Option(metavar="PART=SHARE", help="A file a part, no thread in two of them.")
@@ -65,18 +61,20 @@ Call = Annotated[
     list[str] | None, typer.Option("--name", metavar="NAME", help="Only calls of this name.")
 ]
 How = Annotated[list[str] | None, _HOW]
-Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
+Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id, or its beginning.")]
+AnyThread = Annotated[
+    str | None, typer.Argument(metavar="THREAD", help="One thread's (else: all).")
+]
 Url = Annotated[str | None, _URL]
 Db = Annotated[str | None, _DB]
 Graph = Annotated[str | None, _GRAPH]
 Label = Annotated[list[str] | None, _LABEL]
 Json = Annotated[bool, typer.Option("--json", help="Write a JSON object a line.")]
-Approve = Annotated[bool, typer.Option("--approve", help=_APPROVE_HELP)]
-Set = Annotated[list[str] | None, _SET]
-Reject = Annotated[str | None, typer.Option(metavar="REASON", help="Stop here (`-`: from stdin).")]
-Respond = Annotated[str | None, _RESPOND]
-Comment = Annotated[str | None, _COMMENT]
-Accept = Annotated[str | None, _ACCEPT]
+File = Annotated[Path | None, _FILE]
+Apply = Annotated[bool, typer.Option("--apply", help="With --file: answer them.")]
+Every = Annotated[float, typer.Option(metavar="SECONDS", min=0.0, help="Time between two looks.")]
+Bell = Annotated[bool, typer.Option("--bell", help="Ring the terminal's bell.")]
+Run = Annotated[str | None, _RUN]
 ReviewId = Annotated[str | None, typer.Option(metavar="ID", help="Which one, where several wait.")]
 By = Annotated[str | None, _BY]
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port of this machine (0: any free one).")]
@@ -134,6 +132,7 @@ def web(
 def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) -> None:
     """Show what waits on a thread, then every attempt: who changed what, and how it ended."""
     with _session(url, db, graph) as (source, screen):
+        thread = source.thread(thread)
         reviews = source.reviews(thread)
         for review in reviews:
             show_review(screen, review)
@@ -150,55 +149,66 @@ def show(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) ->
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def answer(
     given: typer.Context,
-    thread: Thread,
+    thread: AnyThread = None,
     url: Url = None,
     db: Db = None,
     graph: Graph = None,
-    approve: Approve = False,
-    changes: Set = None,
-    reject: Reject = None,
-    respond: Respond = None,
-    comment: Comment = None,
-    accept: Accept = None,
     review: ReviewId = None,
     by: By = None,
+    file: File = None,
+    apply: Apply = False,
 ) -> None:
-    """Answer what waits on a thread, and run the thread on.
+    """Answer what waits, and continue the threads.
 
-    Without an answer among the options, whoever sits at the terminal is asked.
+    Alone, it asks you about every thread of the inbox. With THREAD, about this one. A decision
+    behind THREAD is applied: approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS
+    and the others, each as it is typed at the prompt.
     """
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
-        if given.args and spelled(given.args[0]) not in WORDS:
-            from_words(given.args, {})  # says what these words are meant to be
-        texts = [text for text in (reject, respond, comment, accept) if text is not None]
-        chosen = approve + bool(changes) + len(texts) + bool(given.args)
-        if chosen > 1 or not (chosen or screen.has_person):
-            others = "`--reject`, `--respond`, `--comment` or `--accept`"
-            what = f"give one answer: `--approve`, `--set`, {others}."
-            raise Stop(ExitCode.USAGE, what)
-        answers = Answers(source, screen, thread, by or _login())
-        decide = partial(from_words, given.args)
-        if not given.args:
-            decide = partial(
-                from_options,
-                changes=changes or (),
-                reason=reject,
-                output=respond,
-                words=comment,
-                accepted=accept,
+        words, by = given.args, by or _login()
+        if file is not None:
+            if thread is not None or review is not None:
+                raise Stop(ExitCode.USAGE, "`--file` names its threads: leave THREAD out.")
+            code = answer_from(source, screen, file, by, apply=apply)
+        elif not (words or screen.has_person):
+            ways = "approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS"
+            raise Stop(ExitCode.USAGE, f"say THREAD and one answer: {ways}.")
+        elif thread is None:
+            code = walk(source, screen, by)
+        else:
+            whole = source.thread(thread, exactly=not screen.has_person)
+            answers = Answers(source, screen, whole, by)
+            code = (
+                answers.give(review, partial(from_words, words)) if words else answers.ask(review)
             )
-        code = answers.give(review, decide) if chosen else answers.ask(review)
         if code:
             raise Stop(code)
 
 
 @app.command("continue")
 def go_on(thread: Thread, url: Url = None, db: Db = None, graph: Graph = None) -> None:
-    """Run a thread on that was cut off: a cancelled run, a crash."""
+    """Continue a thread whose run was interrupted, by a crash or a cancellation."""
     with _session(url, db, graph) as (source, screen):
         _require_graph(source)
-        Answers(source, screen, thread, None).go_on()
+        whole = source.thread(thread, exactly=not screen.has_person)
+        Answers(source, screen, whole, None).go_on()
+
+
+@app.command()
+def watch(
+    url: Url = None,
+    db: Db = None,
+    graph: Graph = None,
+    label: Label = None,
+    every: Every = 5.0,
+    bell: Bell = False,
+    run: Run = None,
+) -> None:
+    """List each review as it comes, until Ctrl-C."""
+    with _session(url, db, graph) as (source, screen):
+        labels = labels_of(label or ())
+        watch_for(source, screen, labels, every=every, bell=bell, command=run, warn=_warn)
 
 
 @app.command()
@@ -272,7 +282,7 @@ def _session(
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"graph-retry: {printable(str(message))}", err=True)
+    typer.echo(f"graph-retry: {indented(printable(str(message)))}", err=True)
 
 
 def _login() -> str | None:

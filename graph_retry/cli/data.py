@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,7 +9,7 @@ from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.source import Source, load_object
 from graph_retry.corrections import Format, aexport
-from graph_retry.evaluate import Evaluation, aevaluate
+from graph_retry.evaluate import aevaluate
 
 
 def write_corrections(
@@ -46,23 +45,15 @@ def evaluate_calls(
     selected: Any = {name: value for name, value in selection.items() if value}
     if kept is not None:
         selected["path"] = kept
-    if screen.is_terminal:
-        selected["progress"] = _progress
     function = load_object(llm_call, "--call")
     wanted = None if output is None else load_object(output, "--output")
-    done = source.runner.run(aevaluate(source.opened, function, output=wanted, **selected))
-    if screen.is_terminal:
-        sys.stderr.write("\n")
+    with screen.progress("calls made") as advance:
+        selected["progress"] = lambda _: advance()
+        done = source.runner.run(aevaluate(source.opened, function, output=wanted, **selected))
     figures = done.figures()
     screen.table(("figure", "value"), [(name, _number(value)) for name, value in figures.items()])
     for why, count in sorted(done.skipped.items()):
         screen.say(f"{count} skipped: {why}", "quiet")
-
-
-def _progress(evaluation: Evaluation) -> None:
-    asked = evaluation.figures()["would have asked"]
-    sys.stderr.write(f"\r{len(evaluation.results)} calls made, {asked} would have asked")
-    sys.stderr.flush()
 
 
 def _number(value: float | None) -> str:

@@ -1,14 +1,23 @@
-"""Where the command writes: tables and colours in a terminal, plain lines anywhere else."""
+"""Where the command writes: tables and colours in a terminal, plain lines anywhere else.
+
+Outside a terminal, only the command itself starts a line at the left margin or with two spaces.
+Whatever a model or a provider wrote is indented further, so none of it reads as such a line.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from itertools import compress
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +27,7 @@ Rows = Sequence[Sequence[str]]
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "quiet": "dim"}
 _LONG_WORD = 30  # what is longer may be broken anywhere
+_INDENT = "    "
 _SPACES = "\n\t\u00a0\u202f\u3000"
 
 
@@ -39,26 +49,57 @@ class Screen:
             rule = Rule(Text(printable(text), "bold"), align="left", style="blue")
             self._console.print("", rule, sep="\n")
         else:
-            self.say(f"\n== {text}")
+            self._write(f"\n== {indented(text)}")
 
     def say(self, text: str, tone: Tone = "plain") -> None:
-        """Write some lines."""
+        """Write a sentence of the command's own, which may quote others from its second line on."""
         if self.is_terminal:
             self._console.print(Text(printable(text), _STYLES[tone]))
         else:
-            sys.stdout.write(f"{printable(text)}\n")
-            sys.stdout.flush()
+            self._write(indented(text))
+
+    def quote(self, text: str, tone: Tone = "plain") -> None:
+        """Write a text of somebody else's, every line of it indented."""
+        if self.is_terminal:
+            self._console.print(Padding(Text(printable(text), _STYLES[tone]), (0, 0, 0, 2)))
+        else:
+            self._write(f"{_INDENT}{indented(text)}")
+
+    def json(self, value: Any) -> None:
+        """Write a value as JSON, which spells out the line breaks of its texts."""
+        text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+        if self.is_terminal:
+            self._console.print(Text(printable(text)))
+        else:
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(f"{printable(text)}\n")
+        sys.stdout.flush()
+
+    @contextmanager
+    def progress(self, doing: str, total: int | None = None) -> Generator[Callable[[], None]]:
+        """Show a bar in a terminal while many things are done; call what is yielded after each."""
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+        with Progress(*columns, console=self._console, disable=not self.is_terminal) as bar:
+            task = bar.add_task(doing, total=total)
+            yield lambda: bar.advance(task)
 
     def table(self, columns: Sequence[str], rows: Rows) -> None:
-        """Write a table; where there is no terminal, a line per row that names its columns.
+        """Write a table, without the columns that are empty in every row.
 
-        In a terminal too narrow for the longest words, each row is written as a list of its cells.
+        Outside a terminal, each row is one line that names its columns. In a terminal too narrow
+        for the longest words, each row is a list of its cells.
         """
         if not self.is_terminal:
             for row in rows:
-                cells = [f"{name}: {cell}" for name, cell in _filled(columns, row)]
-                self.say("  " + " | ".join(cells).replace("\n", "\n      "))
+                cells = [f"{name}: {_one_line(cell)}" for name, cell in _filled(columns, row)]
+                self._write("  " + " | ".join(cells))
             return
+        used = [any(cells) for cells in zip(*rows, strict=True)]
+        if not any(used):
+            return
+        columns, *rows = ([*compress(row, used)] for row in (columns, *rows))
         if (widths := self._widths([columns, *rows])) is None:
             for row in rows:
                 self._list(_filled(columns, row))
@@ -102,6 +143,16 @@ class Screen:
 
 def _filled(columns: Sequence[str], row: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, cell) for name, cell in zip(columns, row, strict=True) if cell]
+
+
+def indented(text: str) -> str:
+    """Indent all lines but the first."""
+    return text.replace("\n", f"\n{_INDENT}")
+
+
+def _one_line(cell: str) -> str:
+    """Spell out what would start another row or another cell."""
+    return cell.replace("\n", r"\n").replace(" | ", r" \| ")
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,21 +15,40 @@ from graph_retry.cli.screen import Rows, Screen
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt, Failure, Issue
 
-INBOX = ("thread", "function", "attempt", "age", "expires", "error")
+INBOX = ("thread", "function", "review", "params", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
-    """Write each review as a row of `INBOX`."""
+    """Write each review as a row of `INBOX`.
+
+    Reviews of one function on one thread, as a fan-out makes them, also show their id and the
+    params in which they differ.
+    """
+    alike: dict[tuple[str | None, str], list[PendingReview]] = defaultdict(list)
+    for review in reviews:
+        alike[review.thread_id, review.function_name].append(review)
     return [
         (
-            *(review.thread_id or "", review.function_name, str(review.attempt)),
-            *(_since(review.asked_at), _until(review.expires_at)),
+            *(review.thread_id or "", review.function_name),
+            *_marks(review, alike[review.thread_id, review.function_name]),
+            *(str(review.attempt), _since(review.asked_at), _until(review.expires_at)),
             _brief(review.failure, review.issues),
         )
         for review in reviews
     ]
+
+
+def _marks(review: PendingReview, alike: Sequence[PendingReview]) -> tuple[str, str]:
+    if len(alike) == 1:
+        return "", ""
+    fields = [
+        f"{name}={_text(value, 60)}"
+        for name, value in review.params.items()
+        if any(other.params.get(name, ...) != value for other in alike)
+    ]
+    return review.review_id[:8], " ".join(fields)
 
 
 def as_json(review: PendingReview) -> str:
@@ -50,7 +70,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         screen.say(review.value["note"], "quiet")
     if review.failure is None:
         screen.say("The output is valid, and waits for approval:", "good")
-        screen.say(_text(review.output))
+        screen.quote(_text(review.output))
     elif review.issues and review.failure["kind"] == "invalid_schema":
         screen.say("What is wrong with the output:", "bad")
         issues = [
@@ -61,7 +81,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
         screen.say(review.error, "bad")
     if review.raw_output is not None and review.failure is not None:
         screen.say("The model wrote:")
-        screen.say(f"  {review.raw_output}", "quiet")
+        screen.quote(review.raw_output, "quiet")
     screen.say("Its params:")
     screen.table(
         ("field", "value"), [(name, _text(value)) for name, value in review.params.items()]

@@ -9,7 +9,7 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,14 +18,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
-from langgraph.pregel.remote import RemoteGraph
+from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from graph_retry._awaiting import run_async
+from graph_retry._review.decisions import Decision
 from graph_retry._threads.closed_reviews import other_question
-from graph_retry._threads.graphs import get_state, is_local
+from graph_retry._threads.graphs import get_state, is_local, saver_of
 from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
 from graph_retry.cli.exits import ExitCode, Stop
@@ -61,13 +62,49 @@ class Source:
         """List the calls of one thread."""
         return self.runner.run(aattempts_of(self._graph(thread_id), _config(thread_id)))
 
-    def answer(self, thread_id: str, review_id: str, decision: Any) -> Any:
-        """Answer a review, run its thread on, and return the graph's state."""
-        graph, answers = self._graph(thread_id), {review_id: decision}
-        return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
+    def answer(self, thread_id: str, answers: Mapping[str, Decision]) -> Any:
+        """Answer reviews of a thread by id, continue it, and return the graph's state."""
+        graph = self._graph(thread_id)
+        try:
+            return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
+        except (CallCancelled, RemoteException) as error:
+            # A graph may let a rejected call's error through; a server tells its name only.
+            is_rejection = any(decision["type"] == "reject" for decision in answers.values())
+            if not is_rejection or CallCancelled.__name__ not in repr(error):
+                raise
+            return None
+
+    def thread(self, given: str, *, exactly: bool = False) -> str:
+        """Return the id of a thread, which may be given by its beginning if only one waits so.
+
+        Args:
+            given: What was typed.
+            exactly: Refuse a beginning, as where nobody sees which thread it stands for.
+
+        Raises:
+            Stop: If several waiting threads begin so, or one that has to be named in full.
+        """
+        if self._exists(given):
+            return given
+        waiting = {review.thread_id or "" for review in self.inbox()}
+        found = sorted(name for name in waiting if name.startswith(given))
+        if len(found) == 1 and not exactly:
+            return found[0]
+        if found:
+            names = ", ".join(found[:10]) + (", …" if len(found) > 10 else "")
+            raise Stop(ExitCode.USAGE, f"no thread {given!r}: give a whole id, such as {names}.")
+        return given
+
+    def _exists(self, thread_id: str) -> bool:
+        if isinstance(self.opened, LangGraphClient):
+            with suppress(Stop):
+                return bool(self._graph(thread_id))
+            return False
+        saver = saver_of(self.opened)
+        return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
 
     def go_on(self, thread_id: str) -> None:
-        """Run a thread on from where it stopped."""
+        """Continue a thread from where it stopped."""
         self.runner.run(aresume(self._graph(thread_id), _config(thread_id)))
 
     def is_unfinished(self, thread_id: str) -> bool:

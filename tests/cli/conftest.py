@@ -38,18 +38,18 @@ class Database:
     def __init__(self, place):
         self.place = place
 
-    def begin(self, graph="node", *threads, n=0):
+    def begin(self, graph="node", *threads, n=0, **params):
         """Run a graph of `served` on some threads until it waits; returns the reviews' ids."""
-        return asyncio.run(self._begin(graph, threads or ("1",), n))
+        return asyncio.run(self._begin(graph, threads or ("1",), {"n": n, **params}))
 
-    async def _begin(self, name, threads, n):
+    async def _begin(self, name, threads, params):
         savers = AsyncPostgresSaver if "://" in self.place else AsyncSqliteSaver
         async with savers.from_conn_string(self.place) as saver:
             graph = load_graph(f"tests.cli.served:{name}", saver)
             found = []
             for thread in threads:
                 config = {"configurable": {"thread_id": thread}}
-                await graph.ainvoke({"params": {"n": n}}, config)
+                await graph.ainvoke({"params": params}, config)
                 found += [each.review_id for each in await apending_reviews(graph, config)]
             return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Send, interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -74,6 +74,24 @@ def five(params):
     """Answer without a line in `CALLS`."""
     assert params["n"] == 0
     return '{"n": 5}'
+
+
+def forging_model(params):
+    """Fail with the text of the note."""
+    raise ValueError(params.note)
+
+
+forger = graph_of(create_retry_node(forging_model, Params, output=Number, name="count"))
+
+
+def fan_out(state):
+    """Read three notes at once."""
+    each = [{**state["params"], "note": note} for note in ("a", "b", "c")]
+    return [Send("ask", {"params": params}) for params in each]
+
+
+fan = StateGraph(State).add_node("ask", lambda state: ask(state) and {})
+fan = fan.add_conditional_edges("__start__", fan_out, ["ask"])
 
 
 class Person(BaseModel):

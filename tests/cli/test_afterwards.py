@@ -6,24 +6,24 @@ from tests.cli.conftest import GRAPH, answer
 def test_an_answer_that_is_asked_again_names_the_question(sqlite, run, calls):
     """A command with `--review` is mended and repeated: under the old id it is told the new one."""
     (review,) = sqlite.begin()
-    code, out, _ = run(*answer(sqlite, "--set", "m=2", "--review", review))
+    code, out, _ = run(*answer(sqlite, "edit", "m=2", "--review", review))
     again = out.split()[-1].rstrip(".")
     assert (code, out.splitlines()[-1]) == (5, f"It is asked again as review {again}.")
-    code, _, err = run(*answer(sqlite, "--set", "n=2", "--review", review))
+    code, _, err = run(*answer(sqlite, "edit", "n=2", "--review", review))
     assert (code, f"it is asked again as review '{again}'" in err) == (4, True)
-    assert run(*answer(sqlite, "--set", "n=2", "--review", again))[0] == 0
+    assert run(*answer(sqlite, "edit", "n=2", "--review", again))[0] == 0
     assert calls() == 2
 
 
 def test_a_call_that_failed_again_out_of_sight_is_not_finished(sqlite, run, calls):
     """Under a plain `asyncio.gather` the thread shows the other call's question first."""
     sqlite.begin("gathered")
-    code, out, _ = run(*answer(sqlite, "--approve", graph="gathered"))
+    code, out, _ = run(*answer(sqlite, "approve", graph="gathered"))
     assert (code, calls(), "Finished" in out) == (0, 3, False)
     assert "Attempt 2 failed, too: ValidationError" in out
     assert "It is asked about once what else waits on this thread is answered." in out
     for _ in range(2):
-        code, out, _ = run(*answer(sqlite, "--set", "n=2", graph="gathered"))
+        code, out, _ = run(*answer(sqlite, "edit", "n=2", graph="gathered"))
         assert (code, out.splitlines()[0]) == (0, "Finished:")
     assert run("inbox", "--db", sqlite.place)[1] == "Nothing waits.\n"
 
@@ -31,13 +31,13 @@ def test_a_call_that_failed_again_out_of_sight_is_not_finished(sqlite, run, call
 def test_an_interrupt_of_another_kind_is_told_for_what_it_is(sqlite, run, calls):
     """It is neither a thread that was cut off nor its end; `continue` comes to it again."""
     sqlite.begin("mail")
-    code, out, _ = run(*answer(sqlite, "--set", "n=2", graph="mail"))
+    code, out, _ = run(*answer(sqlite, "edit", "n=2", graph="mail"))
     other = 'The thread waits for an interrupt of another kind ("send_mail"), which is answered'
     assert (code, out.splitlines()[-1].startswith(other)) == (0, True)
     where = ("--db", sqlite.place, "--graph", f"{GRAPH}mail")
     assert other in run("show", "1", *where)[1]
     assert run("continue", "1", *where)[1].startswith(other)
-    code, _, err = run(*answer(sqlite, "--approve", graph="mail"))
+    code, _, err = run(*answer(sqlite, "approve", graph="mail"))
     assert (code, other in err, "cut off" in err) == (3, True, False)
     assert calls() == 2
 
@@ -45,7 +45,7 @@ def test_an_interrupt_of_another_kind_is_told_for_what_it_is(sqlite, run, calls)
 def test_a_rejection_is_told_as_the_end_of_the_run(sqlite, run):
     """The thread has steps left, but nobody cut it off, and running it on ends in the same way."""
     sqlite.begin("function")
-    run(*answer(sqlite, "--reject", "not an invoice", graph="function"))
+    run(*answer(sqlite, "reject", "not an invoice", graph="function"))
     where = ("--db", sqlite.place, "--graph", f"{GRAPH}function")
     told = run("show", "1", *where)[1]
     assert "A person rejected the call, and so the run ended" in told

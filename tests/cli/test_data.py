@@ -9,9 +9,9 @@ from tests.cli.conftest import answer
 def test_corrections_are_written_to_a_file(database, run, tmp_path):
     """Every thread's decisions are rows; what a format cannot hold is counted, and said why."""
     database.begin("node", "1", "2", "3")
-    for thread, option in (("1", '--respond={"n": 5}'), ("2", '--respond={"n": 6}')):
-        assert run(*answer(database, option, thread=thread))[0] == 0
-    assert run(*answer(database, "--set", "n=2", thread="3"))[0] == 0
+    for thread, output in (("1", '{"n": 5}'), ("2", '{"n": 6}')):
+        assert run(*answer(database, "respond", output, thread=thread))[0] == 0
+    assert run(*answer(database, "edit", "n=2", thread="3"))[0] == 0
     path = tmp_path / "rows.jsonl"
     code, out, _ = run("corrections", "--db", database.place, path)
     assert (code, out) == (0, f"3 written to {path}\n")
@@ -46,7 +46,7 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
 def test_recorded_calls_are_evaluated(sqlite, run, calls, tmp_path):
     """The function is imported, each call made once, and the threads stay as they were."""
     sqlite.begin("node", "1", "2", "3")
-    assert run(*answer(sqlite, '--respond={"n": 5}', thread="1"))[0] == 0
+    assert run(*answer(sqlite, "respond", '{"n": 5}', thread="1"))[0] == 0
     before = calls()
     kept = tmp_path / "results.jsonl"
     code, out, _ = run(

@@ -5,7 +5,16 @@ import sys
 import pytest
 
 from graph_retry import accept, approve, comment, edit, reject, respond
-from graph_retry.cli.decide import Draft, UnreadableError, edited, from_line, from_options, ways
+from graph_retry.cli.answering.decide import (
+    Draft,
+    UnreadableError,
+    completed,
+    edited,
+    from_line,
+    from_words,
+    ways,
+)
+from graph_retry.cli.exits import Stop
 
 SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"deep": {"x": "1"}}}
 
@@ -87,23 +96,71 @@ def test_a_typed_line_that_decides_nothing_is_explained(line, told):
 
 
 @pytest.mark.parametrize(
-    ("options", "decision"),
+    ("words", "decision"),
     [
-        ({}, approve()),
-        ({"reason": "too dear"}, reject("too dear")),
-        ({"words": "be brief"}, comment("be brief")),
-        ({"accepted": "it is so"}, accept("it is so")),
-        ({"accepted": ""}, accept()),
+        (["approve"], approve()),
+        (["reject", "too", "dear"], reject("too dear")),
+        (["comment", "be brief"], comment("be brief")),
+        (["accept", "it is so"], accept("it is so")),
+        (["accept", ""], accept()),
+        (["edit", "n=2", "zip=two words"], edit(n=2, zip="two words")),
     ],
 )
-def test_options_of_the_command_decide(options, decision):
-    """One of them is one decision; none is an approval."""
-    assert from_options(SHOWN, **options) == decision
+def test_words_of_the_command_decide(words, decision):
+    """They are read like a line at the prompt, and the shell's quotes hold."""
+    assert from_words(words, SHOWN) == decision
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--reject", "x"], "Write reject without the dashes"),
+        (["--set", "n=2"], "no such option: --set"),
+        (["approve", "n=2"], "to change some: edit n=2"),
+        (["perhaps"], "none of approve, edit"),
+    ],
+)
+def test_words_that_decide_nothing_are_refused(words, told):
+    """The message shows how it is written."""
+    with pytest.raises(Stop, match=told):
+        from_words(words, SHOWN)
+
+
+OFFERED = ["approve", "edit", "reject", "respond", "comment", "accept"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("e n=2", "edit n=2"),
+        ("c be brief", "comment be brief"),
+        ("ap", "approve"),
+        ("res {}", "respond {}"),
+        ("no", "no"),
+        ("x=2", "x=2"),
+        ("?", "help"),
+        ("h", "help"),
+        ("s", "skip"),
+        ("", ""),
+    ],
+)
+def test_the_beginning_of_a_word_is_enough(typed, meant):
+    """It is completed if one word that can be typed here begins so; whole words stay."""
+    assert completed(typed, OFFERED) == meant
+
+
+def test_a_beginning_of_several_words_is_refused():
+    """Nothing is guessed; and what is not offered does not count."""
+    with pytest.raises(UnreadableError, match="'r' begins reject and respond"):
+        completed("r too dear", OFFERED)
+    assert completed("a", ["approve", "edit"]) == "approve"
 
 
 def test_what_an_approval_does_is_told():
-    """It calls again after a failure, and takes an output that is valid."""
-    assert "call again" in ways(["approve"])
+    """It calls again after a failure, with a suggestion if there is one, or takes the output."""
+    assert "call again with the params as shown" in ways(["approve"])
+    assert "suggested" not in ways(["approve"])
+    assert "call again with the suggested changes" in ways(["approve"], suggested=True)
     assert "take this output" in ways(["approve"], of_valid=True)
 
 
@@ -159,6 +216,35 @@ def test_what_was_saved_is_edited_on(editor):
     assert from_line("edit", SHOWN, draft) == edit(n=7)
     editor("text = text.replace('\"n\": 7', '\"n\": 8')")
     assert from_line("edit", SHOWN, draft) == edit(n=8)
+
+
+TEXTS = {"prompt": "One.\nTwo.\n", "n": 1, "messages": [{"content": "Read\nit"}]}
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "meant"),
+    [
+        ("edit prompt", "One.\nTwo.\n", {"prompt": "ONE.\nTWO.\n"}),
+        ("edit /messages/0/content", "Read\nit", {"messages": [{"content": "READ\nIT"}]}),
+    ],
+)
+def test_a_text_is_opened_as_text(editor, line, before, meant):
+    """Its lines are lines, and the line break that an editor adds at the end is not kept."""
+    editor(f"assert text == {before!r} + chr(10), text; text = text.upper()")
+    assert from_line(line, TEXTS) == edit(meant)
+
+
+def test_the_only_param_is_opened_as_text(editor):
+    """Where a text is all that can be edited, `edit` needs no name."""
+    editor("text = text.replace('Hi', 'Hello')")
+    assert from_line("edit", {"value": "Hi\nyou"}) == edit(value="Hello\nyou")
+
+
+@pytest.mark.parametrize("name", ["n", "gone", "/messages/7/content", "/messages/x", "/~9"])
+def test_only_a_text_is_opened_as_text(name):
+    """Of anything else, the change has to be written."""
+    with pytest.raises(UnreadableError, match=r"An edit is written as|write field=value"):
+        from_line(f"edit {name}", TEXTS)
 
 
 def test_an_editor_that_is_not_there_is_explained(monkeypatch):

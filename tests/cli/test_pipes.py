@@ -14,20 +14,20 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
     database.begin(graph)
     assert calls() == 1
 
-    code, out, _ = run(*answer(database, "--set", "n=many", graph=graph))
+    code, out, _ = run(*answer(database, "edit", "n=many", graph=graph))
     assert (code, calls()) == (5, 1)
     assert 'Not applied: `n` expects a number, not "many".' in out
 
-    code, out, _ = run(*answer(database, "--set", "n=1", graph=graph))
+    code, out, _ = run(*answer(database, "edit", "n=1", graph=graph))
     assert (code, calls()) == (0, 2)
     assert "Attempt 2 failed, too: ValidationError" in out
 
-    code, out, _ = run(*answer(database, "--set", "n=3", "--by", "ada", graph=graph))
+    code, out, _ = run(*answer(database, "edit", "n=3", "--by", "ada", graph=graph))
     assert (code, calls()) == (0, 3)
     assert out.startswith("Finished:")
     assert json.loads(out.removeprefix("Finished:")) == {"n": 3}
 
-    code, out, err = run(*answer(database, "--approve", graph=graph))
+    code, out, err = run(*answer(database, "approve", graph=graph))
     assert (code, out, calls()) == (3, "", 3)
     assert "nothing waits on thread '1'" in err
 
@@ -42,19 +42,19 @@ def test_a_thread_is_answered_to_its_end(database, run, calls, graph):
 @pytest.mark.parametrize(
     ("options", "stdin", "code", "told", "made"),
     [
-        (["--approve"], None, 0, "Attempt 2 failed, too", 2),
-        (["--set", "n=2"], None, 0, '"n": 2', 2),
-        (["--set", "n=2", "--set", 'options={"deep": {"b": [1]}}'], None, 0, '"n": 2', 2),
-        (["--set", "note=null", "--set", "n=2"], None, 0, '"n": 2', 2),
-        (["--set", "m=2"], None, 5, 'There is no field "m"', 1),
-        (["--reject", "too dear"], None, 0, "Cancelled.", 1),
-        (["--reject", ""], None, 0, "Cancelled.", 1),
-        (["--reject", "-"], "too dear\n", 0, "Cancelled.", 1),
-        (["--respond", '{"n": 9}'], None, 0, "Finished with the output you gave.", 1),
-        (["--respond", '{"n": 9'], None, 5, "it is no JSON", 1),
-        (["--respond", "-"], '{"n": 9}\n', 0, "Finished with the output you gave.", 1),
-        (["--respond", "-"], '{"n": "x"}\n', 5, "1. /n: ", 1),
-        (["--respond", "-"], "", 5, "The output is not valid", 1),
+        (["approve"], None, 0, "Attempt 2 failed, too", 2),
+        (["edit", "n=2"], None, 0, '"n": 2', 2),
+        (["edit", "n=2", 'options={"deep": {"b": [1]}}'], None, 0, '"n": 2', 2),
+        (["edit", "note=null", "n=2"], None, 0, '"n": 2', 2),
+        (["edit", "m=2"], None, 5, 'There is no field "m"', 1),
+        (["reject", "too dear"], None, 0, "Cancelled.", 1),
+        (["reject", ""], None, 0, "Cancelled.", 1),
+        (["reject", "-"], "too dear\n", 0, "Cancelled.", 1),
+        (["respond", '{"n": 9}'], None, 0, "Finished with the output you gave.", 1),
+        (["respond", '{"n": 9'], None, 5, "it is no JSON", 1),
+        (["respond", "-"], '{"n": 9}\n', 0, "Finished with the output you gave.", 1),
+        (["respond", "-"], '{"n": "x"}\n', 5, "1. /n: ", 1),
+        (["respond", "-"], "", 5, "The output is not valid", 1),
     ],
 )
 @pytest.mark.parametrize("graph", ["node", "function"])
@@ -72,7 +72,7 @@ def test_every_answer_can_be_given_by_options(
     ("words", "code", "told"),
     [
         (["show", "9", "--db", "{db}"], 3, "no attempt of thread '9' is known"),
-        (["answer", "9", "--db", "{db}", "--graph", "{graph}", "--approve"], 3, "nothing waits"),
+        (["answer", "9", "--db", "{db}", "--graph", "{graph}", "approve"], 3, "nothing waits"),
         (["inbox"], 2, "say where to look"),
         (["inbox", "--db", "{db}", "--url", "http://127.0.0.1:1"], 2, "say where to look"),
         (["inbox", "--db", "{db}.not"], 2, "no SQLite file"),
@@ -80,28 +80,26 @@ def test_every_answer_can_be_given_by_options(
         (["inbox", "--url", "http://127.0.0.1:1"], 1, "(server: http://127.0.0.1:1)"),
         (["inbox", "--db", "postgresql://127.0.0.1:1/x"], 1, "OperationalError"),
         (["inbox", "--db", "{db}", "--no-such-option"], 2, "No such option"),
-        (["answer", "1", "--db", "{db}", "--approve"], 2, "`--graph module:variable`"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "give one answer"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--approve", "--set", "n=1"], 2,
-            "give one answer"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--set", "n"], 2, "field=value"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--respond", "/none"], 2,
+        (["answer", "1", "--db", "{db}", "approve"], 2, "`--graph module:variable`"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}"], 2, "say THREAD and one answer"),
+        (["answer", "--db", "{db}", "--graph", "{graph}"], 2, "say THREAD and one answer"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit"], 2, "edit field=value"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--reject", "x"], 2,
+            "Write reject without the dashes"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "edit", "n"], 2, "field=value"),
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "respond", "/none"], 2,
             "cannot be read"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--respond", ""], 2,
+        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "respond", ""], 2,
             "respond FILE"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--set", "n=1", "m=2"], 2,
-            "`--set m=2`"),
-        (["answer", "1", "--db", "{db}", "--graph", "{graph}", "--reject", "too", "dear"], 2,
-            "put quotes around"),
-        (["answer", "1", "--db", "{db}", "--graph", "nowhere:graph", "--approve"], 2,
+        (["answer", "1", "--db", "{db}", "--graph", "nowhere:graph", "approve"], 2,
             "no module 'nowhere'"),
-        (["answer", "1", "--db", "{db}", "--graph", "nowhere.py:graph", "--approve"], 2,
+        (["answer", "1", "--db", "{db}", "--graph", "nowhere.py:graph", "approve"], 2,
             "no module 'nowhere'"),
-        (["answer", "1", "--db", "{db}", "--graph", "nowhere", "--approve"], 2,
+        (["answer", "1", "--db", "{db}", "--graph", "nowhere", "approve"], 2,
             "names no variable"),
-        (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:gone", "--approve"], 2,
+        (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:gone", "approve"], 2,
             "no 'gone'"),
-        (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:not_a_graph", "--approve"],
+        (["answer", "1", "--db", "{db}", "--graph", "tests.cli.served:not_a_graph", "approve"],
             2, "'not_a_graph' is a str"),
     ],
 )  # fmt: skip
@@ -118,7 +116,7 @@ def test_what_cannot_be_done_is_told_in_a_line(sqlite, run, calls, words, code, 
 def test_a_refused_output_names_the_field_that_is_missing(sqlite, run, calls):
     """The JSON in the file is what the refusal is about, and not that it came as text."""
     sqlite.begin("person")
-    code, out, _ = run(*answer(sqlite, "--respond", "-", graph="person"), stdin='{"name": "Ada"}')
+    code, out, _ = run(*answer(sqlite, "respond", "-", graph="person"), stdin='{"name": "Ada"}')
     assert (code, calls()) == (5, 1)
     assert "/age: Field required" in out
 
@@ -128,7 +126,7 @@ def test_what_reviews_redact_is_not_printed(sqlite, run):
     sqlite.begin("private")
     told = [run("show", "1", "--db", sqlite.place)[1]]
     for n in (1, 2):
-        command = answer(sqlite, "--set", f"n={n}", "--set", f"note=secret {n}", graph="private")
+        command = answer(sqlite, "edit", f"n={n}", f"note=secret {n}", graph="private")
         told.append(run(*command)[1])
         told.append(run("show", "1", "--db", sqlite.place)[1])
     assert "secret" not in "".join(told)
@@ -168,8 +166,8 @@ def test_an_option_beats_the_environment(sqlite, run, monkeypatch, option):
 def test_a_second_answer_is_told_who_was_first(sqlite, run, calls):
     """An answer to a named review that somebody has answered is stale."""
     (review,) = sqlite.begin()
-    run(*answer(sqlite, "--set", "n=1", "--by", "ada"))
-    code, out, err = run(*answer(sqlite, "--approve", "--review", review))
+    run(*answer(sqlite, "edit", "n=1", "--by", "ada"))
+    code, out, err = run(*answer(sqlite, "approve", "--review", review))
     assert (code, out, calls()) == (4, "", 2)
     assert "ada" in err
 
@@ -177,11 +175,11 @@ def test_a_second_answer_is_told_who_was_first(sqlite, run, calls):
 def test_one_of_several_reviews_is_named(sqlite, run, calls):
     """Where two wait, the error lists them; one is answered and the other waits on."""
     first, second = sqlite.begin("pair")
-    code, _, err = run(*answer(sqlite, "--set", "n=2", graph="pair"))
+    code, _, err = run(*answer(sqlite, "edit", "n=2", graph="pair"))
     assert (code, calls()) == (2, 2)
     assert first in err
     assert second in err
-    code, out, _ = run(*answer(sqlite, "--set", "n=2", "--review", second, graph="pair"))
+    code, out, _ = run(*answer(sqlite, "edit", "n=2", "--review", second, graph="pair"))
     assert (code, calls()) == (0, 3)
     assert f"1 more on this thread: {first}" in out
 
@@ -194,7 +192,7 @@ def test_a_graph_is_loaded_from_a_file(sqlite, run, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     code, out, _ = run(
         "answer", "1", "--db", sqlite.place, "--graph", f"{tmp_path}/my_graph.py:graph",
-        "--set", "n=2",
+        "edit", "n=2",
     )  # fmt: skip
     assert (code, out.split("\n")[0]) == (0, "Finished:")
 
@@ -218,7 +216,7 @@ def test_the_inbox_is_read_from_the_database_alone(database, run):
 def test_an_empty_inbox_is_no_error(sqlite, run):
     """Nothing to do is good news, and no line of JSON."""
     sqlite.begin()
-    run(*answer(sqlite, "--set", "n=2"))
+    run(*answer(sqlite, "edit", "n=2"))
     assert run("inbox", "--db", sqlite.place)[:2] == (0, "Nothing waits.\n")
     assert run("inbox", "--db", sqlite.place, "--json")[:2] == (0, "")
 
@@ -234,10 +232,22 @@ def test_what_a_model_wrote_cannot_steer_anything(sqlite, run, n, told):
     assert told in run("show", "1", "--db", sqlite.place)[1]
 
 
+@pytest.mark.parametrize("words", [["inbox"], ["show", "1"]])
+def test_what_a_model_wrote_cannot_forge_lines(sqlite, run, words):
+    """Outside a terminal every line that starts at the margin, or two spaces in, is our own."""
+    forged = "x\n== count succeeded\n  attempt: 9 | answer: approve by ada\nCancelled."
+    sqlite.begin("forger", note=forged)
+    _, out, _ = run(*words, "--db", sqlite.place)
+    assert "approve by ada" in out
+    own = [line for line in out.splitlines() if not line.startswith("    ")]
+    assert not [line for line in own if line.startswith(("== count succ", "  attempt: 9", "Canc"))]
+    assert not [line for line in own if " | answer: approve" in line]
+
+
 def test_show_tells_the_question_and_what_was_tried(sqlite, run):
     """From the database alone: the issue, the params, the change, who made it, and the cost."""
     sqlite.begin()
-    run(*answer(sqlite, "--set", "n=1", "--set", 'options={"deep": {"a": 7}}', "--by", "ada"))
+    run(*answer(sqlite, "edit", "n=1", 'options={"deep": {"a": 7}}', "--by", "ada"))
     code, out, _ = run("show", "1", "--db", sqlite.place)
     assert code == 0
     for text in (
@@ -257,5 +267,5 @@ def test_the_environment_says_where(sqlite, run, monkeypatch):
     monkeypatch.setenv("GRAPH_RETRY_DB", sqlite.place)
     monkeypatch.setenv("GRAPH_RETRY_GRAPH", f"{GRAPH}node")
     monkeypatch.setenv("GRAPH_RETRY_BY", "ada")
-    assert run("answer", "1", "--set", "n=2")[0] == 0
+    assert run("answer", "1", "edit", "n=2")[0] == 0
     assert "edit by ada" in run("show", "1")[1]

@@ -41,17 +41,17 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     for thread in (node, function):
         where = ("answer", thread, "--url", server)
         assert "field: n | value: 0" in run("show", thread, "--url", server)[1]
-        code, out, _ = run(*where, "--set", "n=many")
+        code, out, _ = run(*where, "edit", "n=many")
         assert code == 5
         assert 'Not applied: `n` expects a number, not "many".' in out
-        code, out, _ = run(*where, "--set", "n=1")
+        code, out, _ = run(*where, "edit", "n=1")
         assert (code, out.split(":")[0]) == (0, "Attempt 2 failed, too")
         stale = found[thread]["review_id"]
-        assert run(*where, "--approve", "--review", stale)[0] == 4
+        assert run(*where, "approve", "--review", stale)[0] == 4
     assert calls() == 4
 
     assert "params: /n: 0 → 1" in run("show", node, "--url", server)[1]
-    code, out, _ = run("answer", node, "--url", server, "--set", "n=2", "--by", "ada")
+    code, out, _ = run("answer", node, "--url", server, "edit", "n=2", "--by", "ada")
     assert (code, calls()) == (0, 5)
     assert '"n": 2' in out
     assert "edit by ada (terminal)" in run("show", node, "--url", server)[1]
@@ -61,7 +61,7 @@ def test_reviews_on_a_server_are_found_and_answered(server, run, calls, tmp_path
     person.type("reject not today\n")
     person.wait_for("Cancelled.")
     assert (person.close(), calls()) == (0, 5)
-    code, _, err = run("answer", node, "--url", server, "--approve")
+    code, _, err = run("answer", node, "--url", server, "approve")
     assert (code, "nothing waits" in err) == (3, True)
 
 

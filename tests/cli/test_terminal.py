@@ -51,7 +51,7 @@ def test_a_person_answers_step_by_step(database, terminal, calls, tmp_path):
     shown = person.wait_for("answer> ")
     assert "count failed (attempt 1): ValidationError" in shown
     assert "What is wrong with the output:" in shown
-    assert "change the params in $EDITOR" in shown
+    assert "change params in $EDITOR" in shown
 
     person.type("whatever\n")
     person.wait_for("Not understood: 'whatever' is none of approve, edit, reject, respond,")
@@ -155,7 +155,7 @@ def test_somebody_else_was_faster(sqlite, terminal, calls, run):
     person = terminal(sqlite, "answer", "1")
     person.wait_for("answer> ")
     graph = ("--graph", "tests.cli.served:node")
-    assert run("answer", "1", "--db", sqlite.place, *graph, "--set", "n=2", "--by", "ada")[0] == 0
+    assert run("answer", "1", "--db", sqlite.place, *graph, "edit", "n=2", "--by", "ada")[0] == 0
     person.type("approve\n")
     person.wait_for("ada")
     assert (person.close(), calls()) == (4, 2)
@@ -170,6 +170,45 @@ def test_several_reviews_are_asked_one_after_the_other(sqlite, terminal, calls):
         person.type("edit n=2\n")
         person.wait_for(waiting)
     assert (person.close(), calls()) == (0, 4)
+
+
+def test_the_inbox_is_walked(sqlite, terminal, calls, run):
+    """`answer` alone asks about every thread; `skip` leaves one open, and `?` lists the words."""
+    sqlite.begin("node", "a", "b", "c")
+    person = terminal(sqlite, "answer")
+    assert "thread c," in person.wait_for("answer> ")
+    person.type("?\n")
+    assert "leave this one open" in person.wait_for("answer> ")
+    person.type("e n=2\n")
+    person.wait_for('"n": 2')
+    assert "thread b," in person.wait_for("answer> ")
+    person.type("skip\n")
+    assert "thread a," in person.wait_for("answer> ")
+    person.type("rej no\n")
+    person.wait_for("1 thread stays open.")
+    assert (person.close(), calls()) == (0, 4)
+    assert json.loads(run("inbox", "--json", "--db", sqlite.place)[1])["thread_id"] == "b"
+
+
+def test_a_person_names_a_thread_by_its_beginning(sqlite, terminal, calls):
+    """Whoever sees which thread it is need not type all of its id."""
+    sqlite.begin("node", "invoice-7")
+    person = terminal(sqlite, "answer", "inv")
+    assert "thread invoice-7," in person.wait_for("answer> ")
+    person.type("e n=2\n")
+    person.wait_for('"n": 2')
+    assert (person.close(), calls()) == (0, 2)
+
+
+def test_a_bar_shows_how_far_many_answers_are(sqlite, terminal, tmp_path, run):
+    """In a terminal only: a file of answers counts its threads."""
+    sqlite.begin("node", "a", "b")
+    lines = run("inbox", "--json", "--db", sqlite.place)[1].splitlines()
+    decided = [{**json.loads(line), "decision": {"type": "reject"}} for line in lines]
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, decided)))
+    person = terminal(sqlite, "answer", "--file", "answers.jsonl", "--apply")
+    person.wait_for("2/2")
+    assert person.close() == 0
 
 
 def test_a_reader_that_leaves_is_no_error_to_tell(sqlite):

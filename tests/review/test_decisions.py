@@ -11,7 +11,7 @@ from graph_retry._params.codec import Encoded
 from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, DecisionType
 from graph_retry._review.dialects import form_of, interpret, said_in_words
 from graph_retry._review.payload import build_payload
-from graph_retry.cli.decide import from_line, ways
+from graph_retry.cli.answering.decide import from_line, ways
 from tests.review.questions import question
 
 DOCS = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")

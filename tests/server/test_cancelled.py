@@ -177,7 +177,7 @@ def test_inbox_thread_and_terminal_agree(served, command, case, shown):
         assert (f"graph-retry continue {case.thread_id}" in out) == is_cut_off
         assert code == (0 if case.left else 3)
         if not pending:
-            code, _, err = command("answer", case.thread_id, "--approve")
+            code, _, err = command("answer", case.thread_id, "approve")
             assert code == 3
             assert ("graph-retry continue" in err) == is_cut_off
         assert served.calls(case.thread_id) == made

@@ -1,4 +1,4 @@
-"""Read a decision: from the command's options, from typed lines, from an editor."""
+"""Read a decision: from the words of a command, from a typed line, from an editor."""
 
 from __future__ import annotations
 
@@ -9,68 +9,31 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from jsonpointer import JsonPointerException, resolve_pointer
+
+from graph_retry._issues import pointer
 from graph_retry._json import is_object
+from graph_retry._params.patch import apply_patch
 from graph_retry._review.clients.client import spelled
-from graph_retry._review.decisions import (
-    ROWS,
-    WORDS,
-    Decision,
-    accept,
-    approve,
-    comment,
-    edit,
-    reject,
-    respond,
-)
+from graph_retry._review.decisions import ROWS, WORDS, Decision
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._wording import did_you_mean
 from graph_retry.cli.exits import ExitCode, Stop
 
 
 class UnreadableError(ValueError):
-    """What was typed decides nothing; the text says why."""
-
-
-def from_options(
-    shown: dict[str, Any],
-    *,
-    changes: Sequence[str] = (),
-    reason: str | None = None,
-    output: str | None = None,
-    words: str | None = None,
-    accepted: str | None = None,
-) -> Decision:
-    """Return the decision that the options of `answer` make; with none it is an approval.
-
-    Raises:
-        Stop: If one cannot be read.
-
-    Example:
-        >>> from_options({"n": 1}, changes=["n=2"])
-        {'type': 'edit', 'params': {'n': 2}}
-    """
-    try:
-        if changes:
-            return edit(edited(shown, changes))
-        if output is not None:
-            return respond(_read_output(output))
-    except UnreadableError as error:
-        raise Stop(ExitCode.USAGE, str(error)) from None
-    said = next((text for text in (reason, words, accepted) if text is not None), "")
-    said = _from_stdin() if said == "-" else said
-    if words is not None:
-        return comment(said)
-    if accepted is not None:
-        return accept(said or None)
-    return approve() if reason is None else reject(said or None)
+    """What somebody typed is no decision; the text says why."""
 
 
 def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
     """Return the decision of words behind the thread, such as `reject too dear`.
+
+    A text of `-` is read from standard input.
 
     Raises:
         Stop: If they are none.
@@ -82,15 +45,15 @@ def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
     row = ROWS.get(WORDS.get(spelled(words[0]), ""))
     rest = [word for word in words[1:] if row is None or word != f"--{row.data}"]
     if unknown := next((word for word in (words[0], *rest) if word.startswith("--")), None):
-        raise Stop(ExitCode.USAGE, f"no such option: {unknown}.")
-    if row is None:
-        text = shlex.join(words)
-        why = f"put quotes around a text of several words: {text!r} stands apart."
-        if "=" in words[0]:
-            why = f"write the change as: `--set {text}`."
-        raise Stop(ExitCode.USAGE, why)
-    text = shlex.join(rest) if row.data == "params" else " ".join(rest)
+        meant = ROWS.get(unknown[2:]) and f" Write {unknown[2:]} without the dashes."
+        raise Stop(ExitCode.USAGE, f"no such option: {unknown}.{meant or ''}")
+    if row and row.data != "output" and rest == ["-"]:
+        rest = [sys.stdin.read().removesuffix("\n")]
+    is_edit = row is not None and row.data == "params"
+    text = shlex.join(rest) if is_edit else " ".join(rest)
     try:
+        if is_edit and "=" not in text and not sys.stdin.isatty():
+            raise UnreadableError("An edit is written as: edit field=value …")
         return from_line(f"{words[0]} {text}", shown)
     except UnreadableError as error:
         raise Stop(ExitCode.USAGE, str(error)) from None
@@ -115,22 +78,58 @@ def labels_of(given: Sequence[str]) -> dict[str, str]:
     return labels
 
 
-def ways(offered: Sequence[str], *, of_valid: bool = False) -> str:
-    """List what can be typed, about a failure or about a valid output."""
+_OF_THE_PROMPT = """\
+  skip                leave this one open, and go to the next
+  help                show this list; ? does the same
+  Ctrl-C              stop here; what is open stays open
+The beginning of a word is enough, where no other word here begins with it."""
+
+
+def ways(offered: Sequence[str], *, of_valid: bool = False, suggested: bool = False) -> str:
+    """List what can be typed: about a failure, a valid output, or params with a suggestion."""
     rows = [ROWS[kind] for kind in offered]
-    helps = [(of_valid and row.typed_of_valid) or row.typed for row in rows]
-    return "\n".join(f"  {line}" for line in (*helps, "Ctrl-C              leave it"))
+    helps = [
+        (of_valid and row.typed_of_valid) or (suggested and row.typed_of_suggested) or row.typed
+        for row in rows
+    ]
+    return "\n".join([*(f"  {line}" for line in helps), _OF_THE_PROMPT])
+
+
+def completed(line: str, offered: Sequence[str]) -> str:
+    """Complete the first word of a typed line, if it begins exactly one that can be typed here.
+
+    Raises:
+        UnreadableError: If it begins several.
+
+    Example:
+        >>> completed("rej too dear", ["approve", "reject", "respond"])
+        'reject too dear'
+    """
+    word, space, rest = line.partition(" ")
+    begun = spelled(word)
+    found = [known for known in (*offered, "skip", "help") if known.startswith(begun)]
+    if begun in (*WORDS, "skip", "help") or not begun or not found:
+        return "help" if word == "?" else line
+    if len(found) > 1:
+        raise UnreadableError(f"{word!r} begins {' and '.join(found)}: type one letter more.")
+    return f"{found[0]}{space}{rest}"
 
 
 @dataclass
 class Draft:
-    """What somebody saved in their editor, to go on with if it is not taken."""
+    """What somebody saved in their editor, to go on with if it is not taken.
+
+    `path` is the text that they opened; it is empty for all params as JSON.
+    """
 
     text: str | None = None
+    path: str = ""
 
 
 def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> Decision:
-    """Return the decision somebody typed; `edit` alone opens their editor.
+    """Return the decision somebody typed.
+
+    `edit` opens the params in their editor, and `edit` with the name of a text opens that text.
 
     Raises:
         UnreadableError: If it is none.
@@ -148,12 +147,21 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
         raise UnreadableError(f"approve takes what is shown; to change some: edit {rest}")
     data: dict[str, Any] = {ROWS[kind].data or "message": rest or None}
     if kind == "edit":
-        data = {"params": _changed(rest, shown) if rest else in_editor(shown, draft or Draft())}
+        data = {"params": _edit(rest, shown, draft or Draft())}
     elif kind == "respond":
         data = {"output": _read_output(rest)}
     elif kind == "approve":
         data = {}
     return cast("Decision", {"type": kind, **data})
+
+
+def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
+    name = rest or (next(iter(shown)) if len(shown) == 1 else "")
+    path = name if name.startswith("/") else pointer((name,))
+    is_text = "=" not in name and text_at(shown, path) is not None
+    if rest and not is_text:
+        return _changed(rest, shown)
+    return in_editor(shown, draft, path if is_text else "")
 
 
 def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
@@ -186,38 +194,64 @@ def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     return fields
 
 
-def in_editor(shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
-    """Let somebody change the params as JSON in their editor; return the fields they changed.
+def in_editor(shown: dict[str, Any], draft: Draft, path: str = "") -> dict[str, Any]:
+    """Let somebody change the params in their editor; return the fields they changed.
 
-    The editor opens on the draft, if there is one. What they save becomes the draft.
+    The text at `path` is opened as text, and everything else as JSON. The editor opens on the
+    draft, if there is one for this path. What they save becomes the draft.
 
     Raises:
         UnreadableError: If what they saved is no such edit.
     """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    text = draft.text or json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "params.json"
-        file.write_text(text, encoding="utf-8")
-        try:
-            subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - theirs
-            draft.text = file.read_text(encoding="utf-8")
-            after = read_json(draft.text)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise UnreadableError(f"the editor {editor!r} failed ({error}): set EDITOR.") from None
-        except ValueError as error:
-            raise UnreadableError(
-                f"what was saved is no JSON ({error}). Type edit to mend it."
-            ) from None
-    if not is_object(after):
-        raise UnreadableError("what was saved is no JSON object of the params.")
-    if missing := next(_missing(shown, after), None):
-        raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
+    text = text_at(shown, path)
+    if draft.text is None or draft.path != path:
+        draft.path = path
+        draft.text = json.dumps(shown, indent=2, ensure_ascii=False) if text is None else text
+    draft.text = _saved(draft.text, "params.json" if text is None else "text.txt")
+    if text is None:
+        after = _read_params(draft.text, shown)
+    else:
+        after = apply_patch(shown, [{"op": "replace", "path": path, "value": draft.text}])
     changed = {name: value for name, value in after.items() if shown.get(name, ...) != value}
     if not changed:
         draft.text = None
         raise UnreadableError("nothing was changed.")
     return changed
+
+
+def text_at(shown: dict[str, Any], path: str) -> str | None:
+    """Return the text at a path such as `/messages/0/content`; None where there is none."""
+    with suppress(JsonPointerException):
+        value = resolve_pointer(shown, path, None)
+        return value if isinstance(value, str) else None
+    return None
+
+
+def _saved(text: str, name: str) -> str:
+    """Open a text in the editor, and return what was saved; a last line break is the editor's."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_text(f"{text}\n", encoding="utf-8", newline="")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=True)  # noqa: S603 - theirs
+            return file.read_bytes().decode().removesuffix("\n")
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise UnreadableError(f"the editor {editor!r} failed ({error}): set EDITOR.") from None
+
+
+def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
+    try:
+        after = read_json(text)
+    except NotJsonError as error:
+        raise UnreadableError(
+            f"what was saved is no JSON ({error}). Type edit to mend it."
+        ) from None
+    if not is_object(after):
+        raise UnreadableError("what was saved is no JSON object of the params.")
+    if missing := next(_missing(shown, after), None):
+        raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
+    return after
 
 
 def _missing(before: dict[str, Any], after: dict[str, Any], path: str = "") -> Iterator[str]:
@@ -245,11 +279,7 @@ def _read_output(name: str) -> str:
     if name[0] in '{["':
         return name
     try:
-        text = _from_stdin() if name == "-" else Path(name).read_text(encoding="utf-8")
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableError(f"the output cannot be read: {error}.") from None
     return text.removesuffix("\n")
-
-
-def _from_stdin() -> str:
-    return sys.stdin.read().removesuffix("\n")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langgraph.pregel.remote import RemoteException
-
 from graph_retry._review.decisions import Decision
+from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
-from graph_retry.cli.decide import Draft, UnreadableError, from_line, ways
+from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
 from graph_retry.cli.show import show_review
 from graph_retry.cli.source import Source
-from graph_retry.errors import AnswerRefused, CallCancelled
+from graph_retry.errors import AnswerRefused, StaleDecision
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Answers:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if not reviews:
             raise self._nothing()
-        return self._answer(reviews[0], decide(_shown(reviews[0])))
+        return self._answer(reviews[0], decide(reviews[0].shown))
 
     def ask(self, review_id: str | None) -> ExitCode:
         """Ask whoever sits there about each open review, or one call's, until none is left.
@@ -54,23 +52,23 @@ class Answers:
         if not reviews:
             raise self._nothing()
         calls = {_call(review) for review in reviews}
-        code, answered, shown, draft = ExitCode.DONE, set[str](), ("", 0), Draft()
+        code, done, shown, draft = ExitCode.DONE, set[str](), ("", 0), Draft()
         while reviews:
             review = reviews[0]
             if shown != (shown := (_call(review), review.attempt)):
                 show_review(self.screen, review)
-                offered = review.allowed_decisions
-                self.screen.say(ways(offered, of_valid=review.failure is None))
+                self.screen.say(_ways(review))
                 draft = Draft()
-            code = self._answer(review, self._typed(review, draft))
-            if code and draft.text:
-                self.screen.say("Type edit to go on with what you wrote.")
-            answered.add(review.review_id)  # a server shows some for ever
+            if decision := self._typed(review, draft):
+                code = self._answer(review, decision)
+                if code and draft.text:
+                    again = f"edit {draft.path}".strip()
+                    self.screen.say(f"Type {again} to go on with what you wrote.")
+            done.add(review.review_id)  # a server shows some for ever
             reviews = [
                 review
                 for review in self._open()
-                if review.review_id not in answered
-                and (review_id is None or _call(review) in calls)
+                if review.review_id not in done and (review_id is None or _call(review) in calls)
             ]
         return code
 
@@ -92,19 +90,25 @@ class Answers:
 
     def _open(self, review_id: str | None = None) -> list[PendingReview]:
         reviews = self.source.reviews(self.thread_id)
-        return [review for review in reviews if review_id in (None, review.review_id)]
+        named = [review for review in reviews if review_id == review.review_id]
+        return named or [one for one in reviews if one.review_id.startswith(review_id or "")]
 
-    def _typed(self, review: PendingReview, draft: Draft) -> Decision:
+    def _typed(self, review: PendingReview, draft: Draft) -> Decision | None:
+        """Return what somebody decides, or None if they skip this review."""
         while True:
             try:
-                if line := input("answer> ").strip():
-                    return from_line(line, _shown(review), draft)
+                line = completed(input("answer> ").strip(), review.allowed_decisions)
+                if line == "skip":
+                    return None
+                if line == "help":
+                    self.screen.say(_ways(review))
+                elif line:
+                    return from_line(line, review.shown, draft)
             except UnreadableError as problem:
                 self.screen.say(f"Not understood: {problem}", "bad")
 
     def _answer(self, review: PendingReview, decision: Decision) -> ExitCode:
         """Answer one review and tell what followed."""
-        result: Any = None
         try:
             result = self._send(review.review_id, decision)
         except AnswerRefused as refused:
@@ -113,10 +117,6 @@ class Answers:
                 ids = ", ".join(refused.review_ids)
                 self.screen.say(f"It is asked again as review {ids}.")
             return ExitCode.ASKED_AGAIN
-        except (CallCancelled, RemoteException) as error:
-            # A graph may let a rejected call's error through; a server tells its name only.
-            if decision["type"] != "reject" or CallCancelled.__name__ not in repr(error):
-                raise
         others = [other for other in self._open() if other.review_id != review.review_id]
         again = next((other for other in others if _call(other) == _call(review)), None)
         if again:
@@ -139,7 +139,7 @@ class Answers:
 
     def _send(self, review_id: str, decision: Decision) -> Any:
         signed: Any = {**decision, "channel": "terminal"} | ({"by": self.by} if self.by else {})
-        return self.source.answer(self.thread_id, review_id, signed)
+        return self.source.answer(self.thread_id, {review_id: signed})
 
     def _tell_attempt(self, number: int, error: str) -> None:
         if error:
@@ -167,19 +167,44 @@ class Answers:
         if ledger and last:
             result = ledger.value_at(last["number"])
         self.screen.say("Finished:", "good")
-        self.screen.say(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+        self.screen.json(result)
 
     def _nothing(self) -> Stop:
         why = f"nothing waits on thread {self.thread_id!r}. {self.source.standing(self.thread_id)}"
         return Stop(ExitCode.NOTHING, why.rstrip())
 
 
+def walk(source: Source, screen: Screen, by: str | None) -> ExitCode:
+    """Ask whoever sits there about every thread of the inbox, until none is new.
+
+    Raises:
+        Stop: If nothing waits.
+    """
+    code, seen = ExitCode.DONE, set[str]()
+    while threads := [*dict.fromkeys(review.thread_id or "" for review in source.inbox())]:
+        new = [thread for thread in threads if thread not in seen]
+        if not new:
+            screen.say(f"{counted(len(threads), 'thread stays', 'threads stay')} open.", "quiet")
+            return code
+        for thread_id in new:
+            seen.add(thread_id)
+            try:
+                code = Answers(source, screen, thread_id, by).ask(None) or code
+            except (StaleDecision, Stop) as closed:
+                screen.say(closed.message, "bad")
+    if not seen:
+        raise Stop(ExitCode.NOTHING, "nothing waits.")
+    screen.say("Nothing waits any more.", "good")
+    return code
+
+
 def _call(review: PendingReview) -> str:
     return str(review.value["checkpoint_ns"])
 
 
-def _shown(review: PendingReview) -> dict[str, Any]:
-    return review.params if review.suggested_params is None else review.suggested_params
+def _ways(review: PendingReview) -> str:
+    suggested = review.suggested_params is not None
+    return ways(review.allowed_decisions, of_valid=review.failure is None, suggested=suggested)
 
 
 def _listed(reviews: Sequence[PendingReview]) -> str:

@@ -1,0 +1,1 @@
+"""How the console command takes answers: asked one by one, as words, or from a file."""

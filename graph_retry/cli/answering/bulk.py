@@ -1,0 +1,121 @@
+"""Answer many reviews from a file of JSON Lines: as a dry run first, then for good."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from graph_retry._json import is_object
+from graph_retry._review.decisions import ROWS, Decision
+from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._wording import counted
+from graph_retry.answering import PendingReview
+from graph_retry.cli.exits import ExitCode, Stop
+from graph_retry.cli.screen import Screen
+from graph_retry.cli.source import Source
+from graph_retry.errors import AnswerRefused, StaleDecision
+
+
+class Line(NamedTuple):
+    """One answer of the file."""
+
+    number: int
+    thread_id: str
+    review_id: str
+    decision: Decision
+
+
+def answer_from(
+    source: Source, screen: Screen, file: Path, by: str | None, *, apply: bool
+) -> ExitCode:
+    """Show what each line of a file would answer; apply the answers if that is wanted.
+
+    A line is an object with `thread_id`, `review_id` and `decision`, such as a line of `inbox
+    --json` with a decision added. The answers of one thread are applied in one run.
+
+    Raises:
+        Stop: If a line cannot be read. Then no line is applied.
+    """
+    lines = _lines(file)
+    waiting = {review.review_id: review for review in source.inbox()}
+    results = {line.number: _why_not(line, waiting.get(line.review_id)) for line in lines}
+    threads: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        if not results[line.number]:
+            threads[line.thread_id].append(line)
+    code = ExitCode.STALE if any(results.values()) else ExitCode.DONE
+    with screen.progress("threads", len(threads)) as advance:
+        for thread_id, answers in threads.items() if apply else ():
+            failed, result = _applied(source, thread_id, answers, by)
+            code, results = max(code, failed), results | {line.number: result for line in answers}
+            advance()
+    rows = [
+        (str(line.number), line.thread_id, line.review_id[:8], line.decision["type"])
+        for line in lines
+    ]
+    ends = [(results[line.number] or "open",) for line in lines]
+    columns = ("line", "thread", "review", "decision", "result")
+    screen.table(columns, [row + end for row, end in zip(rows, ends, strict=True)])
+    if not apply:
+        ready = counted(sum(map(len, threads.values())), "review")
+        screen.say(f"Nothing was answered yet. `--apply` answers {ready}.")
+    return code
+
+
+def _lines(file: Path) -> list[Line]:
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Stop(ExitCode.USAGE, f"the answers cannot be read: {error}.") from None
+    lines: dict[str, Line] = {}
+    for number, written in enumerate(text.split("\n"), 1):
+        if not written.strip():
+            continue
+        try:
+            line = _line(number, read_json(written))
+            if earlier := lines.get(line.review_id):
+                raise NotJsonError(f"line {earlier.number} answers the same review")
+        except NotJsonError as error:
+            raise Stop(ExitCode.USAGE, f"line {number} of {file}: {error}.") from None
+        lines[line.review_id] = line
+    return [*lines.values()]
+
+
+def _line(number: int, given: Any) -> Line:
+    keys = ("thread_id", "review_id", "decision")
+    if missing := [key for key in keys if not is_object(given) or key not in given]:
+        raise NotJsonError(f"`{missing[0]}` is missing; a line has {', '.join(keys)}")
+    thread_id, review_id, decision = (given[key] for key in keys)
+    if not is_object(decision) or decision.get("type") not in ROWS:
+        raise NotJsonError(f"the decision needs a `type`: {', '.join(ROWS)}")
+    known: Any = decision
+    return Line(number, str(thread_id), str(review_id), known)
+
+
+def _why_not(line: Line, review: PendingReview | None) -> str:
+    if review is None or review.thread_id != line.thread_id:
+        return "not open: answered, expired or deferred"
+    if line.decision["type"] not in review.allowed_decisions:
+        return f"not offered; can be: {', '.join(review.allowed_decisions)}"
+    return ""
+
+
+def _applied(
+    source: Source, thread_id: str, lines: list[Line], by: str | None
+) -> tuple[ExitCode, str]:
+    """Answer reviews of one thread; an error is a result, so that other threads are answered."""
+    signed = {"by": by} if by else {}
+    sent: Any = {
+        line.review_id: {**signed, **line.decision, "channel": "terminal"} for line in lines
+    }
+    try:
+        source.answer(thread_id, sent)
+    except AnswerRefused as refused:
+        return ExitCode.ASKED_AGAIN, f"asked again: {refused.message}"
+    except StaleDecision as stale:
+        return ExitCode.STALE, f"not open: {stale.message}"
+    except Exception as error:  # noqa: BLE001 - the graph's, the server's
+        return ExitCode.FAILED, f"{type(error).__name__}: {error}"
+    return ExitCode.DONE, "answered"
