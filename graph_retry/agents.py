@@ -34,6 +34,7 @@ from graph_retry._agents.request import (
 )
 from graph_retry._agents.tool_call import (
     ToolArgs,
+    of_attempt,
     result_of,
     tool_message,
     tool_options,
@@ -212,7 +213,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             return handler(request)
 
         def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
-            return handler(_with_args(request, args))
+            return handler(of_attempt(request, args))
 
         try:
             return _tool_result(request, *self._tool_call(use, request).invoke())
@@ -229,7 +230,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
             return await handler(request)
 
         async def use(args: dict[str, Any]) -> ToolMessage | Command[Any]:
-            return await handler(_with_args(request, args))
+            return await handler(of_attempt(request, args))
 
         try:
             return _tool_result(request, *await self._tool_call(use, request).ainvoke())
@@ -300,10 +301,6 @@ def _tool_names(tools: bool | Sequence[str]) -> bool | frozenset[str]:
     if isinstance(tools, str) or not all(isinstance(cast("object", name), str) for name in tools):
         raise TypeError(f"`tools` is {tools!r:.80}: give True, or a list of tools' names.")
     return frozenset(tools)
-
-
-def _with_args(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
-    return request.override(tool_call={**request.tool_call, "args": args})
 
 
 def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:

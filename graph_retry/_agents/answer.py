@@ -163,8 +163,10 @@ class AnswerValidator(Validator):
         calls: list[dict[str, Any]] = []
         for at, call in enumerate(listed):
             name, args, known_as = call.get("name"), call.get("args", {}), call.get("id")
-            if not isinstance(name, str) or not is_object(args):
-                what = "a tool call has a `name`, which is text, and `args`, which are an object"
+            is_text = isinstance(name, str) and isinstance(known_as, str | None)
+            if not is_text or not is_object(args):
+                what = "a tool call has a `name` and perhaps an `id`, which are text, and an object"
+                what += " `args`"
                 reading.issues.append(issue(f"/tool_calls/{at}", what, "no_tool_call"))
                 continue
             if known_as in [other["id"] for other in calls]:

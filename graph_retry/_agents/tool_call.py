@@ -9,7 +9,10 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
+from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
@@ -50,6 +53,36 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
     except ValidationError as error:
         return pydantic_issues(error, args)
     return []
+
+
+class _InStep:
+    """A tool that runs under the config of the attempt's step, and not of the agent's.
+
+    What it asks (`interrupt`), and what agents save that it calls, then belongs to this attempt.
+    Under the agent's config a second attempt would be given the answers and the state of the first.
+    """
+
+    def __init__(self, tool: BaseTool) -> None:
+        self._tool = tool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
+
+    def invoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
+        return self._tool.invoke(given, _of_step(config), **more)
+
+    async def ainvoke(self, given: Any, config: RunnableConfig | None = None, **more: Any) -> Any:
+        return await self._tool.ainvoke(given, _of_step(config), **more)
+
+
+def _of_step(config: RunnableConfig | None) -> RunnableConfig:
+    return {**ensure_config(config), "configurable": get_config().get("configurable", {})}
+
+
+def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
+    """Return the request of one attempt."""
+    tool = cast("Any", request.tool and _InStep(request.tool))
+    return request.override(tool_call={**request.tool_call, "args": args}, tool=tool)
 
 
 class ToolArgs(ParamsCodec[dict[str, Any]]):

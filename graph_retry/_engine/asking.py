@@ -22,6 +22,7 @@ from graph_retry._langgraph.run_config import (
     call_namespace,
     current_saver,
     current_thread,
+    forget_plain_answer,
     plain_answer_hidden,
     thread_in_logs,
 )
@@ -169,6 +170,7 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True
     value = interrupt(payload, response_schema=shown_schema)
+    forget_plain_answer()
     given_before = await shown.note_given(value)
     too_early = was_sent_before(question.asked_at)
     return value, shown.is_ours and not given_before and not too_early

@@ -149,6 +149,17 @@ def plain_answer_hidden() -> Generator[None, None, None]:
         var_child_runnable_config.reset(token)
 
 
+def forget_plain_answer() -> None:
+    """Take an answer that names no question out of the run, once a question had one by its id.
+
+    It is left over from an earlier run: a command has one kind of answer. LangGraph keeps it while
+    the outermost node runs, and would give it to the next `interrupt`, whoever asks there.
+    """
+    scratchpad = scratchpad_in(get_config().get("configurable", {}))
+    if scratchpad is not None:
+        scratchpad.get_null_resume(True)
+
+
 def node_attempt(configurable: Mapping[str, Any]) -> int:
     """Return how often a retry policy has begun the task, 1-based."""
     runtime = _runtime_in(configurable)

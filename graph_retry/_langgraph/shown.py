@@ -31,6 +31,10 @@ _GIVEN = "graph_retry_given"
 """The key of what stands in a thread for an answer that was given."""
 
 
+_NO_TASK = str(UUID(int=0))
+"""The task under which a checkpointer keeps what is written for no task."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """What is known of a question before it is asked.
@@ -78,6 +82,18 @@ async def look_at_shown(review_id: str) -> Shown:
         if call is None or waits_for(call, question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)
     return Shown(is_ours=False, saver=saver, thread=thread)
+
+
+async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: str) -> None:
+    """Take an answer that names no question out of a thread that is run on with other answers.
+
+    It was for the run before. LangGraph keeps it as long as the outermost node runs, and would give
+    it to the next `interrupt` in there, whatever that asks.
+    """
+    thread = None if saver is None else await newest_checkpoint(saver, thread_id, "")
+    for task, channel, value in (thread and thread.pending_writes) or ():
+        if saver and thread and channel == RESUME and task == _NO_TASK and value is not None:
+            await put_writes(saver, thread.config, [(RESUME, None)], task)
 
 
 def was_sent_before(asked_at: str | None) -> bool:

@@ -16,6 +16,7 @@ from graph_retry._engine.graph import function_graph
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.answers import write_answer
+from graph_retry._langgraph.shown import drop_plain_answer
 from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._state import ANSWER
 from graph_retry._threads.closed_reviews import has_expired, why_closed
@@ -66,6 +67,8 @@ class HeldThread:
             state = await self.remote.answer(self.by_id, given)
         else:
             options: Any = {"durability": durability or "sync", "context": context}
+            if self.chosen:
+                await drop_plain_answer(saver_of(self.graph), thread_of(self.config) or "")
             state = await invoke(self.graph, self.given, self.config, **options)
         return state
 

@@ -179,6 +179,7 @@ WEATHER = {"name": "weather", "args": {"city": "Rome"}, "id": "1"}
         ({"tool_calls": [{**WEATHER, "args": "Rome"}]}, "a tool call has a `name`"),
         ({"tool_calls": [{**WEATHER, "args": {"town": "Rome"}}]}, "/city"),
         ({"tool_calls": [{**WEATHER, "name": "wether"}]}, "no tool `wether`"),
+        ({"tool_calls": [{**WEATHER, "id": 5}]}, "perhaps an `id`"),
         ({"tool_calls": [WEATHER, WEATHER]}, "two tool calls have one `id`"),
     ],
 )
