@@ -78,8 +78,7 @@ def approve() -> Decision:
 def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
     """Retry with some fields changed; the others stay as they were shown.
 
-    An edit that changes nothing is an approval: the call is made again with what is shown, and the
-    ledger says `approve`. Of a valid output it is a call, too.
+    An edit that changes nothing is an approval, and the ledger says `approve`.
 
     Example:
         >>> edit(temperature=0.0)
@@ -182,7 +181,8 @@ class Accepted:
 class Row:
     """All that is particular to one decision.
 
-    `words` are other words for it, in whatever client somebody types them. `data` is the key it
+    `words` are other words for it, in whatever client somebody types them. `waits` tells whether
+    it leaves the review open. `data` is the key it
     needs in its JSON; `message` tells whether it needs words, or says why it was made. `calls`
     tells whether it leads to another call, of a failed attempt and of a valid output. `outcome` is
     how a call that it ends is told. `missing` says what it needs and the question lacks. `how` says
@@ -194,6 +194,7 @@ class Row:
     data: str | None = None
     message: Literal["why", "needed"] = "why"
     calls: tuple[bool, bool] = (False, False)
+    waits: bool = False
     outcome: Literal["cancelled", "responded", "overruled"] | None = None
     by_default: bool = True
     missing: Callable[[Question], str | None] = lambda _: None
@@ -207,15 +208,15 @@ class Row:
 
 
 async def _call_again(said: Said, question: Question) -> Accepted:
-    """Approve or edit: of both, the params decide what the call is made with."""
-    changes, offered = changes_of(said, question), why_not_offered(question)
+    """Approve or edit; an edit without data is the word `retry` about a valid output."""
+    changes = changes_of(said, question)
     if said.type == "approve" and changes:
         raise UnusableAnswerError(
             'To approve is to take the params as shown, but the answer changes some: send {"type": '
             '"edit", "params": {…}} to change them.'
         )
-    is_approval = said.type == "approve" or said.from_form or question.failure is not None
-    is_approval = is_approval and not changes and offered["approve"] is None
+    is_retry = said.type == "edit" and said.data is None
+    is_approval = not changes and not is_retry and why_not_offered(question)["approve"] is None
     if is_approval and question.failure is None:
         return Accepted(approve(), End("succeeded"))
     # What was shown is checked, too: the params type may have changed since it was saved.
@@ -331,20 +332,22 @@ ROWS: dict[str, Row] = {
         sent={"Agent Inbox": "words in the box"},
     ),
     "accept": Row(
+        words=("overrule",),
         outcome="overruled",
         by_default=False,
         missing=_output_missing,
         decide=_overruled,
         how=lambda _: (
-            "Overrule: take the output although it is not valid. No button does that: *Accept* in "
-            "Agent Inbox approves."
+            "Overrule: take the output although it is not valid. In Agent Inbox write `overrule`: "
+            "its button *Accept* calls again."
         ),
         example={"message": "why it is right"},
         typed="accept REASON       take the output although it is not valid",
-        sent={"Agent Inbox": "`accept` in the box"},
+        sent={"Agent Inbox": "`overrule` in the box"},
     ),
     "defer": Row(
         data="until",
+        waits=True,
         by_default=False,
         decide=_deferred,
         how=lambda _: "Defer: leave it open, and out of the inbox until then.",
@@ -354,6 +357,7 @@ ROWS: dict[str, Row] = {
     ),
     "assign": Row(
         data="to",
+        waits=True,
         by_default=False,
         decide=_assigned,
         how=lambda _: "Assign: set the label `assignee`, and leave it open.",
@@ -382,11 +386,12 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
         return row.missing(question)
 
     reasons = {kind: why(kind, row) for kind, row in ROWS.items()}
-    return reasons if None in reasons.values() else {**reasons, "reject": None}
+    ends = any(reason is None and not ROWS[kind].waits for kind, reason in reasons.items())
+    return reasons if ends else {**reasons, "reject": None}
 
 
 def offered(question: Question) -> tuple[str, ...]:
-    """Return the decisions that can be made here; to reject can be, where nothing else can.
+    """Return the decisions that can be made here; to reject can be, where no other goes on.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec

@@ -127,7 +127,7 @@ def _approved_or_edited(
     """Tell an approval from an edit, where the params decide that; return it with its params."""
     params = content.data
     if word == "retry":
-        return ("edit", params or {}) if params or of_valid else ("approve", None)
+        return ("edit", params or None) if params or of_valid else ("approve", None)
     if kind == "edit" and params is None:
         raise UnusableAnswerError(
             f"An edit needs the changed fields, which must be an object: {form_of('edit')}, or in "

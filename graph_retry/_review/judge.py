@@ -21,8 +21,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
     """Hold any answer against the question; a bad one never raises.
 
     An edit is merged onto what was shown: the suggested params if there are any. One that changes
-    nothing counts as an approval, where approving is allowed; of a valid output it is a call with
-    the same params, unless a form sends it.
+    nothing counts as an approval, where approving is allowed.
 
     Example:
         >>> from graph_retry._awaiting import run_sync

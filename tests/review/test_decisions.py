@@ -1,5 +1,6 @@
 """The table of decisions, and all that reads it, say the same."""
 
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -8,11 +9,12 @@ import pytest
 
 from graph_retry import Decision
 from graph_retry._params.codec import Encoded
-from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, DecisionType
+from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, DecisionType, offered
 from graph_retry._review.dialects import form_of, interpret, said_in_words
 from graph_retry._review.payload import build_payload
+from graph_retry._review.question import End
 from graph_retry.cli.answering.decide import from_line, ways
-from tests.review.questions import question
+from tests.review.questions import TITLE, judge, question
 
 DOCS = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")
 COLUMNS = ("Agent Chat UI", "Agent Inbox")
@@ -38,9 +40,10 @@ def test_a_row_is_told_alike_everywhere(kind: str) -> None:
         allowed=(kind,), takes_output=True, with_comment=lambda said: Encoded({"prompt": said}, {})
     )
     payload = build_payload(asked)
-    (branch,) = payload["response_schema"]["oneOf"]
-    assert branch["properties"]["type"] == {"const": kind}
-    assert payload["review_configs"][0]["allowed_decisions"] == [kind]
+    can = [kind, "reject"] if ROWS[kind].waits else [kind]
+    branches = payload["response_schema"]["oneOf"]
+    assert {branch["properties"]["type"]["const"] for branch in branches} == {*can}
+    assert {*payload["review_configs"][0]["allowed_decisions"]} == {*can}
     assert any(payload["config"].values())
     assert f'`{{"type": "{kind}"' in payload["description"]
     assert ROWS[kind].typed.startswith(kind)
@@ -70,3 +73,29 @@ def test_the_console_reads_every_row() -> None:
     for kind in ROWS:
         line = f"{kind} {rest.get(kind, '' if kind == 'approve' else 'words')}".strip()
         assert from_line(line, {"n": 1})["type"] == kind
+
+
+def test_a_review_that_may_only_wait_can_be_rejected() -> None:
+    """With the attempts used up, `edit` is not offered, and `defer` alone would never end it."""
+    asked = question(allowed=("edit", "defer"), used_up=True)
+    assert offered(asked) == ("reject", "defer")
+    assert judge("reject", asked).effect.status == "cancelled"
+
+
+def test_accept_in_the_box_of_agent_inbox_is_asked_again() -> None:
+    """Its button of that name calls again, so the word alone is not taken for the opposite."""
+    asked = question(takes_output=True)
+    typed = [{"type": "response", "args": "Accept."}]
+    assert "`overrule`" in judge(typed, asked).problem
+    assert judge([{"type": "response", "args": "overrule"}], asked).effect == End("overruled")
+
+
+@pytest.mark.parametrize("through", ["Python", "form"])
+def test_an_edit_that_changes_nothing_approves_a_valid_output(through: str) -> None:
+    """Whatever it comes through, the output is taken; the word `retry` calls again."""
+    asked = question(failure=None, takes_output=True)
+    form = {"decisions": [{"type": "edit", "edited_action": {"name": TITLE, "args": {}}}]}
+    sent = {"Python": {"type": "edit", "params": {"top_k": 5}}, "form": form}[through]
+    sent = json.loads(json.dumps(sent).replace(TITLE, asked.title))
+    assert judge(sent, asked).effect == End("succeeded")
+    assert judge("retry", asked).params == asked.params

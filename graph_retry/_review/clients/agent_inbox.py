@@ -15,6 +15,7 @@ from graph_retry._review.clients.client import (
     edited_fields,
     spelled,
 )
+from graph_retry._review.question import UnusableAnswerError
 
 _JSON = re.compile(r"\{|\[\s*\{")
 
@@ -47,6 +48,11 @@ def _translate(entry: Entry, reading: Reading) -> Entry:
     beside = {key: part for key, part in entry.items() if key not in ("type", "args")}
     typed = args.strip().strip("`") if isinstance(args, str) else ""
     if said := reading.in_words(typed):
+        if spelled(said["type"]) == "accept" and {"accept", "approve"} <= {*reading.offered}:
+            raise UnusableAnswerError(
+                "Accept can mean two things here, so nothing was done. Write `overrule` to take "
+                "the output although it is not valid, or `approve` to call again."
+            )
         return {**beside, **said}
     if _JSON.match(typed):
         return {**beside, "resume": typed}
