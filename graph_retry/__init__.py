@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from graph_retry._output.completion import Completion
-from graph_retry._review.decisions import Decision, accept, approve, comment, edit, reject, respond
+from graph_retry._review.answers import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._signatures import AttemptContext
 from graph_retry.errors import (
     AnswerRefused,

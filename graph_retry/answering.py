@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
-from graph_retry._review.decisions import Answer
+from graph_retry._review.answers import Answer
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, shown_reviews
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
-from graph_retry._review.decisions import assign, defer
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_client, is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews

@@ -18,9 +18,9 @@ from typing_extensions import TypedDict
 
 from graph_retry._json import is_array
 from graph_retry._output.formats.format import Format, FormatName, format_named
-from graph_retry._review.decisions import BY_DEFAULT, Decision, DecisionType, reject
+from graph_retry._review.answers import Decision, DecisionType, Reviewer, reject
+from graph_retry._review.decisions import BY_DEFAULT
 from graph_retry._review.review import Review
-from graph_retry._review.reviewer import Reviewer
 from graph_retry._signatures import check_callback, check_hook
 from graph_retry._wording import did_you_mean
 from graph_retry.hooks._budget import Budget

@@ -19,8 +19,9 @@ from graph_retry._json import digest
 from graph_retry._langgraph.fork import REFUSED
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._redact import redacted
+from graph_retry._review.answers import Decision, reject
 from graph_retry._review.deadline import is_expired, now
-from graph_retry._review.decisions import ROWS, Accepted, Decision, reject
+from graph_retry._review.decisions import ROWS, Accepted
 from graph_retry._review.judge import judge
 from graph_retry._review.question import CallAgain, Effect, End, Question, Refused, Wait
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview

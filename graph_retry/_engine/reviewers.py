@@ -21,11 +21,11 @@ from graph_retry._langgraph.keeping import whole_here
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted
+from graph_retry._review.answers import Reviewer
 from graph_retry._review.decisions import Accepted
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry._review.review import Review, parts_of
-from graph_retry._review.reviewer import Reviewer
 from graph_retry._signatures import name_of
 from graph_retry.records import Attempt
 

@@ -6,13 +6,23 @@ rows. Another decision is a row here, its constructor, and the function that giv
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, cast
-
-from typing_extensions import TypedDict
+from typing import Any, Literal, cast
 
 from graph_retry._issues import literal
+from graph_retry._review.answers import (
+    Decision,
+    DecisionType,
+    accept,
+    approve,
+    assign,
+    comment,
+    defer,
+    edit,
+    reject,
+    respond,
+)
 from graph_retry._review.deadline import is_expired, utc
 from graph_retry._review.edits import changes_of, checked_output, merged
 from graph_retry._review.question import (
@@ -26,137 +36,6 @@ from graph_retry._review.question import (
 )
 
 _MAX_NAME = 200
-
-DecisionType = Literal[
-    "approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"
-]
-
-
-class Decision(TypedDict):
-    """What a person or an agent decided about one review.
-
-    `params` (edit) is partial: it is merged onto what was shown. `message` is the reason (of any
-    decision), of a comment what the model is told. `output` (respond) is validated like the
-    model's. `attempt` and `review_id` bind the decision to one question; `decision_id` makes a
-    repeated delivery recognisable; `by` names the author and `channel` what it came through
-    (default: told by the answer's shape). `until` (defer) is ISO 8601, and `to`
-    (assign) names somebody.
-    """
-
-    type: DecisionType
-    params: NotRequired[Any]
-    message: NotRequired[str | None]
-    output: NotRequired[Any]
-    until: NotRequired[str]
-    to: NotRequired[str]
-    attempt: NotRequired[int]
-    review_id: NotRequired[str]
-    decision_id: NotRequired[str]
-    by: NotRequired[str]
-    channel: NotRequired[str]
-
-
-Answer = Mapping[str, Any] | Sequence[Any] | str | bool | None
-"""What a review may be answered with: a `Decision`, or what a client sends instead of one.
-
-A function, such as `approve` without its parentheses, is none: type checkers say so.
-"""
-
-
-def approve() -> Decision:
-    """Retry with the suggested params if there are any, else with the same ones.
-
-    Where a valid output is reviewed (the option `review`), take it: nothing is called.
-
-    Example:
-        >>> approve()
-        {'type': 'approve'}
-    """
-    return {"type": "approve"}
-
-
-def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
-    """Retry with some fields changed; the others stay as they were shown.
-
-    An edit that changes nothing is an approval, and the ledger says `approve`.
-
-    Example:
-        >>> edit(temperature=0.0)
-        {'type': 'edit', 'params': {'temperature': 0.0}}
-    """
-    given = cast("object", params)
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(
-            f"`edit` takes a dict of what changes, or keywords, not a `{type(given).__name__}`. "
-            "Params that are one bare value are edited with `edit(value=…)`."
-        )
-    return {"type": "edit", "params": {**(params or {}), **changes}}
-
-
-def reject(reason: str | None = None) -> Decision:
-    """Give the call up, with a reason for the record.
-
-    Example:
-        >>> reject("the input has no invoice in it")
-        {'type': 'reject', 'message': 'the input has no invoice in it'}
-    """
-    return {"type": "reject", "message": reason}
-
-
-def respond(output: Any) -> Decision:
-    """Supply the output by hand; it is validated like the model's.
-
-    Example:
-        >>> respond({"name": "Ada"})
-        {'type': 'respond', 'output': {'name': 'Ada'}}
-    """
-    return {"type": "respond", "output": output}
-
-
-def comment(message: str) -> Decision:
-    """Tell the model something, in the prompt or messages of the params, and call it again.
-
-    Example:
-        >>> comment("the total is on the second page")
-        {'type': 'comment', 'message': 'the total is on the second page'}
-    """
-    return {"type": "comment", "message": message}
-
-
-def accept(reason: str | None = None) -> Decision:
-    """Take an output that is not valid as it is; only where `allowed_decisions` has `accept`.
-
-    The call then ends `overruled`, with the JSON that was read.
-
-    Example:
-        >>> accept("a total of zero is right here")
-        {'type': 'accept', 'message': 'a total of zero is right here'}
-    """
-    return {"type": "accept", "message": reason}
-
-
-def defer(until: str) -> Decision:
-    """Leave a review open, and out of the inbox until a time (ISO 8601, in UTC unless it says).
-
-    It comes back by itself, and can be answered before. Only where `allowed_decisions` has `defer`.
-
-    Example:
-        >>> defer("2030-05-01T08:00")
-        {'type': 'defer', 'until': '2030-05-01T08:00'}
-    """
-    return {"type": "defer", "until": until}
-
-
-def assign(to: str) -> Decision:
-    """Set the label `assignee` of a review, which stays open.
-
-    Only where `allowed_decisions` has `assign`.
-
-    Example:
-        >>> assign("ada")
-        {'type': 'assign', 'to': 'ada'}
-    """
-    return {"type": "assign", "to": to}
 
 
 @dataclass(frozen=True)

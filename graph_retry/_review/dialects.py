@@ -18,11 +18,7 @@ from graph_retry._review.clients.agent_chat_ui import AGENT_CHAT_UI
 from graph_retry._review.clients.agent_inbox import AGENT_INBOX
 from graph_retry._review.clients.client import Content, Reading, spelled
 from graph_retry._review.clients.plain_json import PLAIN_JSON, TEXT
-from graph_retry._review.decisions import (
-    DECISION_TYPES,
-    ROWS,
-    WORDS,
-)
+from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Said, UnusableAnswerError
 from graph_retry._wording import did_you_mean

@@ -9,7 +9,8 @@ from langgraph.errors import GraphBubbleUp
 
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import cut, literal, wrap_error
-from graph_retry._review.decisions import ROWS, Accepted, Decision, offered, why_not_offered
+from graph_retry._review.answers import Decision
+from graph_retry._review.decisions import ROWS, Accepted, offered, why_not_offered
 from graph_retry._review.dialects import interpret
 from graph_retry._review.question import Question, Refused, Said, UnusableAnswerError
 

@@ -4,8 +4,8 @@
 own; `feedback=`, `reviewer=`, `budget=` and `lessons=` are options of the same name.
 """
 
+from graph_retry._review.answers import Reviewer, ReviewFunction
 from graph_retry._review.review import Review
-from graph_retry._review.reviewer import Reviewer, ReviewFunction
 from graph_retry._signatures import HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, fall_back, raise_limit

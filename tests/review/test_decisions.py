@@ -9,7 +9,8 @@ import pytest
 
 from graph_retry import Decision
 from graph_retry._params.codec import Encoded
-from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, DecisionType, offered
+from graph_retry._review.answers import DecisionType
+from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, offered
 from graph_retry._review.dialects import form_of, interpret, said_in_words
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import End

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graph_retry._review.decisions import Decision
+from graph_retry._review.answers import Decision
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
