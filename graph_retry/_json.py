@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,20 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
                 except ValueError as error:
                     told = f"{place} is no JSON ({error}): pass a file of {of}."
                     raise ValueError(told) from None
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with its texts changed, at any depth; keys stay.
+
+    Example:
+        >>> with_texts({"a": ["x", 1]}, str.upper)
+        {'a': ['X', 1]}
+    """
+    if isinstance(value, str):
+        return change(value)
+    if is_object(value):
+        return {key: with_texts(item, change) for key, item in value.items()}
+    return [with_texts(item, change) for item in value] if is_array(value) else value
 
 
 def digest(*parts: Any) -> str:

@@ -6,10 +6,10 @@ What a note stands for is known by its digest, so a picture comes back wherever 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from graph_retry._json import digest, is_array, is_object
+from graph_retry._json import digest, with_texts
+from graph_retry._patterns import lazy
 
 _KINDS = {
     "iVBORw0KGgo": "image/png",
@@ -23,11 +23,11 @@ _KINDS = {
 }
 """The kinds of files by how they begin in base64."""
 _BEGIN = "|".join(map(re.escape, _KINDS))
-_ENCODED = re.compile(
+_ENCODED = lazy(
     r"data:(?P<kind>[\w.+-]+/[\w.+-]+)[\w;=.+-]*?;base64,[A-Za-z0-9+/_-]{150,}={0,2}"
     rf"|(?<![A-Za-z0-9+/])(?P<begin>{_BEGIN})[A-Za-z0-9+/]{{150,}}={{0,2}}"
 )
-_NOTE = re.compile(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
+_NOTE = lazy(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
 
 
 class UnknownPictureError(ValueError):
@@ -41,7 +41,7 @@ def noted(value: Any) -> Any:
         >>> noted({"url": "data:image/png;base64," + "iVBORw0KGgoA" * 20})
         {'url': '[image/png, 262 characters, c2cdad8e]'}
     """
-    return _texts(value, lambda text: _ENCODED.sub(_note, text))
+    return with_texts(value, lambda text: _ENCODED.sub(_note, text))
 
 
 def unnoted(value: Any, shown: Any) -> Any:
@@ -66,19 +66,10 @@ def unnoted(value: Any, shown: Any) -> Any:
             raise UnknownPictureError(f"{found.group()} is not shown in this field")
         return known[found.group()]
 
-    _texts(shown, learn)
-    return _texts(value, lambda text: _NOTE.sub(put_back, text)) if known else value
+    with_texts(shown, learn)
+    return with_texts(value, lambda text: _NOTE.sub(put_back, text)) if known else value
 
 
 def _note(found: re.Match[str]) -> str:
     kind = found["kind"] or _KINDS[found["begin"]]
     return f"[{kind}, {len(found.group()):,} characters, {digest(found.group())[:8]}]"
-
-
-def _texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with its texts changed, at any depth."""
-    if isinstance(value, str):
-        return change(value)
-    if is_object(value):
-        return {key: _texts(item, change) for key, item in value.items()}
-    return [_texts(item, change) for item in value] if is_array(value) else value

@@ -5,10 +5,11 @@ And the plain words for the types that pydantic's errors name.
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 
-SENTENCE_END = re.compile("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
+from graph_retry._patterns import lazy
+
+SENTENCE_END = lazy("[.!?]\\s+|\n|[\u3002\uff01\uff1f]")
 _OBJECT, _LIST, _DATE = "an object", "a list", "a date (YYYY-MM-DD)"
 _EXPECTED = {
     "bool": "true or false",

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_retry._attempts import decision_ids, params_at
+from graph_retry._engine.opening import read_value
 from graph_retry._engine.plan import Plan
 from graph_retry._issues import json_problem
 from graph_retry._langgraph.run_config import current_thread
@@ -66,6 +67,7 @@ def question_of(
         lossless=record["lossless"],
         output=output and _in_json(output["value"]),
         takes_output=output is not None,
+        read=_as_read(plan, record, output),
         raw_output=raw_output,
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(loop, review),
@@ -83,6 +85,16 @@ def question_of(
         seen_decisions=(*loop["seen"], *decision_ids(attempts)),
     )
     return replace(question, **review["noted"])
+
+
+def _as_read(
+    plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return the output that a person may change in part; records do not have private texts."""
+    if output is None and plan.settings.redact is not None:
+        return None
+    known = read_value(record, plan.validator) if output is None else output
+    return None if known is None or json_problem(known["value"]) else known
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:

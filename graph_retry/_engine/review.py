@@ -61,11 +61,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     """Note a decision that leaves the review open; it is asked again as it now stands."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
-    redact, words = plan.settings.redact, ("message", ROWS[decision["type"]].data)
-    said: Any = {
-        key: redacted(part, redact) if key in words else part for key, part in decision.items()
-    }
-    note = _note(said, taken.author, taken.channel, taken.question.review_id)
+    note = _note(_redacted(plan, decision), taken.author, taken.channel, taken.question.review_id)
     again["noted"] = {**again["noted"], **effect.fields}
     again["before"] = [*again["before"], note]
     name, number = plan.settings.name, record["number"]
@@ -103,10 +99,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     """Write down a decision that holds, and go on from it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
     name, number, review_id = settings.name, record["number"], taken.question.review_id
-    said = verdict.decision.get("message")
-    if said is not None:
-        message = redacted(said, settings.redact)
-        verdict = replace(verdict, decision={**verdict.decision, "message": message})
+    verdict = replace(verdict, decision=_redacted(plan, verdict.decision))
     output, decided = given.state.get(REVIEWED), verdict.decision["type"]
     note = {
         **_note(verdict.decision, taken.author, taken.channel, review_id),
@@ -142,6 +135,16 @@ async def _default(given: StepInput, question: Question) -> Accepted:
         problem = verdict.problem
     why = f"nobody answered in time, and by default: {problem}"
     return Accepted(reject(why), End("cancelled", without_output=True))
+
+
+def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
+    """Redact what somebody wrote in a decision; its params and output are redacted elsewhere."""
+    row, redact = ROWS[decision["type"]], plan.settings.redact
+    written = {"message", row.data, *row.parts} - {"params", "output"}
+    said: Any = {
+        key: redacted(part, redact) if key in written else part for key, part in decision.items()
+    }
+    return cast("Decision", said)
 
 
 def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:

@@ -50,12 +50,16 @@ def _branch(question: Question, kind: str) -> dict[str, Any]:
     row, text = ROWS[kind], {"type": "string", "minLength": 1}
     data = [row.data] if row.data else []
     schemas = {name: {"$ref": f"#/$defs/{name}"} for name in ("params", "output")}
+    offered_parts = ((name, part.schema(question)) for name, part in row.parts.items())
+    parts = {name: schema for name, schema in offered_parts if schema is not None}
+    either = [{"required": data}, {"anyOf": [{"required": [name]} for name in parts]}]
     return {
         "title": kind.capitalize(),
         "type": "object",
         "properties": {
             "type": {"const": kind},
             **{name: schemas.get(name, text) for name in data},
+            **parts,
             "message": text if row.message == "needed" else _REASON,
             "attempt": {"const": question.attempt},
             "review_id": {"const": question.review_id},
@@ -63,7 +67,11 @@ def _branch(question: Question, kind: str) -> dict[str, Any]:
             "by": {"type": "string"},
             "channel": {"type": "string"},
         },
-        "required": ["type", *data, *(["message"] if row.message == "needed" else [])],
+        "required": [
+            *("type", *(data if not parts else [])),
+            *(["message"] if row.message == "needed" else []),
+        ],
+        **({"oneOf": either} if data and parts else {}),
         "additionalProperties": False,
     }
 

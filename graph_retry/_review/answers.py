@@ -20,16 +20,18 @@ class Decision(TypedDict):
 
     `params` (edit) is partial: it is merged onto what was shown. `message` is the reason (of any
     decision), of a comment what the model is told. `output` (respond) is validated like the
-    model's. `attempt` and `review_id` bind the decision to one question; `decision_id` makes a
-    repeated delivery recognisable; `by` names the author and `channel` what it came through
-    (default: told by the answer's shape). `until` (defer) is ISO 8601, and `to`
-    (assign) names somebody.
+    model's; `changes` and `replace` (respond) change a part of the one that was read. `attempt` and
+    `review_id` bind the decision to one question; `decision_id` makes a repeated delivery
+    recognisable; `by` names the author and `channel` what it came through (default: told by the
+    answer's shape). `until` (defer) is ISO 8601, and `to` (assign) names somebody.
     """
 
     type: DecisionType
     params: NotRequired[Any]
     message: NotRequired[str | None]
     output: NotRequired[Any]
+    changes: NotRequired[dict[str, Any]]
+    replace: NotRequired[dict[str, str]]
     until: NotRequired[str]
     to: NotRequired[str]
     attempt: NotRequired[int]
@@ -86,14 +88,40 @@ def reject(reason: str | None = None) -> Decision:
     return {"type": "reject", "message": reason}
 
 
-def respond(output: Any) -> Decision:
-    """Supply the output by hand; it is validated like the model's.
+def respond(
+    output: Any = ...,
+    *,
+    changes: dict[str, Any] | None = None,
+    replace: dict[str, str] | None = None,
+) -> Decision:
+    """Supply the output by hand, or a part of it; the whole is validated like the model's.
+
+    Args:
+        output: The whole output.
+        changes: Fields to change in the output that was read, valid or not; the others stay. They
+            are merged as the fields of an edit are.
+        replace: Words to replace in that output's texts, and the words to put there. Each must
+            occur once.
+
+    Raises:
+        TypeError: If neither a whole nor a part is given, or both are.
 
     Example:
         >>> respond({"name": "Ada"})
         {'type': 'respond', 'output': {'name': 'Ada'}}
+        >>> respond(changes={"age": 36}, replace={"Monday": "Tuesday"})
+        {'type': 'respond', 'changes': {'age': 36}, 'replace': {'Monday': 'Tuesday'}}
     """
-    return {"type": "respond", "output": output}
+    decision: Decision = {"type": "respond"}
+    if changes is not None:
+        decision["changes"] = changes
+    if replace is not None:
+        decision["replace"] = replace
+    if (output is ...) == (len(decision) == 1):
+        raise TypeError("`respond` takes either a whole output, or `changes` and `replace`.")
+    if output is not ...:
+        decision["output"] = output
+    return decision
 
 
 def comment(message: str) -> Decision:

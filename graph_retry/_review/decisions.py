@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from graph_retry._issues import literal
+from graph_retry._json import is_object
 from graph_retry._review.answers import (
     Decision,
     DecisionType,
@@ -24,7 +25,7 @@ from graph_retry._review.answers import (
     respond,
 )
 from graph_retry._review.deadline import is_expired, utc
-from graph_retry._review.edits import changes_of, checked_output, merged
+from graph_retry._review.edits import changed_output, changes_of, checked_output, merged
 from graph_retry._review.question import (
     CallAgain,
     Effect,
@@ -57,20 +58,34 @@ class Accepted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Part:
+    """A key that a decision may have in place of its data, or beside it.
+
+    `schema` describes it, and is None where the question has no use for it. `how` says what it
+    does, and `example` is its value as JSON.
+    """
+
+    schema: Callable[[Question], dict[str, Any] | None]
+    how: str
+    example: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """All that is particular to one decision.
 
-    `words` are other words for it, in whatever client somebody types them. `waits` tells whether
-    it leaves the review open. `data` is the key it
-    needs in its JSON; `message` tells whether it needs words, or says why it was made. `calls`
-    tells whether it leads to another call, of a failed attempt and of a valid output. `outcome` is
-    how a call that it ends is told. `missing` says what it needs and the question lacks. `how` says
-    what it does, and `example` shows the JSON. `typed` explains it in the console. `sent` says how
+    `words` are other words for it, in whatever client somebody types them. `data` is the key it
+    needs in its JSON, and `parts` are other keys it may have. `message` tells whether it needs
+    words, or says why it was made. `calls` tells whether it leads to another call, of a failed
+    attempt and of a valid output, and `waits` whether it leaves the review open. `outcome` is how a
+    call that it ends is told. `missing` says what it needs and the question lacks. `how` says what
+    it does, and `example` shows the JSON. `typed` explains it in the console. `sent` says how
     people send it from the clients without JSON.
     """
 
     words: tuple[str, ...] = ()
     data: str | None = None
+    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
     message: Literal["why", "needed"] = "why"
     calls: tuple[bool, bool] = (False, False)
     waits: bool = False
@@ -112,8 +127,10 @@ async def _rejected(_said: Said, _question: Question) -> Accepted:
 
 
 async def _responded(said: Said, question: Question) -> Accepted:
-    output = await checked_output(said.data, question)
-    return Accepted(respond(output), End("succeeded", {"value": output}))
+    given = changed_output(said.parts, question) if said.parts else said.data
+    output = await checked_output(given, question)
+    decision = cast("Decision", {**respond(output), **said.parts})
+    return Accepted(decision, End("succeeded", {"value": output}))
 
 
 async def _commented(said: Said, question: Question) -> Accepted:
@@ -138,6 +155,16 @@ async def _assigned(said: Said, question: Question) -> Accepted:
         wanted = f"a name of up to {_MAX_NAME} characters"
         raise UnusableAnswerError(f"`to` expects {wanted}, not {literal(said.data, 80)}.")
     return Accepted(assign(said.data), Wait({"labels": {**question.labels, "assignee": said.data}}))
+
+
+def _fields_of_output(question: Question) -> dict[str, Any] | None:
+    has_fields = question.read is not None and is_object(question.read["value"])
+    return {"type": "object", "minProperties": 1} if has_fields else None
+
+
+def _words_of_output(question: Question) -> dict[str, Any] | None:
+    words = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
+    return None if question.read is None else words
 
 
 def _output_missing(question: Question) -> str | None:
@@ -188,11 +215,23 @@ ROWS: dict[str, Row] = {
     "respond": Row(
         words=("responded",),
         data="output",
+        parts={
+            "changes": Part(
+                schema=_fields_of_output,
+                how="or change fields of the output that was read:",
+                example='{"FIELD": …}',
+            ),
+            "replace": Part(
+                schema=_words_of_output,
+                how="or replace words that are in it once:",
+                example='{"OLD WORDS": "NEW WORDS"}',
+            ),
+        },
         outcome="responded",
         decide=_responded,
         how=lambda _: "Respond: write the output yourself, without another call.",
         example={"output": ...},
-        typed="respond FILE        give the output yourself; or: respond {…}",
+        typed="respond FILE        give the output yourself; or: respond {…}, respond field=value",
         sent={"Agent Inbox": "`respond: {…}` in the box"},
     ),
     "comment": Row(

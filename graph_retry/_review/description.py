@@ -116,7 +116,7 @@ def _how_to_answer(question: Question) -> str:
     can = offered(question)
     lines = [
         "How to answer, by button or as JSON:",
-        *(f"- {ROWS[kind].how(question)} `{_example(kind, question)}`" for kind in can),
+        *(line for kind in can for line in _ways(kind, question)),
         "",  # what follows would be a part of the last one
     ]
     if "edit" in can:
@@ -131,6 +131,13 @@ def _how_to_answer(question: Question) -> str:
         words = ", ".join(f"`{kind}: …`" for kind in can if ROWS[kind].message == "why")
         lines.append(f"In Agent Inbox's response box words {does}; {words} and JSON decide.")
     return "\n".join(lines)
+
+
+def _ways(kind: str, question: Question) -> Iterator[str]:
+    yield f"- {ROWS[kind].how(question)} `{_example(kind, question)}`"
+    for name, part in ROWS[kind].parts.items():
+        if part.schema(question) is not None:
+            yield f'  {part.how} `{{"type": "{kind}", "{name}": {part.example}}}`'
 
 
 def _example(kind: str, question: Question) -> str:

@@ -91,11 +91,14 @@ def interpret(
     if kind in ("approve", "edit"):
         kind, data = _approved_or_edited(word, kind, content, of_valid=of_valid)
         return Said(kind, binding, message, data, titles, content.from_form)
-    if row.data and row.data not in entry:
+    parts = {key: given[key] for key in row.parts if key in given}
+    if row.data in entry and parts:
+        raise UnusableAnswerError(f"Give the whole `{row.data}`, or changes of it, and not both.")
+    if row.data and row.data not in entry and not parts:
         raise UnusableAnswerError(f"To {kind} takes `{row.data}`: {form_of(kind)}.")
     if row.message == "needed" and message is None:
         raise UnusableAnswerError(f"To {kind} takes words: {form_of(kind)}.")
-    return Said(kind, binding, message, row.data and entry[row.data], titles)
+    return Said(kind, binding, message, row.data and entry.get(row.data), titles, parts=parts)
 
 
 def _known_word(given: dict[str, Any]) -> str:
@@ -140,12 +143,14 @@ def _content(given: dict[str, Any], kind: str) -> Content:
         for key, (kinds, reader) in client.keys.items()
         if kind in kinds
     }
-    data = ROWS[kind].data
-    for key in sorted(given.keys() - {data, *readers, *_COMMON, *_EXTRA, CANCELLED}):
+    row, data = ROWS[kind], ROWS[kind].data
+    for key in sorted(given.keys() - {data, *row.parts, *readers, *_COMMON, *_EXTRA, CANCELLED}):
         what = f"A decision to {kind} has no key {literal(key, 80)}."
-        if meant := next((other for other in ROWS if ROWS[other].data == key), None):
+        if meant := next(
+            (other for other in ROWS if key in (ROWS[other].data, *ROWS[other].parts)), None
+        ):
             raise UnusableAnswerError(f"{what} To {meant}, send {form_of(meant)}.")
-        known = tuple(filter(None, (data, "message", *_BINDING)))
+        known = tuple(filter(None, (data, *row.parts, "message", *_BINDING)))
         names = ", ".join(f"`{name}`" for name in known)
         raise UnusableAnswerError(f"{what}{did_you_mean(key, known)} Known are {names}.")
     keys = [key for key in readers if key in given]

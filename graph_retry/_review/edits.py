@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
 from graph_retry._issues import format_issues, json_problem, literal
-from graph_retry._json import is_array, is_object
+from graph_retry._json import is_array, is_object, with_texts
 from graph_retry._params.codec import Encoded, ParamsInvalid
+from graph_retry._redact import property_names, redacted
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.forms.javascript import identical
 from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_untouched, restored
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, Said, UnusableAnswerError
 from graph_retry._review.redaction import displayed, names_behind, unredacted
-from graph_retry._wording import closest, did_you_mean
+from graph_retry._wording import closest, counted, did_you_mean
 
 _MAX_PROBLEMS = 20
 
@@ -131,12 +132,85 @@ def _check_known(name: str, question: Question, sent: Collection[str]) -> None:
         raise UnusableAnswerError(f"{what} To add a field of that name, send `{near}` with it.")
 
 
+def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
+    """Return the output that was read, with some fields changed and some words replaced.
+
+    Raises:
+        UnusableAnswerError: If there is none, or it is not known where the change belongs.
+    """
+    if question.read is None:
+        why = "nothing could be read" if question.redact is None else "what was read is redacted"
+        problem = f"There is no output here that could be changed in part: {why}."
+        raise UnusableAnswerError(f"{problem} Send the whole as `output`.")
+    output, words = question.read["value"], parts.get("replace", {})
+    if "changes" in parts:
+        output = _with_fields(parts["changes"], output, question)
+    if not is_object(words) or not all(isinstance(new, str) and old for old, new in words.items()):
+        raise UnusableAnswerError('`replace` takes words by those before: {"old": "new"}.')
+    for old, new in words.items():
+        output = _with_words(output, old, new)
+    return output
+
+
+def _with_fields(fields: Any, original: Any, question: Question) -> Any:
+    if not (is_object(fields) and is_object(original)):
+        wrong = fields if is_object(original) else original
+        what = "`changes` names fields of an output that is an object"
+        raise UnusableAnswerError(f"{what}; here it met {literal(wrong, 80)}.")
+    schema = question.schema_of_output or {}
+    shown = redacted(original, question.redact, property_names(schema))
+    _check_fields(fields, shown, schema, schema)
+    try:
+        whole = restored(fields, shown, Field("output", schema, schema))
+    except UnreadableFieldError as problem:
+        raise UnusableAnswerError(str(problem)) from None
+    return unredacted(whole, shown, original)
+
+
+def _check_fields(
+    fields: dict[str, Any], shown: dict[str, Any], node: Any, root: dict[str, Any], above: str = ""
+) -> None:
+    """Refuse fields that the output does not have, which most types would pass over."""
+    named, others = inner_fields(node, root)
+    for name, value in fields.items():
+        path, before = f"{above}{name}", shown.get(name)
+        if name not in shown and name not in named:
+            near = did_you_mean(name, (*shown, *named))
+            if near or (named and not others):
+                what = f"The output has no field {literal(path, 80)}."
+                raise UnusableAnswerError(f"{what}{near}")
+        if is_object(value) and is_object(before):
+            _check_fields(value, before, named.get(name, others), root, f"{path}.")
+
+
+def _with_words(output: Any, old: str, new: str) -> Any:
+    count = 0
+
+    def change(text: str) -> str:
+        nonlocal count
+        count += text.count(old)
+        return text.replace(old, new)
+
+    changed = with_texts(output, change)
+    if count != 1:
+        there = f"is in the output {counted(count, 'time')}" if count else "is not in the output"
+        how = "Give more of the text around it." if count else "Copy it from there."
+        raise UnusableAnswerError(f"{literal(old, 80)} {there}: it must be there once. {how}")
+    return changed
+
+
 async def checked_output(output: Any, question: Question) -> Any:
     """Return the output as state keeps it, or what it says as JSON where only that is valid.
+
+    Where it repeats what was shown redacted, it gets the original back.
 
     Raises:
         UnusableAnswerError: If it is not valid, or cannot be kept.
     """
+    if question.redact is not None and question.read is not None:
+        original = question.read["value"]
+        names = property_names(question.schema_of_output)
+        output = unredacted(output, redacted(original, question.redact, names), original)
     checked, no_json = await question.check_output(output), ""
     if not checked.ok and isinstance(output, str):
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from graph_retry._output.validator import Checked
@@ -27,13 +28,16 @@ class Question(Review):
     own types map. `check_output` validates what a person supplies, and `with_comment` makes params
     that tell the model what a person wrote, where they have a field for it. `takes_output` tells
     whether there is an output in JSON that may be taken: the valid one, or one that could be read
-    but is not valid. `used_up` tells that no other attempt may be made. `allowed` is None for all.
+    but is not valid. `read` is what changes of the output are merged onto, under `value`: the valid
+    output, or what could be read. `used_up` tells that no other attempt may be made. `allowed` is
+    None for all.
     """
 
     codec: ParamsCodec[Any]
     types: dict[str, str] = field(default_factory=dict[str, str])
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
     takes_output: bool = False
+    read: dict[str, Any] | None = None
     allowed: tuple[str, ...] | None = None
     used_up: bool = False
     locked: tuple[str, ...] = ()
@@ -60,7 +64,8 @@ class Said(NamedTuple):
 
     `binding` tells which question it is for and who gives it: `attempt`, `review_id`,
     `decision_id`, `by`, `channel`. `data` is what the decision needs in its row: params (of an
-    edit, or repeated by an approval) or the output. `titles` are those of questions that the client
+    edit, or repeated by an approval) or the output; `parts` are the keys given in its place or
+    beside it. `titles` are those of questions that the client
     repeats. `from_form` tells that text boxes were in between.
     """
 
@@ -70,6 +75,7 @@ class Said(NamedTuple):
     data: Any = None
     titles: tuple[Any, ...] = ()
     from_form: bool = False
+    parts: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from graph_retry._review.clients.client import (
     edited_fields,
     spelled,
 )
+from graph_retry._review.decisions import ROWS
 
 
 def _draw(form: Form) -> dict[str, Any]:
@@ -27,7 +28,8 @@ def _draw(form: Form) -> dict[str, Any]:
 def _translate(entry: Entry, _: Reading) -> Entry:
     """LangChain's own respond has its text as the message."""
     text = entry.get("message")
-    if spelled(entry.get("type")) != "respond" or "output" in entry or text is None:
+    known = {"output", *ROWS["respond"].parts}
+    if spelled(entry.get("type")) != "respond" or known & entry.keys() or text is None:
         return entry
     return {**{key: part for key, part in entry.items() if key != "message"}, "output": text}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -150,7 +151,8 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     if kind == "edit":
         data = {"params": _edit(rest, shown, draft or Draft())}
     elif kind == "respond":
-        data = {"output": _read_output(rest)}
+        is_part = re.match(r"[^\W\d]\w*=", rest) is not None
+        data = {"changes": _changed(rest, {})} if is_part else {"output": _read_output(rest)}
     elif kind == "approve":
         data = {}
     return cast("Decision", {"type": kind, **data})

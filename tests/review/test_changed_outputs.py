@@ -1,0 +1,133 @@
+"""A person changes a part of an output: one field, or one word of a mail."""
+
+import json
+
+import pytest
+from pydantic import BaseModel
+
+from graph_retry import respond
+from graph_retry._review.answer_schema import response_schema
+from graph_retry._review.payload import build_payload
+from graph_retry._review.question import End, Refused
+from tests.review.questions import judge, question
+
+
+class Line(BaseModel):
+    what: str
+    cents: int
+
+
+class Bill(BaseModel):
+    vendor: str
+    total: int
+    lines: list[Line] = []
+    to: dict[str, str] = {}
+    note: str | None = None
+
+
+READ = {"vendor": "Ada", "total": "seven", "lines": [{"what": "tea", "cents": 7}], "to": {"a": "x"}}
+MAIL = "Dear Bob,\n\nwe meet on Monday. Bob, bring tea.\n"
+
+
+def asked_about(value, output=Bill, **more):
+    """Ask about an output that was read as this value."""
+    return question(output=output, read={"value": value}, **more)
+
+
+@pytest.mark.parametrize(
+    ("parts", "changed"),
+    [
+        ({"changes": {"total": 7}}, {"total": 7}),
+        ({"changes": {"total": "7"}}, {"total": 7}),
+        ({"changes": {"total": 7, "to": {"b": "y"}}}, {"total": 7, "to": {"a": "x", "b": "y"}}),
+        ({"changes": {"total": 7, "note": "late"}}, {"total": 7, "note": "late"}),
+        (
+            {"changes": {"total": 7}, "replace": {"tea": "coffee"}},
+            {"total": 7, "lines": [{"what": "coffee", "cents": 7}]},
+        ),
+    ],
+)
+def test_fields_and_words_of_the_output_that_was_read_are_changed(parts, changed):
+    """The others stay, the whole is validated, and the decision keeps what was changed."""
+    verdict = judge(respond(**parts), asked_about(READ))
+    whole = {**READ, "note": None, **changed}
+    assert verdict.effect == End("succeeded", {"value": whole})
+    assert verdict.decision == {"type": "respond", "output": whole, **parts}
+
+
+def test_one_word_of_a_mail_is_changed():
+    """Of a text output, the words that are there once are replaced."""
+    asked = asked_about(MAIL, output=str, failure=None, takes_output=True)
+    verdict = judge({"type": "respond", "replace": {"Monday": "Tuesday"}}, asked)
+    assert verdict.effect == End("succeeded", {"value": MAIL.replace("Monday", "Tuesday")})
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "why"),
+    [
+        ({"changes": {"totl": 7}}, READ, 'no field "totl". Did you mean `total`?'),
+        ({"changes": {"weight": 7}}, READ, 'no field "weight".'),
+        ({"changes": {"vendor": "Bob"}}, READ, "/total"),
+        ({"changes": {"total": "many"}}, READ, '`output.total` expects a number, not "many"'),
+        ({"changes": 7}, READ, "names fields of an output that is an object; here it met 7"),
+        (
+            {"changes": {"a": 1}},
+            [1],
+            "names fields of an output that is an object; here it met [1]",
+        ),
+        ({"replace": {"Bob": "Eve"}}, MAIL, '"Bob" is in the output 2 times'),
+        ({"replace": {"bob": "Eve"}}, MAIL, '"bob" is not in the output'),
+        ({"replace": {"": "Eve"}}, MAIL, "`replace` takes words"),
+        ({"replace": {"Monday": 1}}, MAIL, "`replace` takes words"),
+        ({"changes": {"total": 7}, "output": READ}, READ, "and not both"),
+    ],
+)
+def test_a_change_that_is_not_clear_is_refused(answer, value, why):
+    """An unknown field would be passed over by most types, and words may occur twice."""
+    asked = asked_about(value, output=str if value is MAIL else Bill)
+    verdict = judge({"type": "respond", **answer}, asked)
+    assert isinstance(verdict, Refused)
+    assert why in verdict.problem
+
+
+def test_where_nothing_was_read_there_is_nothing_to_change():
+    """The answer is told to send the whole, and the question does not offer a part."""
+    asked = question(output=Bill)
+    assert "Send the whole as `output`" in judge(respond(changes={"total": 7}), asked).problem
+    for part in ("changes", "replace"):
+        assert part not in build_payload(asked)["description"]
+        assert part not in json.dumps(response_schema(asked)["oneOf"])
+
+
+def test_schema_and_description_offer_a_part_where_an_output_was_read():
+    """Fields only of an object, words of any output."""
+    for value, offered in ((READ, {"changes", "replace"}), (MAIL, {"replace"})):
+        payload = build_payload(asked_about(value))
+        (branch,) = (
+            branch
+            for branch in payload["response_schema"]["oneOf"]
+            if branch["properties"]["type"]["const"] == "respond"
+        )
+        assert {"changes", "replace"} & branch["properties"].keys() == offered
+        for part in ("changes", "replace"):
+            assert (f'"{part}": {{' in payload["description"]) == (part in offered)
+
+
+def test_what_was_shown_redacted_comes_back_as_it_was():
+    """Neither a change nor a whole output puts the redacted text into the result."""
+    mail = {"to": "ada@example.org", "text": "Hello"}
+    hide = {"redact": lambda text: text.replace("ada@example.org", "***")}
+    asked = asked_about(mail, output=dict[str, str], failure=None, takes_output=True, **hide)
+    for answer in (
+        respond(changes={"text": "Bye"}),
+        respond(changes={"text": "Bye", "to": "***"}),
+        respond({"to": "***", "text": "Bye"}),
+    ):
+        assert judge(answer, asked).effect == End("succeeded", {"value": {**mail, "text": "Bye"}})
+
+
+@pytest.mark.parametrize("given", [{}, {"output": 1, "changes": {"a": 1}}])
+def test_respond_takes_a_whole_or_a_part(given):
+    """Both, or nothing, is a mistake of the program's."""
+    with pytest.raises(TypeError, match="either a whole output"):
+        respond(**given)
