@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graph_retry._json import is_object
-from graph_retry._review.decisions import ROWS, Decision
+from graph_retry._review.answers import Decision
+from graph_retry._review.decisions import ROWS
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
