@@ -1,13 +1,19 @@
-"""End the reviews that nobody answered in time: call this from a cron, a timer or a sweeper."""
+"""Sweep the reviews that wait: end those whose time is over, and remind people of the others.
+
+Call this from a cron, a timer or a sweeper.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.deadline import EXPIRE, is_expired
+from graph_retry._threads.graphs import saver_of
+from graph_retry._threads.reminders import Stage, remind, stages_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import find_reviews
 from graph_retry._wording import counted
@@ -20,23 +26,40 @@ __all__ = ["aexpire_reviews", "expire_reviews"]
 
 @with_async_twin
 def expire_reviews(
-    source: Any, *, config: RunnableConfig | None = None, context: Any = None
+    source: Any,
+    *,
+    config: RunnableConfig | None = None,
+    context: Any = None,
+    notify: Callable[[PendingReview], Any] | None = None,
+    remind_after: float | Iterable[float] | None = None,
+    escalate_to: Mapping[float, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
     """Apply the default decision to every review whose time is over, and run its thread on.
 
     A review is ended once, however many sweeps run at the same time; one that somebody answers
     meanwhile is left to them. On a server the runs are started and not waited for.
 
+    A review that waits on can be sent again. Each stage is sent once, whatever crashes and however
+    many sweeps run, except that a crash may repeat the one message that was being sent. A message
+    that fails is sent by the next sweep. A review that was put off is left alone until then.
+
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
         config: What the runs need beside their thread; see `list_reviews`.
         context: LangGraph's `context` for the runs; see `resume`.
+        notify: Called with a review to remind people of it, such as
+            `graph_retry.notifications.Slack`; sync or async.
+        remind_after: Seconds after the question at which `notify` is called: one number, or more.
+        escalate_to: Whom else to tell: by seconds after the question, functions like `notify`.
 
     Returns:
         The reviews that were ended, those included whose thread ends with `CallCancelled` thereby.
 
     Raises:
-        ExceptionGroup: If threads could not be run on, after all the others were.
+        ExceptionGroup: If threads could not be run on, or messages not sent, after all the others.
+        TypeError: If `source` is a server's client and there is something to send: what was sent is
+            written down in the checkpointer.
+        ValueError: If a stage has nobody to tell.
 
     Example:
         >>> from graph_retry import respond, retry_llm_call
@@ -55,17 +78,33 @@ def expire_reviews(
         >>> count.get_state(config).values
         0
     """
-    return run_sync(_expire(source, config, context))
+    stages = stages_of(notify, remind_after, escalate_to)
+    return run_sync(_expire(source, config, context, stages))
 
 
 async def aexpire_reviews(
-    source: Any, *, config: RunnableConfig | None = None, context: Any = None
+    source: Any,
+    *,
+    config: RunnableConfig | None = None,
+    context: Any = None,
+    notify: Callable[[PendingReview], Any] | None = None,
+    remind_after: float | Iterable[float] | None = None,
+    escalate_to: Mapping[float, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
     """Do what `expire_reviews` does, from async code."""
-    return await run_async(_expire(source, config, context))
+    stages = stages_of(notify, remind_after, escalate_to)
+    return await run_async(_expire(source, config, context, stages))
 
 
-async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> list[PendingReview]:
+async def _expire(
+    source: Any, config: RunnableConfig | None, context: Any, stages: list[Stage]
+) -> list[PendingReview]:
+    saver = saver_of(source)
+    if stages and saver is None:
+        raise TypeError(
+            "reminders need a graph with its checkpointer, in which they write down what was sent: "
+            "a client of a server has none."
+        )
     ended: list[PendingReview] = []
     errors: list[Exception] = []
     expired: dict[str | None, list[PendingReview]] = {}
@@ -73,6 +112,11 @@ async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> l
     for review in reviews:
         if is_expired(review.expires_at):
             expired.setdefault(review.thread_id, []).append(review)
+        elif stages and saver is not None:
+            try:
+                await remind(saver, review, stages)
+            except Exception as error:  # noqa: BLE001 - the other reviews must not wait for this one
+                errors.append(error)
     for together in expired.values():
         try:
             await _end(together, context)
@@ -87,9 +131,8 @@ async def _expire(source: Any, config: RunnableConfig | None, context: Any) -> l
         else:
             ended += together
     if errors:
-        raise ExceptionGroup(
-            f"{counted(len(errors), 'expired thread')} could not be run on", errors
-        )
+        what = "could not be ended, or its people not be told"
+        raise ExceptionGroup(f"{counted(len(errors), 'thread')} {what}", errors)
     return ended
 
 

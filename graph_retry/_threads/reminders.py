@@ -1,0 +1,101 @@
+"""Remind people of a review that waits, and tell others: each stage once.
+
+What was sent is written down in the review's own thread, under a namespace of its own, so that it
+is deleted with the thread. The thread's lock keeps other sweeps out meanwhile. A stage is written
+down when it was sent: a message that fails is sent by the next sweep, and a crash repeats at most
+the message that was being sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointMetadata,
+    empty_checkpoint,
+)
+
+from graph_retry._awaiting import call, sync_or_async
+from graph_retry._json import digest, is_number
+from graph_retry._langgraph.checkpoints import newest_checkpoint, read_checkpoint, waits_for
+from graph_retry._review.deadline import after, is_expired
+from graph_retry._signatures import check_callback
+from graph_retry._threads.lock import ThreadLock
+from graph_retry._threads.reviews import Waiting
+
+TOLD = "graph-retry:told"
+"""The namespace, and the key there, of what was sent about the reviews of a thread."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is called about a review that still waits some seconds after it was asked."""
+
+    name: str
+    seconds: float
+    tell: Callable[[Any], Any]
+
+
+def stages_of(
+    notify: Callable[[Any], Any] | None,
+    remind_after: float | Iterable[float] | None,
+    escalate_to: Mapping[float, Callable[[Any], Any]] | None,
+) -> list[Stage]:
+    """List the stages of a sweep, the first first.
+
+    Raises:
+        TypeError: If the seconds are no numbers.
+        ValueError: If there is nobody to remind, or a function cannot be called with a review.
+    """
+    if (remind_after is None) != (notify is None):
+        raise ValueError("`remind_after` and `notify` belong together: give both, or neither.")
+    given: Any = remind_after or ()
+    times: list[Any] = [given] if is_number(given) else list(given)
+    stages = [Stage(f"remind {seconds}", seconds, notify) for seconds in times if notify]
+    stages += [Stage(f"escalate {at}", at, tell) for at, tell in (escalate_to or {}).items()]
+    for stage in stages:
+        if not is_number(cast("object", stage.seconds)) or stage.seconds <= 0:
+            raise TypeError(f"a reminder after {stage.seconds!r}: give seconds above 0.")
+        check_callback(stage.tell, "a review", may_be_async=True)
+    return sorted(stages, key=lambda stage: stage.seconds)
+
+
+async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Iterable[Stage]) -> None:
+    """Call the stages of a review that are due and were not called; somebody else may do that."""
+    asked_at, thread_id = review.asked_at, review.thread_id
+    if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
+        return
+    due = [stage for stage in stages if is_expired(after(asked_at, stage.seconds))]
+    lock = ThreadLock(saver, thread_id)
+    if not due or not await lock.try_acquire():
+        return
+    try:
+        namespace = review.value["checkpoint_ns"]
+        saved = await newest_checkpoint(saver, thread_id, namespace)
+        if saved is None or not waits_for(saved, review.review_id):
+            return
+        # The question stays the same one when it is put off, assigned, or asked again.
+        where, key = {"thread_id": thread_id, "checkpoint_ns": TOLD}, digest(namespace, asked_at)
+        note: Any = await read_checkpoint(saver, {"configurable": {**where, "checkpoint_id": key}})
+        told: list[str] = list(note.metadata.get(TOLD, ())) if note else []
+        for stage in due:
+            if stage.name not in told:
+                await call(stage.tell, review)
+                told.append(stage.name)
+                await _write(saver, {"configurable": where}, key, told)
+    finally:
+        lock.release()
+
+
+async def _write(
+    saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
+) -> None:
+    """Put a checkpoint without state that says what was sent, in place of the one before."""
+    checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
+    noted = cast("CheckpointMetadata", {TOLD: told})
+    await sync_or_async(saver.put, saver.aput, place, checkpoint, noted, {})
