@@ -145,7 +145,8 @@ class Attempt(TypedDict):
 
     raw: dict[str, Any] | None
     """What the call returned: `{"text": …}`, `{"value": …}` for structured results, or
-    `{"type": …}` for what has no JSON form; None if it raised."""
+    `{"type": …}` for what has no JSON form; None if it raised. Where the provider gave it,
+    `reasoning` is what the model wrote to itself first, of at most 20,000 characters."""
 
     repaired: dict[str, Any] | None
     """`{"text": …}`: the JSON text that repair made of it, where that differs."""

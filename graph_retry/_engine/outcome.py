@@ -100,6 +100,8 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
                 f"`{name}` returned {quoted_with_article(came)}, which has no JSON form to validate"
             )
             record["failure"] = _failure("invalid_schema", "TypeError", message)
+    if reading.reasoning is not None:
+        record["raw"]["reasoning"] = reading.reasoning
     failure = record.get("failure")
     if failure is not None and failure["type"] == "TypeError":  # of a value nobody can keep
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)

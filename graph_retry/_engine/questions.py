@@ -69,6 +69,7 @@ def question_of(
         takes_output=output is not None,
         read=_as_read(plan, record, output),
         raw_output=raw_output,
+        reasoning=(record["raw"] or {}).get("reasoning"),
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(loop, review),
         problem=review["problem"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from graph_retry._issues import attempt, cut, json_problem, text_of
+from graph_retry._issues import attempt, cut, excerpt, json_problem, text_of
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.failures import is_complete
 from graph_retry._output.providers.anthropic import UNPARSED
@@ -25,6 +25,11 @@ from graph_retry._output.validator import Validator
 _MAX_USAGE = 10_000
 _UNPARSED_ARGUMENTS = re.compile(rf"{UNPARSED}\b.*? JSON: (.*)", re.DOTALL)
 _MAX_WORDS = 4_000
+_MAX_REASONING = 20_000
+_THOUGHTS = ("thinking", "reasoning", "reasoning_content")
+"""Types of content blocks that hold reasoning, which is under the key of that name, …"""
+_INSIDE = ("summary", "text")
+"""… or under one of these."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class Completion:
 class Reading:
     """A call's result in the terms of the ledger.
 
-    `text` is what repair works on; where it is None, `value` is already structured.
+    `text` is what repair works on; where it is None, `value` is already structured. `reasoning` is
+    what the model wrote to itself first, where the provider gives it.
     """
 
     text: str | None
@@ -56,6 +62,7 @@ class Reading:
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
     refusal: str | None = None
+    reasoning: str | None = None
 
 
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
@@ -144,7 +151,26 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
         usage=usage,
         finish_reason=_finish_reason(message.response_metadata),
         refusal=_words(refusal),
+        reasoning=excerpt("\n".join(_reasoning_in(message)), _MAX_REASONING) or None,
     )
+
+
+def _reasoning_in(message: BaseMessage) -> Iterator[str]:
+    """Yield a message's reasoning: LangChain keeps it in content blocks or beside the content."""
+    extra, content = cast("dict[str, Any]", message.additional_kwargs), cast("Any", message.content)
+    yield from _thoughts([extra.get("reasoning_content"), extra.get("reasoning")])
+    for block in content if is_array(content) else []:
+        if is_object(block) and block.get("type") in _THOUGHTS:
+            yield from _thoughts(block)
+
+
+def _thoughts(said: Any) -> Iterator[str]:
+    if isinstance(said, str):
+        yield said
+    elif is_array(said) or is_object(said):
+        parts = said if is_array(said) else [said.get(key) for key in (*_THOUGHTS, *_INSIDE)]
+        for part in parts:
+            yield from _thoughts(part)
 
 
 def _refusal_in(content: Any) -> str | None:

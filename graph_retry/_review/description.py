@@ -74,6 +74,8 @@ def _facts(question: Question, room: int) -> Iterator[str]:
         yield f"What is wrong with the output:\n{_quote(cut(format_issues(question.issues), 600))}"
     if question.raw_output is not None and question.failure is not None:
         yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), 400))}"
+    if question.reasoning:
+        yield f"Before, it reasoned:\n{_quote(excerpt(noted(question.reasoning), 200))}"
     if question.note:
         yield one_line(question.note, 300)
     if question.diff:

@@ -70,6 +70,7 @@ def _bounded(question: Question) -> Question:
         failure=failure,
         error=error,
         raw_output=question.raw_output and excerpt(question.raw_output, MAX_RAW),
+        reasoning=question.reasoning and excerpt(question.reasoning, MAX_RAW),
         repairs=question.repairs[:MAX_ISSUES],
         note=question.note and cut(question.note, MAX_ERROR),
         problem=question.problem and cut(question.problem, MAX_RAW),

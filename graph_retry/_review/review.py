@@ -20,12 +20,13 @@ class Review:
     """One open question: what failed, with which params, and what is proposed.
 
     Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
-    valid output by an approval, one that is not valid by `accept`. `note` says why automation
-    stopped, and `problem` why the last answer was not taken. `diff` is what the suggestion would
-    change, or else what this attempt changed. Times are ISO 8601 in UTC: `asked_at`, `expires_at`
-    (None where nothing expires) and `deferred_until` (None where nobody put it off). `value` is the
-    whole interrupt, with the forms of clients. `history` is the ledger so far; it is empty where
-    the call's own state is out of reach (in a server's inbox, for one).
+    valid output by an approval, one that is not valid by `accept`. `reasoning` is what the model
+    wrote to itself before it answered. `note` says why automation stopped, and `problem` why the
+    last answer was not taken. `diff` is what the suggestion would change, or else what this attempt
+    changed. Times are ISO 8601 in UTC: `asked_at`, `expires_at` (None where nothing expires) and
+    `deferred_until` (None where nobody put it off). `value` is the whole interrupt, with the forms
+    of clients. `history` is the ledger so far; it is empty where the call's own state is out of
+    reach (in a server's inbox, for one).
     """
 
     thread_id: str | None = None
@@ -36,6 +37,7 @@ class Review:
     failure: Failure | None
     issues: list[Issue] = field(default_factory=list[Issue])
     raw_output: str | None = None
+    reasoning: str | None = None
     output: Any = None
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None = None

@@ -30,6 +30,7 @@ KEYS = {
     "failure",
     "issues",
     "raw_output",
+    "reasoning",
     "output",
     "repairs",
     "lossless",

@@ -28,6 +28,7 @@ def _message(result: Any) -> AIMessage | None:
         return None
     blocks: list[Any] = content
     text = "".join(block.text for block in blocks if getattr(block, "type", None) == "text")
+    thoughts = [block.thinking for block in blocks if getattr(block, "type", None) == "thinking"]
     calls = [
         ToolCall(name=block.name, args=block.input, id=block.id)
         for block in blocks
@@ -36,7 +37,13 @@ def _message(result: Any) -> AIMessage | None:
     usage = getattr(result, "usage", None)
     read, made = getattr(usage, "input_tokens", None), getattr(usage, "output_tokens", None)
     counts = token_counts(read, made, getattr(usage, "total_tokens", None))
-    return made_message(text, calls, usage=counts, finish_reason=result.stop_reason)
+    return made_message(
+        text,
+        calls,
+        usage=counts,
+        finish_reason=result.stop_reason,
+        reasoning="\n".join(thoughts),
+    )
 
 
 def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
@@ -48,7 +55,8 @@ def _of_event(piece: Any) -> AIMessageChunk | None:
     """Read an event; one without news of the answer is empty."""
     kind, delta = getattr(piece, "type", None), getattr(piece, "delta", None)
     if kind == "content_block_delta":
-        return made_chunk(getattr(delta, "text", "") or "", calls=_partial_input(piece, delta))
+        calls, thought = _partial_input(piece, delta), getattr(delta, "thinking", None)
+        return made_chunk(getattr(delta, "text", "") or "", calls=calls, reasoning=thought)
     if kind == "content_block_start" and getattr(piece.content_block, "type", "") == "tool_use":
         block = piece.content_block
         call = tool_call_chunk(name=block.name, args="", id=block.id, index=piece.index)

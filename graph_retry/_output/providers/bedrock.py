@@ -22,6 +22,8 @@ def _of_json(given: dict[str, Any]) -> Any | None:
         if "toolUse" in block:
             used = block["toolUse"]
             blocks.append({**used, "type": "tool_use", "id": used.get("toolUseId")})
+        elif thought := at(block, "reasoningContent", "reasoningText", "text"):
+            blocks.append({"type": "thinking", "thinking": thought})
         elif "text" in block:
             blocks.append({"type": "text", "text": block["text"]})
     usage, stopped = given.get("usage"), given["stopReason"]

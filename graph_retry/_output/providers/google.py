@@ -32,13 +32,16 @@ def _message(result: Any) -> AIMessage | None:
     parts: list[Any] = getattr(candidates[0].content, "parts", None) or []
     reason = getattr(candidates[0], "finish_reason", None)
     calls = [part.function_call for part in parts if getattr(part, "function_call", None)]
-    said = [part for part in parts if not getattr(part, "thought", None)]
+    texts: dict[bool, str] = {True: "", False: ""}  # of the thoughts, and of the answer
+    for part in parts:
+        texts[bool(getattr(part, "thought", None))] += getattr(part, "text", None) or ""
     return made_message(
-        "".join(getattr(part, "text", None) or "" for part in said),
+        texts[False],
         [ToolCall(name=call.name, args=dict(call.args or {}), id=None) for call in calls],
         usage=_counts(usage),
         finish_reason=getattr(reason, "name", reason),
         parsed=getattr(result, "parsed", None),
+        reasoning=texts[True],
     )
 
 
@@ -48,11 +51,11 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
     if message is None:
         return None
     # What Google's client parsed of one piece is not the answer.
-    refusal = message.additional_kwargs["refusal"]
+    told = {name: message.additional_kwargs.get(name) for name in ("refusal", "reasoning_content")}
     chunk = AIMessageChunk(
         content=message.content,
         tool_calls=message.tool_calls,
-        additional_kwargs={"refusal": refusal} if refusal else {},
+        additional_kwargs={name: text for name, text in told.items() if text},
     )
     finish_reason = message.response_metadata["finish_reason"]
     return chunk, {"usage": message.usage_metadata, "finish_reason": finish_reason}

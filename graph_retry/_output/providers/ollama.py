@@ -29,6 +29,7 @@ def _message(result: Any) -> AIMessage | None:
         [ToolCall(name=call.name, args=dict(call.arguments), id=None) for call in calls],
         usage=token_counts(read or 0, made),  # a prompt that is cached is not counted
         finish_reason=getattr(result, "done_reason", None),
+        reasoning=getattr(result if said is None else said, "thinking", None),
     )
 
 
@@ -36,7 +37,12 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
     message = _message(piece)
     if message is None:
         return None
-    chunk = AIMessageChunk(content=message.content, tool_calls=message.tool_calls)
+    thought = message.additional_kwargs["reasoning_content"]
+    chunk = AIMessageChunk(
+        content=message.content,
+        tool_calls=message.tool_calls,
+        additional_kwargs={"reasoning_content": thought} if thought else {},
+    )
     finish_reason = message.response_metadata["finish_reason"]
     return chunk, {"usage": message.usage_metadata, "finish_reason": finish_reason}
 

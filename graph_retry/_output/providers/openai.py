@@ -51,6 +51,7 @@ def _of_chat(result: Any) -> AIMessage | None:
         finish_reason=getattr(choices[0], "finish_reason", None),
         refusal=getattr(said, "refusal", None),
         parsed=getattr(said, "parsed", None),
+        reasoning=_thoughts(said),
     )
 
 
@@ -76,7 +77,18 @@ def _of_response(result: Any) -> AIMessage | None:
         finish_reason=reason or getattr(result, "status", None),
         refusal=refusals[0] if refusals else None,
         parsed=getattr(result, "output_parsed", None),
+        reasoning="\n".join(part.text for item in items for part in _summary(item)),
     )
+
+
+def _thoughts(said: Any) -> Any:
+    """Return what DeepSeek, vLLM, OpenRouter and others add to a message or a piece of one."""
+    return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None)
+
+
+def _summary(item: Any) -> list[Any]:
+    is_reasoning = getattr(item, "type", None) == "reasoning"
+    return (getattr(item, "summary", None) or []) if is_reasoning else []
 
 
 def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
@@ -104,6 +116,7 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
         usage=usage,
         finish_reason=choice.finish_reason,
         refusal=getattr(delta, "refusal", None),
+        reasoning=_thoughts(delta),
     )
     return chunk, {}
 

@@ -84,6 +84,7 @@ def made_message(
     finish_reason: Any = None,
     refusal: Any = None,
     parsed: Any = None,
+    reasoning: Any = None,
 ) -> AIMessage:
     """Make the message that a client's object stands for."""
     return AIMessage(
@@ -92,7 +93,7 @@ def made_message(
         invalid_tool_calls=cast("Any", [call for call in calls if not is_object(call["args"])]),
         usage_metadata=cast("Any", usage),
         response_metadata={"finish_reason": finish_reason},
-        additional_kwargs={"refusal": refusal, "parsed": parsed},
+        additional_kwargs={"refusal": refusal, "parsed": parsed, "reasoning_content": reasoning},
     )
 
 
@@ -103,6 +104,7 @@ def made_chunk(
     usage: Any = None,
     finish_reason: Any = None,
     refusal: Any = None,
+    reasoning: Any = None,
 ) -> AIMessageChunk:
     """Make a message chunk of what one piece says."""
     return AIMessageChunk(
@@ -110,7 +112,10 @@ def made_chunk(
         tool_call_chunks=calls or [],
         usage_metadata=usage,
         response_metadata={"finish_reason": finish_reason} if finish_reason else {},
-        additional_kwargs={"refusal": refusal} if refusal else {},
+        additional_kwargs={
+            **({"refusal": refusal} if refusal else {}),
+            **({"reasoning_content": reasoning} if reasoning else {}),
+        },
     )
 
 
