@@ -192,7 +192,7 @@ _EVIDENCE = {
 def prices(text: str) -> dict[str, int]:
     """Return what everything costs in this text, whose habits are looked at first."""
     sample = text[:_SAMPLE]
-    found = {name: row.lone for name, row in COSTS.items()}
+    found = {"": 0, **{name: row.lone for name, row in COSTS.items()}}
     for name, pattern in _EVIDENCE.items():
         matches = pattern.finditer(sample)
         if sum(1 for _ in zip(range(HABIT), matches, strict=False)) == HABIT:

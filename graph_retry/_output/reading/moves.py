@@ -8,6 +8,7 @@ the end.
 
 import json
 import re
+from bisect import bisect_right
 from typing import Any
 
 from graph_retry._output.reading import lexis
@@ -17,6 +18,7 @@ from graph_retry._patterns import lazy
 
 _CLOSE = {"o": "}", "O": "}", "a": "]", "t": ")", "T": ")"}
 _OPEN = {"{": ("k", "o"), "[": ("f", "a")}
+_INDENT = lazy(f"(?m)^[{lexis.BLANK}]*")
 _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
 _VALUE_AHEAD = lazy(r"[\"'“`\d\[{(\-]|(?i:true|false|null|none)\b")
@@ -54,7 +56,8 @@ class Moves(Strings):
         super().__init__(text, price)
         self.suspect, self.closed = suspect, closed  # where accidents may be; whether text is whole
         self.emphasis = dict(m.span(i) for m in lexis.EMPHASIS.finditer(text) for i in (1, 2))
-        self.has_lines = "\n" in text
+        self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
+        self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # a bare name is a variable
         self.jumps = 2 * len(text) + 2000  # how much may be read in vain
 
@@ -89,16 +92,11 @@ class Moves(Strings):
         return ("a" if parent else "z"), parent, ("1",) if is_value else ("]",)
 
     def line_indent(self, at: int) -> int:
-        """Return the indentation of the line at `at`, or -1 where it is of no interest."""
-        if not self.has_lines:
+        """Return the indentation of the line at `at`, or -1 where there is one line only."""
+        if not self.lines:
             return -1
-        line = self.text[self.text.rfind("\n", max(0, at - 300), at) + 1 : at]
-        return len(line) - len(line.lstrip(lexis.BLANK))
-
-    def column(self, at: int) -> int:
-        """Return where on its line `at` is if nothing but white space is before it, or -1."""
-        start = self.text.rfind("\n", max(0, at - 200), at) + 1
-        return at - start if start and not self.text[start:at].strip(lexis.BLANK) else -1
+        start, end = self.lines[bisect_right(self.lines, (at, at)) - 1]
+        return min(end, at) - start
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
         """Charge what stands at the start of a line but not where the layout would have it."""
@@ -122,7 +120,7 @@ class Moves(Strings):
         space = lexis.STRICT_SPACE.match(self.text, pos)
         self.at = space.end() if space else pos
         char = self.text[self.at : self.at + 1]
-        if self._odd_space(char):
+        if (char == "\\" or not char.isascii()) and self._odd_space():
             return
         if mode == "z":
             self._behind(char)
@@ -131,9 +129,9 @@ class Moves(Strings):
         else:
             self._structure(char, stack)
 
-    def _odd_space(self, char: str) -> bool:
+    def _odd_space(self) -> bool:
         """Skip white space that JSON does not have, or an escape for it."""
-        odd = lexis.SPACE.match(self.text, self.at) if char == "\\" or not char.isascii() else None
+        odd = lexis.SPACE.match(self.text, self.at)
         if odd and odd.end() > self.at:
             self.go(odd.end(), self.node.mode, self.node.stack, (), "odd_space")
             return True
@@ -142,8 +140,8 @@ class Moves(Strings):
     def _structure(self, char: str, stack: Frame | None) -> None:
         """Read a mark of the grammar, or what stands in its place."""
         mode = self.node.mode
-        if self.has_lines and stack and (column := self.column(self.at)) >= 0:
-            stack = self.laid_out(stack, column, char)
+        if stack and self.at in self.columns:
+            stack = self.laid_out(stack, self.columns[self.at], char)
         if self._aside(char, stack):
             return
         mark = lexis.FULL_WIDTH.get(char, char)
@@ -302,7 +300,7 @@ class Moves(Strings):
 
     def _after(self, mark: str, stack: Frame) -> None:
         """Read what follows a value where neither a comma nor a bracket does."""
-        (_, pos, mode, *_), text, at, column = self.node, self.text, self.at, self.column(self.at)
+        (_, pos, mode, *_), text, at, column = self.node, self.text, self.at, self.columns.get(self.at, -1)
         if column == 0 and mark.isalpha():  # prose behind a document that was cut off
             self.lose("truncated", self.end, "$", None, "cut_then_prose")
         in_object, odd = stack.kind in "oO", list[str]()

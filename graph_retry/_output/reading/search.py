@@ -28,7 +28,7 @@ class Frame:
 
 
 class Node(NamedTuple):
-    """One reader: what it paid, where it is, and how it came there."""
+    """One reader: what it paid, where it is, and how it came there; `sig` is without `mean`."""
 
     cost: int
     pos: int
@@ -63,6 +63,7 @@ class Search:
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
         self.node = Node(0, 0, "r", None, 0, (), "", 0, None)
         self.at = self.extra = 0  # where the present move stands, and what it costs besides
+        self.sig = 0  # of the value that the present reader has read
         self.pops = self.furthest = 0
         self.too_deep = False
         self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
@@ -76,18 +77,17 @@ class Search:
 
     def go(self, pos: int, mode: str, stack: Frame | None, mean: Mean = (), *rows: str) -> None:
         """Let the present reader go on at the cost of `rows`; the first of them is the repair."""
-        total = self.node.cost + self.extra
+        node, total = self.node, self.node.cost + self.extra
         for row in rows:
-            total += self.price[row] if row else 0
+            total += self.price[row]
         if total > self.limit:
             return
         if stack is not None and stack.depth > MAX_DEPTH:
             self.too_deep = True
             return
-        sig = signed(self.node.sig, mean) if mean else self.node.sig
         row = rows[0] if rows else ""
         self.buckets[total].append(
-            Node(total, pos, mode, stack, sig, mean, row, self.at, self.node)
+            Node(total, pos, mode, stack, self.sig, mean, row, self.at, node)
         )
 
     def lose(self, row: str, pos: int, mode: str, stack: Frame | None, *rows: str) -> None:
@@ -103,23 +103,25 @@ class Search:
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # `None`: two values came
         arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
-        cost = first.cost
+        cost, best_sig = first.cost, -1
         self.buckets[cost].append(first)
         while cost <= self.limit and len(found) < 20:
             if not self.buckets[cost]:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
+            self.sig = signed(node.sig, node.mean) if node.mean else node.sig
             if node.mode == "$":
-                if not found or node.sig != found[0].sig:
+                if not found or self.sig != best_sig:
+                    best_sig = best_sig if found else self.sig
                     found.append(node)
                     self.limit = min(self.limit, found[0].cost + MARGIN)
                 continue
             key = node[1:4]
             sig = seen.get(key, -1)
-            if sig is None or sig == node.sig:
+            if sig is None or sig == self.sig:
                 continue
-            seen[key] = node.sig if sig == -1 else None
+            seen[key] = self.sig if sig == -1 else None
             best, width = arrivals.get(node.pos, (cost, 0))
             if width >= WIDTH or cost > best + BEAM:
                 continue
