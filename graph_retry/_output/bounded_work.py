@@ -1,8 +1,9 @@
 """Judging by a JSON Schema in bounded work, whatever the value and the schema are.
 
-Two things would not be: `uniqueItems`, which compares each item with each other, and keywords that
-judge one value several times (`anyOf`, `if`, `unevaluatedProperties`), whose cost doubles with each
-level of a schema that refers to itself. The first is done by hashing, for the rest steps count.
+Three things would not be: `uniqueItems`, which compares each item with each other; keywords that
+judge one value several times (`anyOf`, `if`), whose cost doubles with each level of a schema that
+refers to itself; and `unevaluatedProperties` and `unevaluatedItems`, which compare each member with
+each evaluated one. The first is done by hashing, for the rest steps count.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _lib: Any = jsonschema  # Its stubs leave much untyped.
 _STEPS = 500_000
 _STEPS_PER_VALUE = 200
 """Keywords that may be judged: some for any value, and more for each value inside a larger one."""
+_COMPARISONS = 20
+"""Comparisons of members that take as long as one keyword."""
 
 
 class TooMuchWorkError(Exception):
@@ -34,7 +37,9 @@ _left: ContextVar[list[int] | None] = ContextVar("graph_retry_schema_steps", def
 def with_bounded_work(draft: Any) -> Any:
     """Return a draft's validator class that counts its steps, inside of `errors_of`."""
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
-    return _lib.validators.extend(draft, {name: _counted(rule) for name, rule in rules.items()})
+    return _lib.validators.extend(
+        draft, {name: _counted(name, rule) for name, rule in rules.items()}
+    )
 
 
 def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
@@ -50,11 +55,14 @@ def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
         _left.reset(token)
 
 
-def _counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+def _counted(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+    compares_members = name.startswith("unevaluated")
+
     def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
         left = _left.get()
         if left is not None:
-            left[0] -= 1
+            is_large = compares_members and (is_object(value) or is_array(value))
+            left[0] -= 1 + (len(value) ** 2 // _COMPARISONS if is_large else 0)
             if left[0] < 0:
                 raise TooMuchWorkError
         return rule(validator, wanted, value, schema)

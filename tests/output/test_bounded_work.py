@@ -67,6 +67,22 @@ def test_unique_items_compares_no_item_with_each_other(monkeypatch):
     assert len(made) == 18_000
 
 
+@pytest.mark.parametrize(
+    ("schema", "make"),
+    [
+        ({"unevaluatedProperties": {"type": "integer"}}, lambda n: {str(i): i for i in range(n)}),
+        ({"unevaluatedItems": {"type": "integer"}}, lambda n: [*range(n)]),
+    ],
+    ids=["properties", "items"],
+)
+def test_members_that_each_are_compared_with_each_are_bounded(schema, make):
+    """2,000 are judged; 20,000 would take minutes, and are an issue instead."""
+    validator = build_validator(schema)
+    assert validator.check(make(2_000)).ok
+    (issue,) = validator.check(make(20_000)).issues
+    assert issue["code"] == "too_much_work"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, 1.0, 0.5, "", "a", "1"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner),

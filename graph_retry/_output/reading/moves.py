@@ -300,12 +300,8 @@ class Moves(Strings):
 
     def _after(self, mark: str, stack: Frame) -> None:
         """Read what follows a value where neither a comma nor a bracket does."""
-        (_, pos, mode, *_), text, at, column = (
-            self.node,
-            self.text,
-            self.at,
-            self.columns.get(self.at, -1),
-        )
+        (_, pos, mode, *_), text, at = self.node, self.text, self.at
+        column = self.columns.get(at, -1)
         if column == 0 and mark.isalpha():  # prose behind a document that was cut off
             self.lose("truncated", self.end, "$", None, "cut_then_prose")
         in_object, odd = stack.kind in "oO", list[str]()
