@@ -50,12 +50,12 @@ def played(answers: list[str]) -> str:
     return demo.seen
 
 
-def draw(lines: list[str], name: str) -> None:
+def draw(lines: list[str], name: str, title: str = "make demo") -> None:
     """Write lines as they looked in the terminal."""
     with Path(os.devnull).open("w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere)
         console.print(Text.from_ansi("\n".join(lines)))
-    drawn = console.export_svg(title="make demo", code_format=SVG, unique_id=name)
+    drawn = console.export_svg(title=title, code_format=SVG, unique_id=name)
     (ROOT / "docs" / "images" / f"{name}.svg").write_text(drawn)
 
 

@@ -38,13 +38,17 @@ def show(browser: webdriver.Chrome, width: int, time: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
 
 
-def save(browser: webdriver.Chrome, name: str, most: int) -> None:
-    """Save the page from its top, at most so many pixels of it, as a picture of this folder."""
+def picture(browser: webdriver.Chrome, most: int) -> bytes:
+    """Take a picture of the page from its top, at most so many pixels of it."""
     shown = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
     clip = {"x": 0, "y": 0, "width": shown["width"], "height": min(shown["height"], most)}
     asked = {"format": "png", "captureBeyondViewport": True, "clip": {**clip, "scale": 1}}
-    picture = browser.execute_cdp_cmd("Page.captureScreenshot", asked)
-    Path(__file__).with_name(f"{name}.png").write_bytes(base64.b64decode(picture["data"]))
+    return base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", asked)["data"])
+
+
+def save(browser: webdriver.Chrome, name: str, most: int) -> None:
+    """Save a picture of the page in this folder."""
+    Path(__file__).with_name(f"{name}.png").write_bytes(picture(browser, most))
 
 
 def open_review(browser: webdriver.Chrome, url: str, label: str) -> None:
