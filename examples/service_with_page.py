@@ -1,6 +1,6 @@
 """A FastAPI service that reads invoices, with the review page mounted behind its own login.
 
-It needs `pip install fastapi httpx` and the extra `web`. To serve it: `fastapi run examples/service_with_page.py`.
+It needs the extra `web` and `pip install fastapi httpx`. To see it: `fastapi run` and this file.
 """
 
 from typing import Any

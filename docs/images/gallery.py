@@ -80,8 +80,8 @@ def moving(browser: webdriver.Chrome) -> None:
     """Film one review on the page: the list, the question, an edit, and the end."""
     frames: list[tuple[Image.Image, int]] = []
 
-    def take(milliseconds: int) -> None:
-        image = Image.open(io.BytesIO(picture(browser, FILM[1]))).convert("RGB")
+    def take(milliseconds: int, top: float = 0) -> None:
+        image = Image.open(io.BytesIO(picture(browser, FILM[1], top))).convert("RGB")
         sheet = Image.new("RGB", (image.width, image.width * FILM[1] // FILM[0]), "white")
         sheet.paste(image)
         frames.append((sheet.resize(FILM), milliseconds))
@@ -94,12 +94,14 @@ def moving(browser: webdriver.Chrome) -> None:
         take(4_000)
         way = browser.find_element(By.CSS_SELECTOR, "[data-way=e] + label")
         way.click()
-        browser.execute_script("arguments[0].scrollIntoView()", way)
-        take(2_500)
-        model = Select(browser.find_element(By.CSS_SELECTOR, "select[name*=model]"))
-        model.select_by_visible_text("large")
-        take(2_000)
-        browser.find_element(By.CSS_SELECTOR, "form button[type=submit]").click()
+        top = way.rect["y"] - 160  # with the ways above it
+        take(2_500, top)
+        choices = browser.find_elements(By.CSS_SELECTOR, ".panel select")
+        model = next(each for each in choices if each.is_displayed() and "large" in each.text)
+        Select(model).select_by_visible_text("large")
+        take(2_500, top)
+        buttons = browser.find_elements(By.CSS_SELECTOR, "button.send")
+        next(each for each in buttons if each.is_displayed()).click()
         take(3_000)
     first, *others = [image for image, _ in frames]
     times = [time for _, time in frames]

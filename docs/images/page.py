@@ -38,10 +38,11 @@ def show(browser: webdriver.Chrome, width: int, time: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
 
 
-def picture(browser: webdriver.Chrome, most: int) -> bytes:
-    """Take a picture of the page from its top, at most so many pixels of it."""
+def picture(browser: webdriver.Chrome, most: int, top: float = 0) -> bytes:
+    """Take a picture of the page from `top` on, at most so many pixels of it."""
     shown = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-    clip = {"x": 0, "y": 0, "width": shown["width"], "height": min(shown["height"], most)}
+    height = min(shown["height"] - top, most)
+    clip = {"x": 0, "y": top, "width": shown["width"], "height": height}
     asked = {"format": "png", "captureBeyondViewport": True, "clip": {**clip, "scale": 1}}
     return base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", asked)["data"])
 
