@@ -52,7 +52,8 @@ class Loop(TypedDict):
     `origin` tells calls apart in idempotency keys where no namespace does. `task_path` is where
     LangGraph placed the task that made the call. `note` tells people that it may be a call
     which asked before, with other params. `seen` are the ids of decisions about attempts whose
-    records are not in state, and `spent` is what those attempts have spent.
+    records are not in state, and `spent` is what those attempts have spent. `continues` is the
+    namespace of the call before a fork that this one goes on with.
     """
 
     next: str
@@ -70,6 +71,7 @@ class Loop(TypedDict):
     note: str | None
     seen: list[str]
     spent: Spent | None
+    continues: str | None
 
 
 def fresh_loop() -> Loop:
@@ -90,6 +92,7 @@ def fresh_loop() -> Loop:
         "note": None,
         "seen": [],
         "spent": None,
+        "continues": None,
     }
 
 

@@ -141,9 +141,14 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     if attempts and not (waits or goes_on(attempts[-1])):  # those of a call before this input
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
     if loop["next"] != "call":
-        kept = ("identity", "given", "origin", "task_path", "note", "types", "seen", "spent")
+        known = ("identity", "given", "origin", "task_path", "note")
+        kept = (*known, "types", "seen", "spent", "continues")
         old: Any = loop
-        edited: Any = {**fresh_loop(), **{key: old[key] for key in kept}, "author": "state edit"}
+        edited: Any = {
+            **fresh_loop(),
+            **{key: old[key] for key in (*kept, "continues")},
+            "author": "state edit",
+        }
         return edited, attempts, False
     return loop, attempts, False
 

@@ -25,7 +25,7 @@ from langgraph.types import Command
 from graph_retry._attempts import records_in
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import newest_checkpoint
-from graph_retry._langgraph.fork import is_forked, past_of
+from graph_retry._langgraph.fork import Begun, past_of
 from graph_retry._langgraph.identity import changed_fields, identity_of, namesakes, namespace_of
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
@@ -36,7 +36,7 @@ from graph_retry._langgraph.run_config import (
 from graph_retry._langgraph.saved_state import saved_call
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._params.fields import fields_of
-from graph_retry._state import LOOP, Loop, fresh_loop
+from graph_retry._state import ANSWER, LOOP, Loop, fresh_loop
 from graph_retry.options import Settings
 
 _LOG = logging.getLogger("graph_retry")
@@ -186,7 +186,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     past: dict[str, Any] | None = None
     note: str | None = None
     thread_id = str(configurable["thread_id"])
-    may_be_saved = may_be_resumed(configurable) or is_forked(configurable)
+    may_be_saved = may_be_resumed(configurable)
     saved = await newest_checkpoint(saver, thread_id, namespace) if may_be_saved else None
     if made.is_task and saved and not _is_named(saved, made.settings.name):
         with _lock:
@@ -194,16 +194,12 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             made = replace(made, is_task=False)
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
-    if may_be_saved and saved is None:
-        if is_forked(configurable):
-            past = await past_of(
-                configurable,
-                saver,
-                task=made.task_path,
-                name=made.settings.name,
-                identity=made.identity,
-                is_task=made.is_task,
-            )
+    # One that was cut off at its first checkpoint has not taken over its past yet.
+    if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
+        name = made.settings.name
+        params = None if namespace == configurable["checkpoint_ns"] else made.params
+        begun = Begun(namespace, made.task_path, name, params)
+        past = await past_of(configurable, saver, begun)
         if past is None and made.settings.key is None and not made.is_task:
             note = await _note_changed(made, execution, configurable, saver)
     slot = Slot(namespace, saved is not None, past, note, execution.running)

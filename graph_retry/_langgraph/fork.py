@@ -1,27 +1,33 @@
 """Go back: an answer for an earlier attempt, and calls that take up their own past.
 
-A fork gives its tasks new ids, under which nothing of theirs is saved. So the run that goes on from
-it is told which checkpoint was forked, and each call that begins in that run looks for itself among
+A fork gives its tasks new ids, under which nothing of theirs is saved. So the copied checkpoint
+says which one was forked, and each call that begins in a task of the copy looks for itself among
 the calls that were made from there.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, NoReturn, cast
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointTuple,
+    empty_checkpoint,
+)
 from langgraph.graph import START
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from graph_retry._attempts import params_at, records_in
+from graph_retry._awaiting import sync_or_async
 from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import list_checkpoints
+from graph_retry._langgraph.checkpoints import list_checkpoints, read_checkpoint
+from graph_retry._langgraph.identity import changed_fields
 from graph_retry._langgraph.keeping import located
 from graph_retry._langgraph.saved_state import Saved, saved_call
 from graph_retry._params.codec import Encoded
@@ -35,9 +41,10 @@ REFUSED = "this rewind is refused: "
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
 
 _FORK = "graph_retry_fork"
-"""Where a run's `configurable` tells of the fork: a list of JSON, and of what was taken already.
+"""Where a fork is noted: in the metadata of LangGraph's copy of a checkpoint, as JSON.
 
-All tasks of the run share the list. A plain string would be copied into each checkpoint.
+On a server, which takes no metadata, it is in the `configurable` of the run: a list with the JSON.
+A plain string would be copied into each checkpoint.
 """
 
 
@@ -118,7 +125,7 @@ def reopened(state: Mapping[str, Any]) -> Loop:
 
 
 class _ForkNote(TypedDict):
-    """What a fork's run is told.
+    """What the calls of a fork are told.
 
     `root` is the checkpoint of the outermost graph that was forked. With an `answer` the call saved
     at `call` is taken up again and given that answer.
@@ -129,16 +136,55 @@ class _ForkNote(TypedDict):
     answer: dict[str, Any] | None
 
 
-_lock = threading.Lock()
-
-
-def forked_config(
-    config: RunnableConfig, root: str, call: str = "", answer: dict[str, Any] | None = None
-) -> RunnableConfig:
-    """Return the config for a run that goes on from a fork of the checkpoint `root`."""
+def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
+    """Return what the calls of a fork of the checkpoint `root` are to be told."""
     fork: _ForkNote = {"root": root, "call": call, "answer": answer}
-    there = {**config.get("configurable", {}), _FORK: [json.dumps(fork)]}
+    return json.dumps(fork)
+
+
+def forked_config(config: RunnableConfig, note: str) -> RunnableConfig:
+    """Return the config for a run on a server that goes on from a fork."""
+    there = {**config.get("configurable", {}), _FORK: [note]}
     return cast("RunnableConfig", {**config, "configurable": there})
+
+
+async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: str) -> str:
+    """Repeat a checkpoint as the newest one of its thread, as LangGraph does, and note the fork.
+
+    One write does both, so that whoever runs the thread on, after a crash, too, knows of the fork.
+    Returns the id of the copy.
+    """
+    saved = await read_checkpoint(saver, old)
+    if saved is None:
+        raise ValueError(f"{REFUSED}the checkpoint it goes back to is gone.")
+    made = empty_checkpoint()
+    copy: Checkpoint = {**saved.checkpoint, "id": made["id"], "ts": made["ts"]}
+    step = saved.metadata.get("step", -1) + 1
+    told: Any = {**saved.metadata, "source": "fork", "step": step, _FORK: note}
+    place = old.get("configurable", {})
+    beside = {"thread_id": place["thread_id"], "checkpoint_ns": place.get("checkpoint_ns", "")}
+    parent = saved.parent_config or {"configurable": beside}
+    await sync_or_async(saver.put, saver.aput, parent, copy, told, {})
+    return str(copy["id"])
+
+
+async def _note_of(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> _ForkNote | None:
+    """Return what the calls of this task are told, if the checkpoint it began from is a fork."""
+    told: Any = configurable.get(_FORK)
+    note: str | None = told[0] if told else None
+    if note is None:
+        place = {"thread_id": str(configurable["thread_id"]), "checkpoint_ns": ""}
+        root = {**place, "checkpoint_id": _root_of(configurable)}
+        saved = await read_checkpoint(saver, {"configurable": root})
+        note = saved and cast("Any", saved.metadata).get(_FORK)
+    return None if note is None else json.loads(note)
+
+
+def _root_of(configurable: Mapping[str, Any]) -> str:
+    """Return the checkpoint of the outermost graph that a task was begun from."""
+    return str(configurable.get("checkpoint_map", {}).get("", ""))
 
 
 def task_path(caller: RunnableConfig) -> str:
@@ -158,56 +204,76 @@ def steps_of(namespace: str) -> str:
     return "|".join(part.partition(":")[0] for part in parts)
 
 
-def is_forked(configurable: Mapping[str, Any]) -> bool:
-    """Tell whether a run goes on from a fork."""
-    return bool(configurable.get(_FORK))
+class Begun(NamedTuple):
+    """A call that begins: its own place, the task that makes it, its name and first params."""
+
+    namespace: str
+    task_path: str
+    name: str
+    params: Encoded | None
 
 
 async def past_of(
-    configurable: Mapping[str, Any],
-    saver: BaseCheckpointSaver[Any],
-    *,
-    task: str,
-    name: str,
-    identity: str | None,
-    is_task: bool,
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], begun: Begun
 ) -> dict[str, Any] | None:
     """Return the state a call had before the fork that its run goes on from, if it had one.
 
-    A retry node that `is_task` may have other params today, such as a new default: where it alone
-    ran there, it is the one.
+    Its namespace is the same but for the ids of tasks. Where an inner loop made several such calls
+    they are taken in order: each new one notes in its state which one it continues.
+
+    Raises:
+        ValueError: If a call was to be rewound, and the node calls with other params in its stead.
     """
-    shared: Any = configurable.get(_FORK)
-    if not shared:
+    fork = await _note_of(configurable, saver)
+    if fork is None:
         return None
-    fork: _ForkNote = json.loads(shared[0])
     thread: RunnableConfig = {"configurable": {"thread_id": str(configurable["thread_id"])}}
-    calls = _made_from(fork["root"], await list_checkpoints(saver, thread))
-    with _lock:
-        there = {
-            namespace: saved
-            for namespace, values in calls.items()
-            if (saved := _made_in(values, task, name)) is not None
-        }
-        same = [
-            namespace
-            for namespace, saved in there.items()
-            if saved.identity == identity or (is_task and len(there) == 1)
-        ]
-        same = [namespace for namespace in same if namespace not in shared[1:]]
-        shared += same[:1]
+    saved = await list_checkpoints(saver, thread)
+    taken = continued_in(saved, _root_of(configurable))
+    there = {
+        namespace: (values, call)
+        for namespace, values in _made_from(fork["root"], saved).items()
+        if namespace not in taken and (call := _made_in(values, begun)) is not None
+    }
+    own = begun.namespace.removeprefix(str(configurable["checkpoint_ns"]))
+    depth = _depth(begun.namespace)
+    same = [place for place in there if place.endswith(own) and _depth(place) == depth]
     if not same:
+        if fork["answer"] is not None and fork["call"] in there:
+            _refuse(there[fork["call"]][1], begun)
         return None
-    values = located(calls[same[0]], same[0])
-    if same[0] == fork["call"] and fork["answer"] is not None:
+    place = same[-1]
+    values = located(there[place][0], place)
+    if place == fork["call"] and fork["answer"] is not None:
         number, made = fork["answer"][REWIND]["attempt"], len(records_in(values))
         if not 1 <= number <= made:  # the client may not have known the ledger
             raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
-        return {**values, LOOP: reopened(values), ANSWER: {"value": fork["answer"]}}
+        again: Loop = {**reopened(values), "continues": place}
+        return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
     # What was read of its text is read again: a step is not the place to begin from.
     following = loop_of(values)["next"]
-    loop = {**loop_of(values), "next": "repair" if following == "validate" else following}
-    return {**values, LOOP: loop}
+    following = "repair" if following == "validate" else following
+    return {**values, LOOP: {**loop_of(values), "next": following, "continues": place}}
+
+
+def _refuse(call: Saved, begun: Begun) -> NoReturn:
+    """Refuse a new call where another of its name is to be rewound, before anything is paid."""
+    changed = changed_fields(call.params, begun.params.view if begun.params else {})
+    fields = ", ".join(f"`{field}`" for field in changed) or "their types"
+    raise ValueError(
+        f"{REFUSED}the node calls `{begun.name}` with other params now (they differ in {fields}), "
+        "so it is not known to be the same call. Give the call a `key=` that stays the same, such "
+        "as the id of what it works on, or the node the params that it had."
+    )
+
+
+def _depth(namespace: str) -> int:
+    return sum(not part.isdigit() for part in namespace.split("|"))
+
+
+def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:
+    """Return which calls those continue that were made from a fork."""
+    return {loop_of(values)["continues"] for values in _made_from(root, saved).values()}
 
 
 def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
@@ -224,12 +290,13 @@ def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, A
     }
 
 
-def _made_in(values: Mapping[str, Any], task: str, name: str) -> Saved | None:
+def _made_in(values: Mapping[str, Any], begun: Begun) -> Saved | None:
     """Return the call with this state, if it has this name and was made in such a task."""
     attempts = records_in(values)
-    if not attempts or attempts[-1].get("name", name) != name:
+    if not attempts or attempts[-1].get("name", begun.name) != begun.name:
         return None
-    return saved_call(values, "params") if loop_of(values)["task_path"] == task else None
+    same = loop_of(values)["task_path"] == begun.task_path
+    return saved_call(values, "params") if same else None
 
 
 def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:

@@ -6,14 +6,24 @@ from contextlib import suppress
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import StateSnapshot
 
 from graph_retry._json import is_object
-from graph_retry._langgraph.fork import REFUSED, forked_config, reopened
+from graph_retry._langgraph.checkpoints import list_checkpoints
+from graph_retry._langgraph.fork import (
+    REFUSED,
+    continued_in,
+    fork_note,
+    forked_config,
+    put_fork,
+    reopened,
+)
 from graph_retry._state import ANSWER, LOOP
-from graph_retry._threads.graphs import get_state, invoke, is_local, update_state
+from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
 from graph_retry._threads.remote_runs import RemoteRuns
+from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
 
 _COPY = "__copy__"
@@ -39,10 +49,10 @@ async def go_back(
         await update_state(graph, config, update, as_node="revise")
         return await _run(graph, config, context)
     old = await _made_from(graph, config, ledger)
-    await update_state(graph, old.config, None, as_node=_COPY)
+    note = fork_note(ledger.root, ledger.namespace, answer)
     try:
-        there = forked_config(config, ledger.root, ledger.namespace, answer)
-        return await _run(graph, there, context)
+        there, fork = await _fork(graph, config, old.config, note)
+        state = await _run(graph, there, context)
     except (ValueError, RemoteException) as error:
         reason: Any = error.args[0] if error.args else ""
         text = str(reason["message"] if is_object(reason) else reason)
@@ -50,6 +60,35 @@ async def go_back(
             raise
         await _restore(graph, config, head, context)
         raise ValueError(text) from error
+    saver = saver_of(graph)
+    if saver is not None and fork is not None:
+        saved = await list_checkpoints(saver, config)
+        # The newest checkpoint comes first; while that is the fork, the run may come to the call.
+        is_over = next(each for each in saved if not _namespace_of(each)).checkpoint["id"] != fork
+        if is_over and ledger.namespace not in continued_in(saved, fork):
+            raise AnswerRefused(
+                f"The thread ran on from where `{ledger.title}` was called, and did not make that "
+                "call again: your change decided nothing."
+            )
+    return state
+
+
+async def _fork(
+    graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
+) -> tuple[RunnableConfig, str | None]:
+    """Fork a thread at an old checkpoint; return the config to run it on with, and the fork's id.
+
+    A server does not tell the id.
+    """
+    saver = saver_of(graph)
+    if saver is not None:
+        return config, await put_fork(saver, old, note)
+    await update_state(graph, old, None, as_node=_COPY)
+    return forked_config(config, note), None
+
+
+def _namespace_of(saved: CheckpointTuple) -> str:
+    return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
 
 
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
@@ -70,12 +109,12 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
     """Make the thread what it was; calls that waited ask again."""
-    await update_state(graph, head.config, None, as_node=_COPY)
+    root = head.config.get("configurable", {})["checkpoint_id"]
+    there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:
-        root = head.config.get("configurable", {})["checkpoint_id"]
         # It ends as it had ended: perhaps with an error.
         with suppress(RemoteException):
-            await _run(graph, forked_config(config, root), context)
+            await _run(graph, there, context)
 
 
 async def _run(graph: Any, config: RunnableConfig, context: Any) -> Any:

@@ -62,12 +62,14 @@ class Scene:
     """A program and how it is brought to its end.
 
     `first` comes before any answer; it is told the state and returns whether it did something.
+    `after` comes once the thread has ended, in the same way.
     """
 
     build: Callable[[Mode, Note], Any]
     given: Any
     answer: Callable[[PendingReview], Any]
     first: Callable[..., bool] = lambda *_: False
+    after: Callable[..., bool] = lambda *_: False
 
 
 def forward(review: PendingReview) -> Any:
@@ -300,13 +302,18 @@ def expire(mode: Mode, graph: Any, _config: Any, _state: Any, open_: list[Any]) 
 
 
 def go_back(mode: Mode, graph: Any, config: Any, _state: Any, open_: list[Any]) -> bool:
-    """Rewind the first attempt, once, where the second one waits.
-
-    A rewind of a call that is over forks the thread: a crash in it may have calls made again.
-    """
+    """Rewind the first attempt, once, where the second one waits."""
     if not open_ or open_[0].attempt == 1:
         return False
     mode.call(rewind, "rewind", graph, config, attempt=1, params=params("a", 3))
+    return True
+
+
+def begin_again(mode: Mode, graph: Any, config: Any, results: list[Any]) -> bool:
+    """Rewind the second attempt of a call that is over, once."""
+    if results[0]["n"] != 2:
+        return False
+    mode.call(rewind, "rewind", graph, config, attempt=2, params=params("a", 5))
     return True
 
 
@@ -338,3 +345,4 @@ for _form in ("node", "function"):
     SCENES[f"touched {_form}"] = Scene(one(_form), _ONE, forward, first=touch)
     SCENES[f"expired {_form}"] = Scene(one(_form, **_LATE), _ONE, forward, first=expire)
     SCENES[f"rewound {_form}"] = Scene(one(_form), _ONE, forward, first=go_back)
+    SCENES[f"begun again {_form}"] = Scene(one(_form), _ONE, forward, after=begin_again)
