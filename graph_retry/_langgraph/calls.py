@@ -23,14 +23,16 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
 from graph_retry._attempts import records_in
+from graph_retry._awaiting import sleep
 from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import newest_checkpoint
+from graph_retry._langgraph.checkpoints import newest_checkpoint, read_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
 from graph_retry._langgraph.identity import changed_fields, identity_of, namesakes, namespace_of
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
     node_attempt,
     saver_in,
+    saves_later,
     scratchpad_in,
 )
 from graph_retry._langgraph.saved_state import saved_call
@@ -43,6 +45,9 @@ _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
 """Seconds a pause waits for other calls, one of which may itself wait for what paused."""
+
+_ANCHORED = 5.0
+"""Seconds a call waits at most for the checkpoint it begins from: LangGraph may fail to save it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,13 +161,15 @@ class _Execution:
     """What one execution of a task knows of the calls it makes.
 
     `begun` counts the calls of each namespace; `params_of_key` tells what a key was used for;
-    `asked` are the namespaces that asked a person before, once they were read.
+    `asked` are the namespaces that asked a person before, once they were read. `is_anchored` tells
+    that the checkpoints are saved which the task began from.
     """
 
     begun: Counter[str] = field(default_factory=Counter[str])
     params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
     running: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
     asked: list[str] | None = None
+    is_anchored: bool = False
 
 
 _lock = threading.Lock()
@@ -183,6 +190,9 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
         namespace = _begun(made, execution, configurable["checkpoint_ns"])
+    if not execution.is_anchored and saves_later(configurable):
+        await _wait_for_anchor(configurable, saver)
+    execution.is_anchored = True
     past: dict[str, Any] | None = None
     note: str | None = None
     thread_id = str(configurable["thread_id"])
@@ -205,6 +215,24 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     slot = Slot(namespace, saved is not None, past, note, execution.running)
     execution.running.add(slot.at_rest)
     return slot
+
+
+async def _wait_for_anchor(
+    configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
+) -> None:
+    """Wait until the checkpoints are saved that a task began from, in all graphs around it.
+
+    The ids of tasks are made of them. Where a process died before, the task would have another id
+    when it is run again, and its calls, of which some may be paid, would not be found.
+    """
+    thread_id = str(configurable["thread_id"])
+    for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
+        place = {"thread_id": thread_id, "checkpoint_ns": namespace}
+        place["checkpoint_id"] = checkpoint_id
+        pause, waited = 0.001, 0.0
+        while waited < _ANCHORED and not await read_checkpoint(saver, {"configurable": place}):
+            await sleep(pause)
+            pause, waited = min(2 * pause, 0.1), waited + pause
 
 
 def _begun(made: Made, execution: _Execution, task: str) -> str:

@@ -173,6 +173,15 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
     return not told or any(told)
 
 
+def saves_later(configurable: Mapping[str, Any]) -> bool:
+    """Tell whether the graphs around a task may be saved while it runs, as LangGraph's default is.
+
+    LangGraph hands a durability that was asked for down under a private key.
+    """
+    asked = [value for key, value in configurable.items() if key.endswith("durability")]
+    return asked in ([], ["async"])
+
+
 def began_at(configurable: Mapping[str, Any]) -> str | None:
     """Return when a task began in this run, however often it was retried (ISO 8601 in UTC)."""
     runtime = _runtime_in(configurable)

@@ -1,8 +1,11 @@
 """What LangGraph's `durability` changes, and what it must not."""
 
+import threading
+from collections import defaultdict
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
 import graph_retry
 from graph_retry import aretry_llm_call, edit, retry_llm_call
@@ -75,3 +78,40 @@ def test_each_attempt_is_saved_before_the_next_call(form, mode, checkpointer, du
 
     assert state["output"] == {"n": 2}
     assert saved == [[], ["failed"], ["failed", "failed"]]
+
+
+class Slow(InMemorySaver):
+    """A saver whose writes of the outermost graph wait until somebody looks for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
+        self.wanted: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+
+    def put(self, config, checkpoint, *args):
+        if not config["configurable"]["checkpoint_ns"]:
+            self.wanted[checkpoint["id"]].wait(0.3)
+            self.done.append(checkpoint["id"])
+        return super().put(config, checkpoint, *args)
+
+    def get_tuple(self, config):
+        self.wanted[config["configurable"].get("checkpoint_id", "")].set()
+        return super().get_tuple(config)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_call_waits_until_the_checkpoint_is_saved_that_it_begins_from(form, depth):
+    """Under LangGraph's default; else a crash would leave a paid call that nobody finds again."""
+    saver, saved = Slow(), []
+
+    def model(_: Any) -> str:
+        saved.append(len(saver.done))
+        return '{"n": 1}'
+
+    graph: Any = one_call(form, None, model, saver if depth == 1 else None)
+    if depth == 2:
+        graph = StateGraph(State).add_node("inner", graph).set_entry_point("inner")
+        graph = graph.compile(checkpointer=saver)
+    graph.invoke({"params": {"n": 0}}, thread())
+
+    assert saved == [2]
