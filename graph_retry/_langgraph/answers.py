@@ -11,7 +11,7 @@ from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from graph_retry._awaiting import sync_or_async
-from graph_retry._langgraph.checkpoints import newest_checkpoint
+from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint
 from graph_retry._langgraph.fork import steps_of
 from graph_retry._state import ANSWER
 
@@ -34,6 +34,7 @@ async def write_answer(
     # A retry node that was invoked by hand may have its state under other keys.
     if call is None or not call.checkpoint["channel_values"].keys() <= graph.channels.keys():
         return False
+    await check_clock(call)
     names = steps_of(namespace).split("|")
     for number, name in enumerate(reversed(names), start=1):
         builder = StateGraph(cast("Any", dict)).add_node(name, graph).set_entry_point(name)

@@ -25,7 +25,7 @@ from langgraph.types import Command
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import newest_checkpoint, read_checkpoint
+from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint, read_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
 from graph_retry._langgraph.identity import changed_fields, identity_of, namesakes, namespace_of
 from graph_retry._langgraph.run_config import (
@@ -204,6 +204,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             made = replace(made, is_task=False)
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
+    await check_clock(saved)
     # One that was cut off at its first checkpoint has not taken over its past yet.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
         name = made.settings.name

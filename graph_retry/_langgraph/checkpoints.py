@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-from graph_retry._awaiting import collect, sync_or_async
+from graph_retry._awaiting import collect, sleep, sync_or_async
 from graph_retry._state import ANSWER, LOOP, is_open
+from graph_retry.errors import ReplayMismatch
+
+_WAITED = 1.0
+"""Seconds of difference between two clocks that are waited for."""
 
 
 async def list_checkpoints(
@@ -40,6 +45,30 @@ async def read_checkpoint(
     wanted = config.get("configurable", {})["checkpoint_id"]
     saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None
+
+
+async def check_clock(saved: CheckpointTuple | None) -> None:
+    """Refuse to save after a checkpoint that is newer than now; a moment is waited for.
+
+    LangGraph orders the checkpoints of a thread by the time in their ids. What a machine saves
+    whose clock is behind would not be the newest: never found again, and its calls repeated.
+
+    Raises:
+        ReplayMismatch: If the clock of this machine is behind that of the one which saved it.
+    """
+    if saved is None:
+        return
+    saved_at = datetime.fromisoformat(saved.checkpoint["ts"])
+    behind = (saved_at - datetime.now(UTC)).total_seconds()
+    if behind > _WAITED:
+        raise ReplayMismatch(
+            f"the clock of this machine is {behind:.0f} seconds behind the one that saved this "
+            f"thread last, at {saved_at.isoformat(timespec='seconds')}: LangGraph would take what "
+            "is saved now for older and not find it again. Set the clock, or run the thread on "
+            "later. Nothing was called."
+        )
+    if behind > 0:
+        await sleep(behind)
 
 
 def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:

@@ -16,6 +16,7 @@ from graph_retry._engine.graph import function_graph
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.answers import write_answer
+from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint
 from graph_retry._langgraph.shown import drop_plain_answer
 from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._state import ANSWER
@@ -190,6 +191,8 @@ async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict
     for (review, _), note in zip(chosen, notes, strict=True):
         place = function_graph(learns=True), review.thread_id, review.value["checkpoint_ns"]
         if review.call_config is not None:
+            if saver is not None:
+                await check_clock(await newest_checkpoint(saver, *place[1:]))
             await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
         elif saver is None or not await write_answer(saver, *place, note):
             by_id[review.interrupt_id] = note["value"]
