@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, cast, get_origin, get_type_hints
 
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
@@ -47,12 +47,34 @@ parameter has that annotation or the name `context`. It returns text, a LangChai
 """
 
 
+class Alternatives(Generic[ParamsT]):
+    """Params that a person may choose from, returned by a hook; the first are its suggestion.
+
+    A person sees all of them, and `approve(choice=2)` takes the second. An automatic retry takes
+    the first.
+
+    Example:
+        >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
+        2
+    """
+
+    def __init__(self, params: Sequence[ParamsT]) -> None:
+        """Take the params in the order in which they are shown.
+
+        Raises:
+            ValueError: If there are none.
+        """
+        if not params:
+            raise ValueError("`Alternatives` needs params to choose from: give one or more.")
+        self.params = list(params)
+
+
 class Hook(Protocol[ParamsT]):
     """A function, sync or async, that may mend the params after a failed attempt."""
 
     def __call__(
         self, error: AttemptFailed, attempt: int, params: ParamsT, /
-    ) -> ParamsT | Awaitable[ParamsT | None] | None:
+    ) -> ParamsT | Alternatives[ParamsT] | Awaitable[ParamsT | Alternatives[ParamsT] | None] | None:
         """Propose the params of the next attempt.
 
         Args:
@@ -61,7 +83,8 @@ class Hook(Protocol[ParamsT]):
             params: A copy of the params that the attempt was made with; it must not be changed.
 
         Returns:
-            New params, or None to leave it to the next hook, the feedback or a person.
+            New params, `Alternatives([…])` for a person to choose from, or None to leave it to
+            the next hook, the feedback or a person.
         """
         ...
 

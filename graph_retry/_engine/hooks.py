@@ -10,18 +10,22 @@ from graph_retry._awaiting import call, refuse_async
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.task import Once, as_task
 from graph_retry._params.codec import Encoded
-from graph_retry._signatures import name_of
+from graph_retry._signatures import Alternatives, name_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.records import Attempt, Failure
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Params that hooks made, who made them, and whether these are `new_means` (`HookTraits`)."""
+    """Params that hooks made, who made them, and whether these are `new_means` (`HookTraits`).
+
+    `alternatives` are what a person may choose from, these params first; mostly there are none.
+    """
 
     params: Encoded
     author: str
     new_means: bool = False
+    alternatives: tuple[Encoded, ...] = ()
 
 
 async def propose(
@@ -42,6 +46,8 @@ async def propose(
     added = await _asked(plan, feedback, "feedback", base, attempts, once)
     if added is None or proposal is None:
         return added or proposal
+    alternatives = (added.params, *proposal.alternatives[1:]) if proposal.alternatives else ()
+    proposal = replace(proposal, alternatives=alternatives)
     return replace(proposal, params=added.params, author=f"{proposal.author} and {added.author}")
 
 
@@ -109,10 +115,18 @@ async def _asked(
             )
         if revised is None:
             return None
-        return list(plan.codec.encode(revised, owner=f"the params returned by hook `{name}`"))
+        options = revised.params if isinstance(revised, Alternatives) else [revised]
+        owner = f"the params returned by hook `{name}`"
+        return [list(plan.codec.encode(each, owner=owner)) for each in options]
 
     author = role if role == name else f"{role}:{name}"
     revised = await once(f"{author}#{number}", ask)
-    if revised is None or revised == list(params):
+    changed = [Encoded(*each) for each in revised or () if each != list(params)]
+    if not changed:
         return None
-    return Proposal(Encoded(*revised), author, new_means=getattr(hook, "new_means", False))
+    return Proposal(
+        changed[0],
+        author,
+        new_means=getattr(hook, "new_means", False),
+        alternatives=tuple(changed) if len(changed) > 1 else (),
+    )

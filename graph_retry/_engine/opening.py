@@ -52,6 +52,10 @@ def open_review(
     if proposal is not None:
         review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
         review["suggested_types"] = proposal.params.types
+        review["noted"] = {
+            "alternatives": [each.view for each in proposal.alternatives],
+            "types_of_alternatives": [each.types for each in proposal.alternatives],
+        }
     emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
     log_review("asked", settings.name, record["number"], review["review_id"])
     return review

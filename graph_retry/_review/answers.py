@@ -30,6 +30,7 @@ class Decision(TypedDict):
     params: NotRequired[Any]
     message: NotRequired[str | None]
     output: NotRequired[Any]
+    choice: NotRequired[int]
     changes: NotRequired[dict[str, Any]]
     replace: NotRequired[dict[str, str]]
     until: NotRequired[str]
@@ -48,8 +49,10 @@ A function, such as `approve` without its parentheses, is none: type checkers sa
 """
 
 
-def approve() -> Decision:
+def approve(choice: int | None = None) -> Decision:
     """Retry with the suggested params if there are any, else with the same ones.
+
+    Where a hook gave `Alternatives`, `choice` takes another than the first, by its number.
 
     Where a valid output is reviewed (the option `review`), take it: nothing is called.
 
@@ -57,7 +60,7 @@ def approve() -> Decision:
         >>> approve()
         {'type': 'approve'}
     """
-    return {"type": "approve"}
+    return {"type": "approve"} if choice is None else {"type": "approve", "choice": choice}
 
 
 def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:

@@ -7,11 +7,11 @@ rows. Another decision is a row here, its constructor, and the function that giv
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from graph_retry._issues import literal
-from graph_retry._json import is_object
+from graph_retry._json import is_object, is_whole
 from graph_retry._review.answers import (
     Decision,
     DecisionType,
@@ -103,6 +103,8 @@ class Row:
 
 async def _call_again(said: Said, question: Question) -> Accepted:
     """Approve or edit; an edit without data is the word `retry` about a valid output."""
+    choice = said.parts.get("choice")
+    question = question if choice is None else _with_choice(question, choice)
     changes = changes_of(said, question)
     if said.type == "approve" and changes:
         raise UnusableAnswerError(
@@ -115,11 +117,25 @@ async def _call_again(said: Said, question: Question) -> Accepted:
         return Accepted(approve(), End("succeeded"))
     # What was shown is checked, too: the params type may have changed since it was saved.
     encoded = merged(said, changes, question)
-    decision = approve() if is_approval else edit()
+    decision = approve(choice) if is_approval else edit()
     if changes:
         decision["params"] = {name: encoded.view.get(name) for name in changes}
     again = CallAgain(*encoded, unchanged_edit=is_approval and said.type == "edit")
     return Accepted(decision, again)
+
+
+def _with_choice(question: Question, choice: Any) -> Question:
+    """Return the question as it would be with another suggestion."""
+    options = question.alternatives
+    if not is_whole(choice) or not 1 <= choice <= len(options):
+        numbers = f"from 1 to {len(options)}" if options else "only where there are alternatives"
+        raise UnusableAnswerError(f"`choice` is a number {numbers}, not {literal(choice, 80)}.")
+    types = question.types_of_alternatives[choice - 1]
+    return replace(question, suggested_params=options[choice - 1], suggested_types=types)
+
+
+def _choices(question: Question) -> dict[str, Any] | None:
+    return {"enum": [*range(1, len(question.alternatives) + 1)]} if question.alternatives else None
 
 
 async def _rejected(_said: Said, _question: Question) -> Accepted:
@@ -176,6 +192,7 @@ def _output_missing(question: Question) -> str | None:
 ROWS: dict[str, Row] = {
     "approve": Row(
         words=("approved", "retry", "yes"),
+        parts={"choice": Part(schema=_choices, how="or take another alternative:", example="2")},
         calls=(True, False),
         decide=_call_again,
         how=lambda question: (

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
+from graph_retry._params.patch import readable_diff
 from graph_retry._patterns import lazy
 from graph_retry._pictures import noted
 from graph_retry._review.decisions import ROWS, offered
@@ -76,6 +77,16 @@ def _facts(question: Question, room: int) -> Iterator[str]:
         yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), 400))}"
     if question.reasoning:
         yield f"Before, it reasoned:\n{_quote(excerpt(noted(question.reasoning), 200))}"
+    yield from _proposed(question, room)
+    if question.labels:
+        labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
+        yield one_line(labels, 300)
+    if question.expires_at:
+        yield f"Answer before {question.expires_at}."
+
+
+def _proposed(question: Question, room: int) -> Iterator[str]:
+    """Say why a person is asked, and what is suggested."""
     if question.note:
         yield one_line(question.note, 300)
     if question.diff:
@@ -83,11 +94,8 @@ def _facts(question: Question, room: int) -> Iterator[str]:
             "Changed for this attempt" if question.suggested_params is None else "Suggested changes"
         )
         yield f"{what}:\n{_quote(_changes(question.diff, room))}"
-    if question.labels:
-        labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
-        yield one_line(labels, 300)
-    if question.expires_at:
-        yield f"Answer before {question.expires_at}."
+    if question.alternatives:
+        yield f"Alternatives:\n{_quote(cut(_alternatives(question), 900))}"
 
 
 def shown_output(question: Question) -> str:
@@ -106,6 +114,19 @@ def _changes(diff: list[dict[str, Any]], room: int) -> str:
         for change in first
     ]
     return "\n".join([*lines, f"… {len(diff) - 5} more"] if len(diff) > 5 else lines)
+
+
+def _alternatives(question: Question) -> str:
+    """Number the alternatives, each by what it changes."""
+    lines = (
+        f"{number}. "
+        + "; ".join(
+            f"{change['path']}: {_value(change['after'], 80)}"
+            for change in readable_diff(question.params, params)[:5]
+        )
+        for number, params in enumerate(question.alternatives, start=1)
+    )
+    return "\n".join(lines)
 
 
 def _value(value: Any, most: int) -> str:

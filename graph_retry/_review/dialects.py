@@ -62,10 +62,13 @@ def said_in_words(text: str) -> dict[str, Any] | None:
         >>> said_in_words("not an invoice")
     """
     head, _, rest = text.strip().partition(":")
-    kind = WORDS.get(spelled(head))
+    kind, rest = WORDS.get(spelled(head)), rest.strip()
     if kind is None:
         return None
-    return {"type": spelled(head)} | ({ROWS[kind].data or "message": rest.strip()} if rest else {})
+    said: dict[str, Any] = {ROWS[kind].data or "message": rest} if rest else {}
+    if "choice" in ROWS[kind].parts and rest.isdecimal():
+        said = {"choice": int(rest)}
+    return {"type": spelled(head), **said}
 
 
 def interpret(
@@ -88,10 +91,10 @@ def interpret(
     row, content = ROWS[kind], _content(given, kind)
     message = _message(given.get("message", given.get("reason", content.message)))
     titles = _titles(given, kind, content)
+    parts = {key: given[key] for key in row.parts if key in given}
     if kind in ("approve", "edit"):
         kind, data = _approved_or_edited(word, kind, content, of_valid=of_valid)
-        return Said(kind, binding, message, data, titles, content.from_form)
-    parts = {key: given[key] for key in row.parts if key in given}
+        return Said(kind, binding, message, data, titles, content.from_form, parts)
     if row.data in entry and parts:
         raise UnusableAnswerError(f"Give the whole `{row.data}`, or changes of it, and not both.")
     if row.data and row.data not in entry and not parts:

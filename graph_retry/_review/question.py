@@ -36,6 +36,7 @@ class Question(Review):
     codec: ParamsCodec[Any]
     types: dict[str, str] = field(default_factory=dict[str, str])
     suggested_types: dict[str, str] = field(default_factory=dict[str, str])
+    types_of_alternatives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     takes_output: bool = False
     read: dict[str, Any] | None = None
     allowed: tuple[str, ...] | None = None

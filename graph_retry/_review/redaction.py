@@ -24,6 +24,7 @@ def displayed(question: Question) -> Question:
         redacted=True,
         params=redacted(question.params, redact, names),
         suggested_params=redacted(question.suggested_params, redact, names),
+        alternatives=redacted(question.alternatives, redact, names),
         output=redacted(question.output, redact, property_names(question.schema_of_output)),
         note=redacted(question.note, redact),
         problem=redacted(question.problem, redact),

@@ -20,7 +20,8 @@ class Review:
     """One open question: what failed, with which params, and what is proposed.
 
     Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
-    valid output by an approval, one that is not valid by `accept`. `reasoning` is what the model
+    valid output by an approval, one that is not valid by `accept`. `alternatives` are params to
+    choose from, the suggested ones first; mostly there are none. `reasoning` is what the model
     wrote to itself before it answered. `note` says why automation stopped, and `problem` why the
     last answer was not taken. `diff` is what the suggestion would change, or else what this attempt
     changed. Times are ISO 8601 in UTC: `asked_at`, `expires_at` (None where nothing expires) and
@@ -42,6 +43,7 @@ class Review:
     params: dict[str, Any]
     suggested_params: dict[str, Any] | None = None
     suggested_by: str | None = None
+    alternatives: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     problem: str | None = None
     asked_at: str | None = None

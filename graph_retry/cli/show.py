@@ -89,6 +89,8 @@ def show_review(screen: Screen, review: PendingReview) -> None:
     screen.table(
         ("field", "value"), [(name, _text(value)) for name, value in review.params.items()]
     )
+    for number, params in enumerate(review.alternatives, start=1):
+        screen.say(f"Alternative {number}: {_text(params)}")
     if review.diff:
         what = "Suggested for the next attempt:" if review.suggested_params else "Changed before:"
         screen.say(what, "good" if review.suggested_params else "plain")

@@ -6,7 +6,7 @@ own; `feedback=`, `reviewer=`, `budget=` and `lessons=` are options of the same 
 
 from graph_retry._review.answers import Reviewer, ReviewFunction
 from graph_retry._review.review import Review
-from graph_retry._signatures import HookTraits
+from graph_retry._signatures import Alternatives, HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
 from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
@@ -17,6 +17,7 @@ from graph_retry.hooks._model_reviewer import model_reviewer
 from graph_retry.hooks._past_corrections import PastCorrections
 
 __all__ = [
+    "Alternatives",
     "Budget",
     "FeedbackStrategy",
     "Gate",

@@ -29,6 +29,7 @@ KEYS = {
     "suggested_by",
     "failure",
     "issues",
+    "alternatives",
     "raw_output",
     "reasoning",
     "output",

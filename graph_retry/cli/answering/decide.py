@@ -20,7 +20,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from graph_retry._issues import pointer
 from graph_retry._json import is_object
 from graph_retry._params.patch import apply_patch
-from graph_retry._review.answers import Decision
+from graph_retry._review.answers import Decision, approve
 from graph_retry._review.clients.client import spelled
 from graph_retry._review.decisions import ROWS, WORDS
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
@@ -145,6 +145,8 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     if kind is None:
         meant = f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*ROWS,))
         raise UnreadableError(f"{word!r} is none of {', '.join(ROWS)}.{meant}")
+    if kind == "approve" and rest.isdecimal():
+        return approve(int(rest))
     if kind == "approve" and rest:
         raise UnreadableError(f"approve takes what is shown; to change some: edit {rest}")
     data: dict[str, Any] = {ROWS[kind].data or "message": rest or None}
