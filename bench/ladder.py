@@ -29,8 +29,9 @@ from bench.ladder_model import (
     Task,
     make_tasks,
 )
-from bench.ladder_rivals import RETRIES, RIVALS, Run
+from bench.ladder_rivals import ACCESS, RETRIES, RIVALS, Run
 from bench.ladder_server import serving
+from bench.ladder_trouble import LANES, TROUBLES, TroubledModel, make_talk
 from bench.markdown import table
 from graph_retry import Completion, create_retry_node
 
@@ -77,10 +78,12 @@ def compete(make: Make, tasks: Sequence[Task]) -> Row:
     return row
 
 
-def run_all(row: Row, run: Run) -> None:
-    """Do all tasks of a row."""
+def run_all(row: Row, run: Run, errors: type[Exception] | tuple[()] = ()) -> None:
+    """Do all tasks of a row; one that ends with one of the `errors` has failed."""
     for task in row.tasks:
-        value = run(task)
+        value = None
+        with suppress(errors):
+            value = run(task)
         value = value.model_dump() if isinstance(value, Booking) else value
         if value is None:
             row.failed[task.kind] += 1
@@ -189,16 +192,47 @@ def main() -> None:
     print(f"Over loopback HTTP, {HTTP_TASKS:,} of them:\n")
     tasks = make_tasks(HTTP_TASKS, SEED)
     rows: dict[str, Row] = {}
-    for name, (package, make) in RIVALS.items():
-        if find_spec(MODULES.get(package, package.replace("-", "_"))):
-            row = rows[f"{name} ({package} {version(package)})"] = Row(tasks, ScriptedModel(tasks))
-            with serving(row.model) as url:
-                run_all(row, make(url))
+    for name, (package, make) in installed().items():
+        row = rows[f"{name} ({package} {version(package)})"] = Row(tasks, ScriptedModel(tasks))
+        with serving(row.model) as url:
+            run_all(row, make(url))
     show(rows)
+    show_troubles()
     for name, (package, _) in RIVALS.items():
         if not find_spec(MODULES.get(package, package.replace("-", "_"))):
             print(f"Not run, because it is not installed: {name} (`pip install {package}`).\n")
     print(NOTES)
+
+
+def show_troubles() -> None:
+    """Run the second mix: trouble of other kinds, each with an equal share."""
+    talk = make_talk(HTTP_TASKS, SEED)
+    print(
+        f"The second mix over loopback HTTP: {HTTP_TASKS:,} tasks, {MALFORMED:.0%} of them in "
+        f"trouble: {', '.join(TROUBLES)}. Our lanes have `shorten_history`, `fall_back`, "
+        "`raise_limit`, feedback and `transient`; others have their client's own retries:\n"
+    )
+    rows: dict[str, Row] = {}
+    for name, make in LANES.items():
+        rows[name] = Row(talk, TroubledModel(talk))
+        with serving(rows[name].model) as url:
+            run_all(rows[name], make(url))
+    ACCESS["max_retries"] = 2  # what OpenAI's client does by itself
+    for name, (_, make) in installed().items():
+        if not name.startswith("graph-retry"):
+            rows[name] = Row(talk, TroubledModel(talk))
+            with serving(rows[name].model) as url:
+                run_all(rows[name], make(url), Exception)
+    show(rows)
+
+
+def installed() -> dict[str, tuple[str, Callable[[str], Run]]]:
+    """Return the competitors whose packages are here."""
+    return {
+        name: (package, make)
+        for name, (package, make) in RIVALS.items()
+        if find_spec(MODULES.get(package, package.replace("-", "_")))
+    }
 
 
 MODULES = {"pydantic-ai-slim": "pydantic_ai"}

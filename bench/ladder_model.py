@@ -76,6 +76,16 @@ class Answer(NamedTuple):
 
     text: str
     finish_reason: str = "stop"
+    refusal: str | None = None
+
+
+class RefusedRequestError(Exception):
+    """A request that the API refuses, with its HTTP status and code."""
+
+    def __init__(self, status: int, message: str, code: str | None) -> None:
+        """Keep what the API says."""
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 def make_tasks(count: int, seed: int) -> list[Task]:
@@ -118,8 +128,14 @@ class ScriptedModel:
         self.sent = 0
         self.resent = 0
 
-    def __call__(self, prompt: str, *, unseen: int = 0) -> Answer:
-        """Answer a prompt; `unseen` counts characters sent besides, such as tool definitions."""
+    def __call__(
+        self, prompt: str, *, unseen: int = 0, asked: dict[str, Any] | None = None
+    ) -> Answer:
+        """Answer a prompt.
+
+        `unseen` counts characters sent besides, such as tool definitions, and `asked` is the whole
+        request.
+        """
         found = re.search(r"\[document (\d+)\]", prompt)
         assert found, "every prompt holds the document"
         task = self._tasks[int(found[1])]
@@ -127,14 +143,20 @@ class ScriptedModel:
         self.calls += 1
         self.sent += len(prompt) + unseen
         self.resent += len(prompt) + unseen if said else 0
-        said.append(_answer(task, prompt, said))
+        said.append(self.answer(task, prompt, said, asked or {}))
         return said[-1]
 
+    def answer(self, task: Task, prompt: str, said: list[Answer], asked: dict[str, Any]) -> Answer:
+        """Answer as the task says at first, then as far as the model is told what was wrong."""
+        del asked
+        rng = random.Random(f"{task.number} {len(said)}")
+        if not said and task.kind != "clean":
+            return KINDS[task.kind].spoil(rng, task.truth)
+        return corrected(rng, task, prompt, said)
 
-def _answer(task: Task, prompt: str, said: list[Answer]) -> Answer:
-    rng = random.Random(f"{task.number} {len(said)}")
-    if not said and task.kind != "clean":
-        return KINDS[task.kind].spoil(rng, task.truth)
+
+def corrected(rng: random.Random, task: Task, prompt: str, said: list[Answer]) -> Answer:
+    """Answer rightly where there was no mistake, or where the model was told of it."""
     if said and rng.random() >= (HEEDED if _told(task, prompt, said[-1]) else LUCKY):
         return said[-1]
     return Answer(dump(rng, task.truth))

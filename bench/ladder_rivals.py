@@ -20,10 +20,10 @@ Make = Callable[[str], Run]
 """Make a competitor of the URL where the model is."""
 
 
-def chat(url: str) -> Any:
+def chat(url: str, name: str = "scripted") -> Any:
     """Make LangChain's client."""
     openai = import_module("langchain_openai")
-    return openai.ChatOpenAI(model="scripted", base_url=url, **ACCESS)
+    return openai.ChatOpenAI(model=name, base_url=url, **ACCESS)
 
 
 def ours(tools: bool) -> Make:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from bench.ladder_model import Answer, ScriptedModel
+from bench.ladder_model import Answer, RefusedRequestError, ScriptedModel
 
 
 @contextmanager
@@ -20,9 +20,15 @@ def serving(model: ScriptedModel) -> Iterator[str]:
 
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            body = json.dumps(completion(model, sent)).encode()
-            self.send_response(200)
+            try:
+                status, said = 200, completion(model, sent)
+            except RefusedRequestError as error:
+                told = {"message": str(error), "type": "invalid_request_error", "code": error.code}
+                status, said = error.status, {"error": told}
+            body = json.dumps(said).encode()
+            self.send_response(status)
             self.send_header("content-type", "application/json")
+            self.send_header("retry-after-ms", "1")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -44,10 +50,12 @@ def completion(model: ScriptedModel, sent: dict[str, Any]) -> dict[str, Any]:
     tools = sent.get("tools", [])
     asked = {name: sent[name] for name in ("tools", "response_format") if sent.get(name)}
     prompt = "\n".join(_text(message) for message in sent["messages"])
-    answer = model(prompt, unseen=len(json.dumps(asked)) if asked else 0)
+    answer = model(prompt, unseen=len(json.dumps(asked)) if asked else 0, asked=sent)
     message: dict[str, Any] = {"role": "assistant", "content": None if tools else answer.text}
     reason = answer.finish_reason
-    if tools:
+    if answer.refusal is not None:
+        message |= {"content": None, "refusal": answer.refusal}
+    elif tools:
         name = tools[0]["function"]["name"]
         arguments = _patches(answer, sent) if name == "PatchFunctionErrors" else answer.text
         call = {"name": name, "arguments": arguments}

@@ -6,8 +6,9 @@ and the `structured_response` where the agent wants one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ from graph_retry._agents.tool_call import tool_issues
 from graph_retry._issues import issue, pydantic_issues
 from graph_retry._json import is_array, is_object
 from graph_retry._output.build import Validator, build_validator
+from graph_retry._output.reading import ParsedOutput
 from graph_retry._output.reading.parse import parse_output
 from graph_retry.records import Issue, Repair, RepairLevel
 
@@ -151,7 +153,11 @@ class AnswerValidator(Validator):
         listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
         for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")
-            read = parse_output(text if isinstance(text, str) else "", self._repair)
+            tool = self._tools.get(call.get("name"))
+            fits = partial(_fits_tool, tool) if tool else None
+            place = self._format_of(call)
+            fits = fits if place is None else partial(self._fits_format, place=place)
+            read = self._parse(text if isinstance(text, str) else "", fits)
             if is_object(read.value):
                 reading.repairs += read.repairs
                 listed.append({**call, "args": read.value})
@@ -191,10 +197,18 @@ class AnswerValidator(Validator):
                 return place
         return None
 
+    def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
+        """Read one object, as the reader is asked for one everywhere else."""
+        return parse_output(text, self._repair, wants_list=False, fits=fits)
+
+    def _fits_format(self, value: Any, place: int | None) -> bool:
+        formats = self._formats if place is None else [self._formats[place]]
+        return any(each.validator.check(value).ok for each in formats)
+
     def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
         """Put the structured response into an answer, or say why it is none."""
         if isinstance(value, str):
-            read = parse_output(value, self._repair)
+            read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
                 return [issue("", read.failure["message"], "invalid_json", "one JSON value")]
             reading.repairs += read.repairs
@@ -235,6 +249,10 @@ def _formats_of(response_format: Any) -> Iterator[_Format]:
     known = cast("ToolStrategy[Any]", strategy)
     for spec in known.schema_specs:
         yield _Format(spec.name, build_validator(spec.schema), known.tool_message_content)
+
+
+def _fits_tool(tool: BaseTool, args: Any) -> bool:
+    return is_object(args) and not tool_issues(tool, args)
 
 
 def _lists_objects(value: Any) -> bool:

@@ -16,11 +16,12 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from graph_retry._json import digest, is_object
-from graph_retry._redact import redacted
+from graph_retry._redact import Redact, redacted
 from graph_retry._review.deadline import now
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
@@ -31,15 +32,19 @@ the call returned."""
 
 _PROVIDERS = {
     "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
     "azure_openai": "azure.ai.openai",
     "bedrock": "aws.bedrock",
     "bedrock_converse": "aws.bedrock",
     "google_genai": "gcp.gemini",
     "google_vertexai": "gcp.vertex_ai",
+    "ibm": "ibm.watsonx.ai",
     "mistralai": "mistral_ai",
     "xai": "x_ai",
 }
 """OpenTelemetry's names of providers that LangChain calls otherwise."""
+
+_ORIGIN = ("gen_ai.provider.name", "gen_ai.response.model")
 
 _CLIENTS = ("openai", "anthropic")
 """Packages whose own objects say by their module whose they are."""
@@ -64,11 +69,10 @@ class CallTrace:
     @property
     def kept(self) -> dict[str, Any]:
         """What a record keeps of the run's span: nothing, where there is none."""
-        if self._span is None:
-            return {}
-        place = self._span.get_span_context()
-        flags = f"{place.trace_flags:02x}"
-        return {"traceparent": f"00-{place.trace_id:032x}-{place.span_id:016x}-{flags}"}
+        kept: dict[str, Any] = {}
+        if self._span is not None:
+            _propagator().inject(kept, _trace().set_span_in_context(self._span))
+        return {name: value for name, value in kept.items() if name == "traceparent"}
 
     def begin(
         self,
@@ -82,10 +86,9 @@ class CallTrace:
         opened = tracer()
         if opened is None or self._span is not None:
             return
-        trace: Any = sys.modules["opentelemetry.trace"]
-        known = [record["traceparent"] for record in attempts if "traceparent" in record]
-        before = [_place(traceparent) for traceparent in dict.fromkeys(known)]
-        around = trace.get_current_span().get_span_context().is_valid
+        known = dict.fromkeys(record.get("traceparent", "") for record in attempts)
+        before = [_after(traceparent) for traceparent in known if traceparent]
+        around = _trace().get_current_span().get_span_context().is_valid
         attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": settings.name,
@@ -94,9 +97,9 @@ class CallTrace:
         }
         self._span = opened.start_span(
             f"invoke_workflow {settings.name}",
-            context=None if around or not before else _as_parent(before[0]),
-            attributes={name: value for name, value in attributes.items() if value is not None},
-            links=[trace.Link(place) for place in before],
+            context=None if around or not before else before[0],
+            attributes=_known(attributes),
+            links=[_link(place) for place in before],
         )
 
     def asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
@@ -119,13 +122,12 @@ class CallTrace:
         opened = tracer()
         if opened is None or self._span is None:
             return
-        trace: Any = sys.modules["opentelemetry.trace"]
-        asked_in = [_place(record["traceparent"])] if "traceparent" in record else []
+        asked_in = [record["traceparent"]] if "traceparent" in record else []
         span = opened.start_span(
             f"review {name}",
-            context=trace.set_span_in_context(self._span),
+            context=_trace().set_span_in_context(self._span),
             start_time=_nanoseconds(began),
-            links=[trace.Link(place) for place in asked_in],
+            links=[_link(_after(traceparent)) for traceparent in asked_in],
             attributes={
                 "graph_retry.name": name,
                 "graph_retry.attempt": record["number"],
@@ -148,7 +150,7 @@ class CallTrace:
             known = {"graph_retry.status": status, "graph_retry.attempts": attempts}
             self._span.set_attributes(known)
             if status == "exhausted":
-                self._span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR)
+                self._span.set_status(_trace().StatusCode.ERROR)
 
     def close(self) -> None:
         """End the span, with the run; a second time changes nothing."""
@@ -162,20 +164,22 @@ class CallTrace:
         """Open the span of one request to the model; `request` counts them within the attempt."""
         model = params.get("model")
         shown = redacted(model, settings.redact) if isinstance(model, str) else None
-        attributes = {"gen_ai.operation.name": "generate_content", "graph_retry.request": request}
-        if shown is not None:
-            attributes["gen_ai.request.model"] = shown
+        operation = {"gen_ai.operation.name": "generate_content"}
+        model_asked = _known({"gen_ai.request.model": shown})
+        attributes = {**operation, "graph_retry.request": request, **model_asked}
         name = " ".join(filter(None, ("generate_content", shown)))
         with self._child(name, settings.name, record, attributes) as span:
 
             def ended(outcome: Mapping[str, Any], result: Any = None) -> None:
                 usage: Any = outcome.get("usage") or {}
+                origin = redacted(_origin(result), settings.redact, _ORIGIN)
                 for kind in ("input", "output"):
                     if (count := usage.get(f"{kind}_tokens")) is not None:
-                        about = {"gen_ai.token.type": kind, "gen_ai.workflow.name": settings.name}
+                        about = {**operation, **model_asked, **origin, "gen_ai.token.type": kind}
+                        about["gen_ai.workflow.name"] = settings.name
                         _metric("gen_ai.client.token.usage", "record", count, about)
                 if span is not None:
-                    _tell(span, {**_outcome(outcome), **_origin(result)}, outcome)
+                    _tell(span, {**_outcome(outcome, settings.redact), **origin}, outcome)
 
             yield ended
 
@@ -188,16 +192,17 @@ class CallTrace:
                 if span is None:
                     return
                 is_valid = outcome.get("failure") is None
-                codes = ", ".join(dict.fromkeys(each["code"] for each in outcome["issues"]))
+                found = dict.fromkeys(each["code"] for each in outcome["issues"])
+                codes = redacted(", ".join(found), settings.redact)
                 verdict = {
                     "gen_ai.evaluation.name": "validation",
                     "gen_ai.evaluation.score.value": float(is_valid),
                     "gen_ai.evaluation.score.label": "pass" if is_valid else "fail",
-                    **({"gen_ai.evaluation.explanation": codes} if codes else {}),
+                    **_known({"gen_ai.evaluation.explanation": codes or None}),
                 }
                 span.add_event("gen_ai.evaluation.result", verdict)
                 without = {**outcome, "usage": None, "finish_reason": None}
-                _tell(span, _outcome(without), outcome)
+                _tell(span, _outcome(without, settings.redact), outcome)
 
             yield ended
 
@@ -209,7 +214,6 @@ class CallTrace:
         if opened is None:
             yield None
             return
-        trace: Any = sys.modules["opentelemetry.trace"]
         author = record["author"]
         known = {
             "graph_retry.name": name,
@@ -217,7 +221,7 @@ class CallTrace:
             "graph_retry.author": "human" if author.startswith("human") else author,
             **attributes,
         }
-        parent = None if self._span is None else trace.set_span_in_context(self._span)
+        parent = None if self._span is None else _trace().set_span_in_context(self._span)
         # Messages of exceptions quote what was sent, so OpenTelemetry does not get to record them.
         quiet = {"record_exception": False, "set_status_on_exception": False}
         with opened.start_as_current_span(
@@ -251,21 +255,28 @@ def _metric(name: str, verb: str, amount: float, about: Mapping[str, Any]) -> No
     getattr(_made[provider][name], verb)(amount, dict(about))
 
 
-def _place(traceparent: str) -> Any:
-    """Return the span context that a `traceparent` names."""
-    trace: Any = sys.modules["opentelemetry.trace"]
-    _, trace_id, span_id, flags = traceparent.split("-")
-    return trace.SpanContext(
-        trace_id=int(trace_id, 16),
-        span_id=int(span_id, 16),
-        is_remote=True,
-        trace_flags=trace.TraceFlags(int(flags, 16)),
-    )
+def _trace() -> Any:
+    """Return OpenTelemetry's module, which the application has imported."""
+    return sys.modules["opentelemetry.trace"]
 
 
-def _as_parent(place: Any) -> Any:
-    trace: Any = sys.modules["opentelemetry.trace"]
-    return trace.set_span_in_context(trace.NonRecordingSpan(place))
+def _propagator() -> Any:
+    return import_module(
+        "opentelemetry.trace.propagation.tracecontext"
+    ).TraceContextTextMapPropagator()
+
+
+def _after(traceparent: str) -> Any:
+    """Return the context behind a kept `traceparent`; an empty one where it cannot be read."""
+    return _propagator().extract({"traceparent": traceparent})
+
+
+def _link(context: Any) -> Any:
+    return _trace().Link(_trace().get_current_span(context).get_span_context())
+
+
+def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _nanoseconds(moment: datetime) -> int:
@@ -275,22 +286,21 @@ def _nanoseconds(moment: datetime) -> int:
 def _tell(span: Any, attributes: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
     span.set_attributes(attributes)
     if outcome.get("failure"):
-        span.set_status(sys.modules["opentelemetry.trace"].StatusCode.ERROR)
+        span.set_status(_trace().StatusCode.ERROR)
 
 
-def _outcome(record: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]:
     failure: Any = record.get("failure")
     usage: Any = record.get("usage") or {}
+    reason = redacted(record.get("finish_reason"), redact)
     outcome: dict[str, Any] = {
         "error.type": failure and failure["type"],
         "graph_retry.failure_kind": failure and failure["kind"],
         "gen_ai.usage.input_tokens": usage.get("input_tokens"),
         "gen_ai.usage.output_tokens": usage.get("output_tokens"),
-        "gen_ai.response.finish_reasons": [record["finish_reason"]]
-        if record.get("finish_reason")
-        else None,
+        "gen_ai.response.finish_reasons": [reason] if reason else None,
     }
-    return {name: value for name, value in outcome.items() if value is not None}
+    return _known(outcome)
 
 
 def _origin(result: Any) -> dict[str, Any]:
@@ -305,8 +315,6 @@ def _origin(result: Any) -> dict[str, Any]:
     else:
         provider = package if package in _CLIENTS else None
         model = getattr(result, "model", None) if provider else None
-    known = {
-        "gen_ai.provider.name": _PROVIDERS.get(provider, provider) if provider else None,
-        "gen_ai.response.model": model,
-    }
-    return {name: value for name, value in known.items() if isinstance(value, str)}
+    named = _PROVIDERS.get(provider, provider) if isinstance(provider, str) else None
+    found = zip(_ORIGIN, (named, model), strict=True)
+    return {name: value for name, value in found if isinstance(value, str)}

@@ -151,6 +151,18 @@ def test_words_in_place_of_a_structured_response_are_a_failed_attempt(mode, stra
     assert len(state["messages"]) == len(model.calls) == 2
 
 
+TWO = 'Draft: {"city": "Rome"}\nFinal: {"city": "Rome", "days": 3}'
+
+
+@pytest.mark.parametrize("where", ["words", "arguments"])
+def test_of_several_answers_the_one_that_fits_is_read(mode, where):
+    """As in every other call: exactly one of them is a report."""
+    call = {"name": "Report", "args": TWO, "id": "1"}
+    first = TWO if where == "words" else asking(broken=[call])
+    _, state = started(mode, scripted(first), response_format=ToolStrategy(Report))
+    assert state["structured_response"] == Report(city="Rome", days=3)
+
+
 def test_a_person_calls_tools_in_the_model_s_stead(mode):
     """An id that is not given is supplied, and is the same whenever the thread is read."""
     model, weather = scripted(TimeoutError("no"), "Sunny."), Weather()

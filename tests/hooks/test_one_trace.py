@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,20 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from pydantic_core import PydanticCustomError
 
 import graph_retry.history
-from graph_retry import Completion, edit, pending_reviews, respond, resume
+from graph_retry import (
+    AttemptsExhausted,
+    Completion,
+    edit,
+    pending_reviews,
+    respond,
+    resume,
+    retry_llm_call,
+)
+from graph_retry._engine import tracing
 from graph_retry.history import attempts_of
 from tests.hooks.test_tracing import USAGE, parts, runs
 from tests.loops import Model, answer, one_call, refused, thread
@@ -113,21 +125,24 @@ def model(params):
 with SqliteSaver.from_conn_string(sys.argv[1]) as saver:
     graph = one_call("node", None, model, saver)
     graph.invoke({"params": {"n": 0}}, thread())
+    if sys.argv[3] == "asked":
+        model({"n": 1})
     resume(graph, thread(), edit(n=1))
 """
 
 
-def test_a_killed_process_is_followed_in_another(spans, tmp_path):
+@pytest.mark.parametrize("killed_when", ["asked", "answered"])
+def test_a_killed_process_is_followed_in_another(spans, tmp_path, killed_when):
     """The process that goes on after a SIGKILL continues the trace, from the ledger alone."""
     place, told = str(tmp_path / "threads.sqlite"), tmp_path / "told.json"
-    command = [sys.executable, "-c", CHILD, place, str(told)]
+    command = [sys.executable, "-c", CHILD, place, str(told), killed_when]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     killed = subprocess.run(command, check=False, env=environment)
     assert killed.returncode == -signal.SIGKILL
     (before,) = set(json.loads(told.read_text()))
     with SqliteSaver.from_conn_string(place) as saver:
         graph = one_call("node", None, Model(reply), saver)
-        resume(graph, thread())
+        resume(graph, thread(), *([edit(n=1)] if killed_when == "asked" else []))
         assert pending_reviews(graph, thread()) == []
         (ledger,) = attempts_of(graph, thread())
     (run,) = runs(spans)
@@ -136,6 +151,58 @@ def test_a_killed_process_is_followed_in_another(spans, tmp_path):
     (link,) = run.links
     assert f"{link.context.span_id:016x}" == first.split("-")[2]
     assert f"{run.context.span_id:016x}" == second.split("-")[2]
+
+
+def test_a_call_inside_a_call_is_inside_its_span(spans):
+    """The inner run is a child of the request that made it, in the same trace."""
+
+    def outer(params):
+        return str(retry_llm_call(lambda _: "1", {}, output=int, name="inner"))
+
+    assert retry_llm_call(outer, {}, output=int, name="outer") == 1
+    inner, run = runs(spans)
+    (request,) = [
+        span
+        for span in parts(spans)
+        if span.name == "generate_content" and span.parent.span_id == run.context.span_id
+    ]
+    assert inner.parent.span_id == request.context.span_id
+
+
+def test_a_traceparent_that_cannot_be_read_ends_no_call(spans):
+    """A ledger that somebody has changed by hand costs the link, and nothing else."""
+    graph = one_call("node", None, Model(reply), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    (ledger,) = attempts_of(graph, thread())
+    ledger.attempts[0]["traceparent"] = "nonsense"
+    given = {"params": {"n": 1}, "attempts": [{**ledger.attempts[0], "status": "failed"}]}
+    assert graph.invoke(given, thread("2"))["status"] == "succeeded"
+    assert [link for span in runs(spans) for link in span.links if not link.context.is_valid] == []
+
+
+def test_what_is_private_is_in_no_span(spans):
+    """The model's name, a finish reason and the code of an issue may quote what was sent."""
+
+    def model(params):
+        said = {"model_name": "canary-9", "model_provider": "canary", "finish_reason": "canary"}
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        return AIMessage("1", response_metadata=said, usage_metadata=usage)
+
+    def check(value):
+        raise PydanticCustomError("canary_code", "no canary")
+
+    options = {"redact": lambda text: text.replace("canary", "***"), "review": False}
+    with pytest.raises(AttemptsExhausted):
+        retry_llm_call(model, {"model": "canary"}, output=check, **options)
+    assert "***" in str([dict(span.attributes) for span in spans()])
+    assert not any("canary" in span.to_json() for span in spans())
+
+
+def test_the_names_are_those_of_the_conventions():
+    """Each attribute is one that OpenTelemetry's own package lists."""
+    listed = {name for name in vars(gen_ai_attributes).values() if isinstance(name, str)}
+    used = set(re.findall(r'"(gen_ai\.[a-z_.]+)"', Path(tracing.__file__).read_text()))
+    assert used - listed == {"gen_ai.evaluation.result", "gen_ai.client.token.usage"}
 
 
 def test_the_provider_is_told_where_the_answer_says_it(spans):
