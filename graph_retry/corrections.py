@@ -103,32 +103,26 @@ async def acorrections_of(
             yield row
 
 
-def _items(source: Any, selection: Selection) -> Iterator[Ledger | Correction]:
-    """Yield what rows are made of; rows among ledgers stay what they are."""
-    if _is_storage(source):
-        yield from every_ledger(source, threads=selection.get("threads"))
-        return
-    for item in source:
-        if is_object(item):
-            yield cast("Correction", item)
-        else:
-            yield from every_ledger([item])
+def _items(source: Any, selection: Selection) -> Iterable[Any]:
+    """Return ledgers, or the rows and ledgers that `source` is itself."""
+    if _is_listed(source):
+        return cast("Iterable[Any]", source)
+    return every_ledger(source, threads=selection.get("threads"))
 
 
-async def _aitems(source: Any, selection: Selection) -> AsyncIterator[Ledger | Correction]:
-    if _is_storage(source):
+async def _aitems(source: Any, selection: Selection) -> AsyncIterator[Any]:
+    if _is_listed(source):
+        for item in source:
+            yield item
+    else:
         async for ledger in aevery_ledger(source, threads=selection.get("threads")):
             yield ledger
-        return
-    for item in _items(source, selection):
-        yield item
 
 
-def _is_storage(source: Any) -> bool:
-    """Tell what is read by its threads from what can be iterated over."""
-    return (
-        saver_of(source) is not None or not isinstance(source, Iterable) or isinstance(source, str)
-    )
+def _is_listed(source: Any) -> bool:
+    """Tell what can be iterated over from what is read thread by thread."""
+    is_iterable = isinstance(source, Iterable) and not isinstance(source, str)
+    return is_iterable and saver_of(source) is None
 
 
 class _Sieve:
@@ -143,13 +137,16 @@ class _Sieve:
         wrong = sorted(set(selection.get("how", ())) - set(get_args(How)))
         if wrong:
             raise ValueError(f"`how` has {wrong[0]!r}: give some of {', '.join(get_args(How))}.")
+        if "threads" in selection:
+            selection["threads"] = dict.fromkeys(selection["threads"])
         self._selection = selection
         self._seen: set[str] = set()
         self.left_out: Counter[str] = Counter()
 
-    def rows(self, item: Ledger | Correction) -> Iterator[Correction]:
+    def rows(self, item: Any) -> Iterator[Correction]:
         """Yield the wanted rows of a ledger, or a row that is wanted."""
-        for row in self._rows_of(item) if isinstance(item, Ledger) else [item]:
+        rows = [cast("Correction", item)] if is_object(item) else None
+        for row in rows or self._rows_of(*every_ledger([item])):
             if not _is_wanted(row, self._selection):
                 self.left_out["not selected"] += 1
             elif {row["id"], content_key(row)} & self._seen:
@@ -170,6 +167,7 @@ def _is_wanted(row: Correction, wanted: Selection) -> bool:
     at = row["at"] or ""
     return (
         row["role"] in wanted.get("roles", ("human", "rewind"))
+        and row["thread"] in wanted.get("threads", (row["thread"],))
         and row["call"] in wanted.get("calls", (row["call"],))
         and row["how"] in wanted.get("how", (row["how"],))
         and wanted.get("labels", {}).items() <= row["labels"].items()

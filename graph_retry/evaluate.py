@@ -37,7 +37,6 @@ from graph_retry.hooks import Budget
 from graph_retry.ledger import Ledger
 from graph_retry.metrics import known_sum, summarize
 from graph_retry.options import RetryOptions, settle
-from graph_retry.records import Attempt
 
 __all__ = ["Compare", "Ended", "EvaluateOptions", "Evaluation", "Judged", "aevaluate", "evaluate"]
 
@@ -174,7 +173,7 @@ class _Run:
         self._validator, self._redact = plan.validator, settings.redact
         self.evaluation = Evaluation(settings.name)
         self._names: set[str] = set()
-        self._spent: Any = None
+        self._spent = Budget().spent_on([])
         self._done = self._read() if self._path else {}
 
     async def on(self, ledgers: AsyncIterator[Ledger]) -> Evaluation:
@@ -266,12 +265,17 @@ class _Run:
                 "cost": known_sum(self._limit.price(one) for one in attempts),
                 "seconds": round(sum(one["duration_s"] for one in attempts), 6),
                 "redacted": bool(first.get("redacted")),
-            },
-            attempts,
+            }
         )
 
-    def _keep(self, judged: Judged, attempts: list[Attempt]) -> None:
-        self._spent = self._limit.spent_on(attempts, self._spent)
+    def _count(self, judged: Judged) -> None:
+        """Add what a call spent to what is spent in all."""
+        self._spent["tokens"] += judged["tokens"]["total_tokens"] or 0
+        self._spent["cost"] += judged["cost"] or 0.0
+        self._spent["seconds"] += judged["seconds"]
+
+    def _keep(self, judged: Judged) -> None:
+        self._count(judged)
         if self._path:
             with Path(self._path).open("a", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps(judged) + "\n")
@@ -284,29 +288,18 @@ class _Run:
         path, name = Path(self._path), self.evaluation.name
         head = {"graph_retry_evaluation": _VERSION, "name": name}
         whole = path.read_bytes() if path.exists() else b""
-        kept = whole[: whole.rfind(b"\n") + 1]
-        lines = kept.decode().splitlines()
-        if not lines:
-            path.write_text(json.dumps(head) + "\n", encoding="utf-8", newline="\n")
-            return {}
-        first: Any = json.loads(lines[0])
+        kept = whole[: whole.rfind(b"\n") + 1] or f"{json.dumps(head)}\n".encode()
+        first, *results = map(json.loads, kept.splitlines())
         if first != head:
             raise ValueError(
-                f"`path` ({path}) has {lines[0]:.120}, and this is an evaluation of {name!r}: give "
+                f"`path` ({path}) has {first!r:.120}, and this is an evaluation of {name!r}: give "
                 "a new file, or `name=` what it was made with."
             )
         if kept != whole:
             path.write_bytes(kept)
-        done = {one["id"]: one for one in map(json.loads, lines[1:])}
+        done: dict[str, Judged] = {one["id"]: one for one in results}
         for one in done.values():
-            before = self._spent or Budget().spent_on([])
-            total = one["tokens"].get("total_tokens") or 0
-            self._spent = {
-                "tokens": before["tokens"] + total,
-                "cost": before["cost"] + (one["cost"] or 0.0),
-                "seconds": before["seconds"] + one["seconds"],
-                "rounds": 0,
-            }
+            self._count(one)
         return done
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from itertools import takewhile
+from typing import Any, cast
 
 from graph_retry._corrections.record import Correction
 from graph_retry._json import is_whole
@@ -18,31 +19,24 @@ __all__ = ["Precedent", "precedents"]
 
 _CODE = '''\
 def {function}(review):
-    """Approve what {by} suggests for this failure, as people did {row} times in a row."""
+    """Approve what {by} suggests for this failure, as people did {this.in_a_row} times in a row."""
     issues = sorted({{(issue["path"], issue["code"]) for issue in review.issues}})
     like = (
-        review.function_name == {call}
+        review.function_name == {this.call!r}
         and review.failure is not None
-        and (review.failure["kind"], review.failure["type"]) == ({kind}, {type})
+        and (review.failure["kind"], review.failure["type"]) == ({this.kind!r}, {this.type!r})
         and issues == {issues}
-        and review.suggested_by == {suggested_by}
+        and review.suggested_by == {this.suggested_by!r}
     )
     shown = int(review.review_id, 16) % 1000 < {share}  # a share that people still see
     return approve() if like and not shown else None
 '''
 
 
-class _Like(NamedTuple):
-    """What like failures have in common, and whose params were suggested for them."""
-
-    call: str
-    suggested_by: str
-    kind: str
-    type: str
-    issues: tuple[tuple[str, str], ...]
+_Like = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Precedent:
     """A suggestion that people approved unchanged, every time of late, for like failures.
 
@@ -77,13 +71,9 @@ class Precedent:
         return _CODE.format(
             function=f"approve_{name}".lower() if name.isascii() else "approve_precedent",
             by=json.dumps(self.suggested_by),
-            suggested_by=repr(self.suggested_by),
-            row=self.in_a_row,
-            call=repr(self.call),
-            kind=repr(self.kind),
-            type=repr(self.type),
-            issues=repr(issues),
+            issues=issues,
             share=round(1000 * share),
+            this=self,
         )
 
     def __str__(self) -> str:
@@ -120,37 +110,22 @@ def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent
     """
     if not is_whole(cast("Any", at_least)) or at_least < 2:
         raise ValueError(f"`at_least` is {at_least!r}: give a whole number from 2.")
-    by_likeness: dict[_Like, list[tuple[str, bool]]] = {}
+    like_ones: dict[_Like, list[tuple[str, bool]]] = {}
     for row in rows:
-        like = _likeness(row)
-        if like is not None:
+        by, failure = row["suggested_by"], row["failure"]
+        if by is not None and failure is not None and row["role"] == "human":
+            issues = sorted({(issue["path"], issue["code"]) for issue in row["issues"]})
+            like = (row["call"], by, failure["kind"], failure["type"], tuple(issues))
             decided = (row["at"] or "", row["how"] == "approved")
-            by_likeness.setdefault(like, []).append(decided)
-    found = [_precedent(like, sorted(decided)) for like, decided in by_likeness.items()]
-    return sorted(
-        (each for each in found if each.in_a_row >= at_least),
-        key=lambda each: -each.in_a_row,
-    )
-
-
-def _likeness(row: Correction) -> _Like | None:
-    """Return what a row is like; None where nothing was suggested, or nobody decided."""
-    by, failure = row["suggested_by"], row["failure"]
-    if by is None or failure is None or row["role"] != "human":
-        return None
-    issues = sorted({(issue["path"], issue["code"]) for issue in row["issues"]})
-    return _Like(row["call"], by, failure["kind"], failure["type"], tuple(issues))
+            like_ones.setdefault(like, []).append(decided)
+    found = [_precedent(like, sorted(decided)) for like, decided in like_ones.items()]
+    long = [each for each in found if each.in_a_row >= at_least]
+    return sorted(long, key=lambda each: -each.in_a_row)
 
 
 def _precedent(like: _Like, decided: list[tuple[str, bool]]) -> Precedent:
-    row: list[str] = []
-    for at, approved in decided:
-        row = [*row, at] if approved else []
-    known: dict[str, Any] = like._asdict()
-    return Precedent(
-        **known,
-        in_a_row=len(row),
-        approved=sum(approved for _, approved in decided),
-        decided=len(decided),
-        since=row[0] if row else None,
-    )
+    """Count the decisions about like failures, in the order in which they were made."""
+    row = list(takewhile(lambda one: one[1], reversed(decided)))
+    approved = sum(is_approved for _, is_approved in decided)
+    since = row[-1][0] if row else None
+    return Precedent(*like, len(row), approved, len(decided), since)

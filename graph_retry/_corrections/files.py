@@ -150,24 +150,9 @@ def _imported(given: Any, place: str) -> Correction:
         raise ValueError(f"{place} has `{unknown[0]}`, which no row has.{meant}")
     if not is_object(given["params"]) and given["params"] is not None:
         raise ValueError(f"{place} has `params` that are no object: bare ones are {{'value': …}}.")
-    own = {**_own(), "id": digest(given["params"], given["value"]), **given}
-    return cast("Correction", own)
-
-
-def _own() -> dict[str, Any]:
     blank = {name: None for name in Correction.__annotations__ if name != "split"}
-    text = dict.fromkeys(("thread", "call", "node", "outcome"), "")
-    return {
-        **blank,
-        **text,
-        "how": "own",
-        "role": "human",
-        "attempt": 1,
-        "labels": {},
-        "issues": [],
-        "value_from": "person",
-        "vouched": True,
-        "pair": False,
-        "redacted": False,
-        "provenance": {},
-    }
+    own: dict[str, Any] = blank | dict.fromkeys(("thread", "call", "node", "outcome"), "")
+    own |= {"how": "own", "role": "human", "attempt": 1, "value_from": "person", "vouched": True}
+    own |= {"labels": {}, "issues": [], "pair": False, "redacted": False, "provenance": {}}
+    own |= {"id": digest(given["params"], given["value"])}
+    return cast("Correction", {**own, **given})

@@ -126,6 +126,16 @@ def test_rows_come_back_equal(many, tmp_path):
     assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "rows.jsonl").read_text()
 
 
+def test_threads_are_selected_whatever_the_source_is(many, tmp_path):
+    """A storage, ledgers, rows and a file give the same rows for the same threads."""
+    wanted = ["0", "3"]
+    rows = list(corrections_of(many, threads=iter(wanted)))
+    assert {row["thread"] for row in rows} == set(wanted)
+    export_ledgers(every_ledger(many), tmp_path / "ledgers.jsonl")
+    for source in (every_ledger(many), corrections_of(many), tmp_path / "ledgers.jsonl"):
+        assert list(corrections_of(source, threads=wanted)) == rows
+
+
 def test_ledgers_on_disk_give_the_same_rows(many, tmp_path):
     """An exported ledger knows its thread, so its rows are those of the storage."""
     export_ledgers(every_ledger(many), tmp_path / "ledgers.jsonl")
