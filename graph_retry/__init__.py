@@ -107,5 +107,5 @@ def _elsewhere(name: str) -> str | None:
 
 
 def __dir__() -> list[str]:
-    """Show completion what is public, loaded or not."""
+    """List the public names for completion, loaded or not."""
     return __all__

@@ -1,6 +1,6 @@
 """Attempt records: open one, merge updates into a ledger, and read one back.
 
-A record holds what changed; whoever reads it here gets every key, and the params made whole.
+A record holds only changes. The functions here return it with every key and all its params.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOT_KEPT = {
         "message": "the record is in a checkpoint that was deleted or is not shown",
     },
 }
-"""What is known of a record whose checkpoint cannot be read: it failed, or it was the last one."""
+"""The default of a record whose checkpoint cannot be read: it failed, or it was the last one."""
 
 _KEPT = {"number", "kept_in", "redacted"}
 """What state has of a record that is kept elsewhere, unless the params must stay known."""
@@ -68,7 +68,7 @@ def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """List the records that were left out, too: the checkpoint of the next one knows of them.
+    """List all records, including those left out: the checkpoint of the next one knows of them.
 
     Example:
         >>> in_state = [{"number": 1}, {"number": 4, "kept_in": {"checkpoint_id": "1f0"}}]
@@ -78,7 +78,7 @@ def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
     for record in attempts:
         number = record.get("number") if is_object(record) else None
         if type(number) is not int or number > _MOST_LISTED:
-            return list(attempts)  # somebody else's list
+            return list(attempts)  # a copy: the caller owns the list
     made: list[Attempt] = []
     for record in attempts:
         if made and record.get("kept_in"):
@@ -126,10 +126,10 @@ def records_in(values: Any) -> list[Attempt]:
 
 
 def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger with every key of this version; what an older one did not record is blank.
+    """Return a ledger with every key of this version; keys that an older one lacked are blank.
 
     Raises:
-        ReplayMismatch: If a newer version of this library wrote it, or it is no ledger.
+        ReplayMismatch: If a newer version of this library wrote it, or it is not a ledger.
     """
     check_version(attempts)
     for position, attempt in enumerate(attempts, start=1):
@@ -191,7 +191,7 @@ def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
 
 
 def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
-    """Return the value an attempt's output stands for, before validation.
+    """Return the value that was read from an attempt's output, before validation.
 
     Raises:
         ValueError: If its output is not JSON, and not wanted `as_text` either.
@@ -252,7 +252,7 @@ def _count(given: Any) -> int | None:
 
 
 def _blank() -> dict[str, Any]:
-    """Return what a record holds before anything is known."""
+    """Return an empty record."""
     return {
         "name": "",
         "params_types": {},

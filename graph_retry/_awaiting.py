@@ -83,7 +83,7 @@ def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def naming_twin(twin: str) -> Generator[None, None, None]:
-    """Name the async twin of what is called here, where a graph or its saver is async only.
+    """Name the async twin of the called function if a graph or its saver is async only.
 
     Raises:
         AsyncUnderSyncError: If it is.
@@ -107,7 +107,7 @@ async def run_async(steps: Coroutine[Any, Any, T]) -> T:
 
 
 def is_sync() -> bool:
-    """Tell whether the coroutine that is running is driven by `run_sync`."""
+    """Return whether the running coroutine is driven by `run_sync`."""
     return _sync.get()
 
 
@@ -124,7 +124,7 @@ async def collect(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> list[T]:
-    """List what a function, or its async twin where the run is async, iterates over."""
+    """List the items of a function, or of its async twin if the run is async."""
     if is_sync():
         return list(function(*args, **kwargs))
     return [item async for item in twin(*args, **kwargs)]
@@ -148,7 +148,7 @@ async def wait(future: Future[None]) -> None:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Tell whether calling `function` gives a coroutine, as far as can be known before."""
+    """Return whether calling `function` gives a coroutine, as far as its signature shows."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
@@ -161,7 +161,7 @@ async def call(
     config: RunnableConfig | None = None,
     receiver: Receiver | None = None,
 ) -> Any:
-    """Call a function of the user's, sync or async, or a runnable; return what it returns.
+    """Call a user's function, sync or async, or a runnable, and return its result.
 
     With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
     left behind there: it cannot be stopped, and what it returns later is dropped. With a `config`
@@ -203,7 +203,7 @@ async def call(
 
 
 def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
-    """Return what is called: of a runnable, the method for this run."""
+    """Return the function to call; for a runnable, its sync or async method."""
     runnable = cast("Any", function)
     if not isinstance(function, Runnable):
         return function
@@ -219,7 +219,7 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return what a function returned; of a sync stream, what `receiver` makes of it."""
+    """Return a function's result; a sync stream is put together by `receiver` first."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
@@ -234,7 +234,7 @@ def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
 
 
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:
-    """Return what a function of the user's returned, awaited where that has to be.
+    """Return the result of a user's function, and await it if it is a coroutine.
 
     Raises:
         AsyncUnderSyncError: If it has to be, and the run is sync.
@@ -245,14 +245,14 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
 
 
 def _not_async(result: Any, function: Callable[..., Any], receiver: Receiver | None) -> Any:
-    """Return what a function returned, unless only an event loop could take it."""
+    """Return a function's result, or refuse one that needs an event loop."""
     if receiver is not None and isinstance(result, AsyncIterator):
         raise _async_under_sync(function)
     return _not_awaitable(result, function)
 
 
 def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
-    """Return what a function returned, unless only an event loop could make use of it."""
+    """Return a function's result, or refuse one that only an event loop can use."""
     if not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):

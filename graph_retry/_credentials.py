@@ -1,13 +1,13 @@
 """Know credentials, and mask them in the texts of errors, because errors quote requests.
 
-Three things give a credential away, whoever issued it:
+Three things give a credential away, for every provider:
 
 1. Its name: a field, header, parameter or flag whose words say so (`api_key`, `X-Auth-Token`).
 2. Its place: behind `Authorization:`, `Bearer` or `curl -u`, or before the `@` of an address.
 3. Its look: a long run of letters and digits that change kind at almost every character.
 
-There is no table of providers. Ids of requests look like keys, so what is known by its look alone
-keeps its beginning: it still tells which one it was.
+There is no table of providers. Request ids look like keys. So a text that is masked for its look
+alone keeps its beginning, by which an id can still be recognised.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAMED = lazy(
 )
 _VALUE = lazy(
     rf"\[?(?:b(?=[\"']))?(?:{_QUOTE}(?P<quoted>[^\"'\\]{{4,4000}})"
-    r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # else it is code
+    r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # no code
 )
 _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
 """What examples, printed settings and paths have in the place of a credential."""
@@ -73,7 +73,7 @@ def without_keys(text: str) -> str:
 
 
 def says_secret(name: str) -> bool:
-    """Tell whether a field, header or parameter is called like a credential.
+    """Return whether the name of a field, header or parameter is that of a credential.
 
     Example:
         >>> [says_secret(name) for name in ("X-Auth-Key", "openaiApiKey", "primary_key")]
@@ -89,7 +89,7 @@ def says_secret(name: str) -> bool:
 
 
 def looks_random(text: str) -> bool:
-    """Tell whether a whole text is one long token.
+    """Return whether a whole text is one long token.
 
     Example:
         >>> looks_random("sk-Ab3dEf6hIj9kLm2nOp5q"), looks_random("customer_000000000000001")
@@ -115,7 +115,7 @@ def without_named_keys(text: str) -> str:
 
 
 def _is_credential(named: re.Match[str], quoted: str | None, bare: str | None) -> bool:
-    """Tell a value from a word of prose: the less its name says, the more the value has to show."""
+    """Return whether a text is a secret and not a word: a vague name needs a clearer value."""
     value, link = quoted or bare or "", named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
     if last in _HEADERS or _NO_VALUE.match(value) or (link == " " and not named["flag"]):

@@ -52,7 +52,7 @@ def issue(
 
 
 def is_hopeless(error: Any) -> bool:
-    """Tell whether an exception says that no other call could help, by its attribute `hopeless`."""
+    """Return whether an exception says, by its attribute `hopeless`, that no call can help."""
     return getattr(error, "hopeless", False) is True
 
 
@@ -94,7 +94,7 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an exception says, or why it cannot."""
+    """Return the message of an exception, or the reason why it has none."""
     try:
         return str(error)
     except Exception as failed:  # noqa: BLE001  an exception is anybody's class
@@ -131,7 +131,7 @@ def format_issues(issues: list[Issue]) -> str:
 
 
 def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
-    """Call somebody's code; what it raises becomes issues, with `ABSENT` for the result.
+    """Call a user's code. If it raises, return `ABSENT` and the error as issues.
 
     `root` is the value that was checked, if the whole of it was.
     """
@@ -218,16 +218,16 @@ def _real_path(loc: Path, goal: Any, root: Any) -> Path:
 
 
 def child_of(node: Any, part: Any) -> Any:
-    """Look up one step below a dict or a list; `ABSENT` where there is none."""
+    """Look up one key or index of a dict or list; return `ABSENT` if it is missing."""
     if is_object(node):
         return node.get(part, ABSENT)
     return node[part] if is_array(node) and part in range(len(node)) else ABSENT
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
-    """Find what keeps `value`, which stands at `path`, from being JSON that graph state can hold.
+    """Find the parts of `value`, at `path`, that graph state cannot hold as JSON.
 
-    Subclasses, such as those of `str`, are not plain JSON: state would bring back something else.
+    Subclasses, such as those of `str`, are not plain JSON: state would return the base class.
     """
     kind = cast("Any", type(value))
     if len(path) > MAX_DEPTH:

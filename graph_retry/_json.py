@@ -12,22 +12,22 @@ from typing_extensions import TypeIs
 
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:
-    """Tell a JSON object."""
+    """Return whether a value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeIs[list[Any]]:
-    """Tell a JSON array."""
+    """Return whether a value is a JSON array."""
     return isinstance(value, list)
 
 
 def is_number(value: object) -> TypeIs[int | float]:
-    """Tell a JSON number; a truth value is none."""
+    """Return whether a value is a JSON number; `True` and `False` are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeIs[int]:
-    """Tell an integer; a truth value is none."""
+    """Return whether a value is an integer; `True` and `False` are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -35,7 +35,7 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield the values of a JSON Lines file, each behind the words for its place.
 
     Raises:
-        ValueError: If a line is no JSON; it says to pass a file `of` what is wanted.
+        ValueError: If a line is not JSON. The message names the wanted kind of file (`of`).
     """
     with Path(path).open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):

@@ -35,7 +35,7 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 
 
 def _redacted_text(text: str, redact: Redact) -> str:
-    """Redact a text; where escapes hide what is private, the text is shown without them."""
+    """Redact a text. If escapes hide private parts, the text is shown without the escapes."""
     shown = _checked(redact(text))
     for json_too in (False, True):
         plain = _unescaped(text, json_too=json_too)

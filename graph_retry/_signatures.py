@@ -43,7 +43,7 @@ which is invoked with the params.
 
 A function gets a copy of the params, which is its own, and an `AttemptContext` if its second
 parameter has that annotation or the name `context`. It returns text, a LangChain message, a
-`Completion` or any other value; what it raises is the attempt's failure.
+`Completion` or any other value. An exception is the attempt's failure.
 """
 
 
@@ -98,10 +98,10 @@ class HookTraits(Protocol):
 
     new_means: bool
     """True where it goes over to other means, such as a larger model, and not to other words: its
-    params are tried after two equal failures, too, before a person is asked. Default: False."""
+    params are also tried after two equal failures, before a person is asked. Default: False."""
 
     field: str | None
-    """Of `feedback`: the params field it writes to, where a person's comments go, too. Default:
+    """The params field that `feedback` and a person's comments are written to. Default:
     `messages` or `prompt`, or the bare text."""
 
     def check_params(self, params: Any, /) -> None:
@@ -110,7 +110,7 @@ class HookTraits(Protocol):
     def asking(self, words: str, /) -> Any:
         """Return the same feedback with other closing words.
 
-        They tell how to answer again, where the answer is no JSON text: in another format, or by
+        They tell the model how to answer if its answer is not JSON text: in another format, or by
         the tools of an agent.
         """
 
@@ -143,7 +143,7 @@ def bind_call(
     """Return a function that makes the positional arguments for `llm_call`.
 
     A function with a second parameter called `context` (or annotated `AttemptContext`) gets the
-    context, too; every other function, and a runnable, gets the params alone.
+    context as well. Every other function, and a runnable, gets the params alone.
 
     Raises:
         TypeError: If `llm_call` is not callable, takes no params, or needs arguments nobody will
@@ -196,7 +196,7 @@ def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[A
     """Return the model or dataclass that a plain function declares its params to be, if it does.
 
     A decorator may turn what comes into another type, as pydantic's `validate_call` does, so a
-    decorated function tells nothing. An annotation that cannot be evaluated does not either.
+    decorated function says nothing about it, nor does an annotation that cannot be evaluated.
 
     Example:
         >>> def ask(params: AttemptContext) -> str: ...
@@ -218,7 +218,7 @@ def check_hook(hook: Any, option: str = "on_retry") -> None:
     """Refuse what cannot be called as `hook(error, attempt, params)`, before a model is paid for.
 
     Raises:
-        TypeError: If it is no function, or takes other arguments.
+        TypeError: If it is not a function, or takes other arguments.
     """
     if isinstance(hook, type) or get_origin(hook) is not None:
         name = hook.__name__ if isinstance(hook, type) else str(hook)

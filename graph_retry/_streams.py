@@ -1,4 +1,4 @@
-"""Take a stream piece by piece, and close it, whoever stops first."""
+"""Read a stream piece by piece, and close it, whether it ends or its reader stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Join pieces of text; a character of which each half came in another piece is whole again."""
+    """Join pieces of text, including characters that were split between two pieces."""
     text = "".join(texts)
     if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
         return text
@@ -35,7 +35,7 @@ class Receiver(Protocol):
         ...
 
     def result(self) -> Any:
-        """Return what the pieces came to."""
+        """Return the answer that the pieces make."""
         ...
 
 
@@ -70,7 +70,7 @@ async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
 
 @contextmanager
 def _errors_logged() -> Generator[None]:
-    """Log what closing a stream raises: what has come of it is an answer, and it is paid."""
+    """Log an error of closing a stream: the answer has arrived, and is paid for."""
     try:
         yield
     except GraphBubbleUp:

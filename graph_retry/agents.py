@@ -121,7 +121,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         Args:
             on_retry: A hook of model calls `(error, attempt, params) -> new params | None`, or
                 several, tried in order; `params` has the fields above.
-            tools: Whether tool calls are wrapped, too: all (`True`), or those of these names. One
+            tools: Which tool calls are wrapped as well: all (`True`), or those of these names. One
                 fails if the tool raises.
             models: Chat models by name that a hook or a person may choose instead of the agent's.
             messages: Messages that can be changed, from the end of the conversation.
@@ -136,7 +136,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 `name` (default `model`) are for model calls; `review="always"` as well.
 
         Raises:
-            TypeError: If an option is unknown, or `tools` are no names.
+            TypeError: If an option is unknown, or `tools` are not names.
             ValueError: If an option has a value that is not allowed.
         """
         super().__init__()

@@ -1,4 +1,4 @@
-"""Answer the reviews of a thread so that no answer is lost, doubled or taken for another's."""
+"""Answer the reviews of a thread. No answer is lost, applied twice or given to another review."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class PendingReview(Waiting):
     def to_json(self) -> dict[str, Any]:
         """Return the review as plain JSON, for an endpoint that lists what waits.
 
-        Whoever answers sends `thread_id` and `review_id` back, which `resume` needs. The history
-        is left out; `value` is the whole question, with the JSON Schema of an answer.
+        An answer needs `thread_id` and `review_id`, so send both back. The history is left out. The
+        attribute `value` has the whole question, with the JSON Schema of an answer.
 
         Example:
             >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
@@ -54,12 +54,12 @@ class PendingReview(Waiting):
         return {**shown, "allowed_decisions": self.allowed_decisions}
 
     def answer(self, decision: Answer, *, context: Any = None) -> Any:
-        """Answer this review and run the thread on; see `resume`."""
+        """Answer this review and continue the thread; see `resume`."""
         answers = {self.review_id: decision}
         return resume(self.graph, self.config, answers=answers, context=context)
 
     async def aanswer(self, decision: Answer, *, context: Any = None) -> Any:
-        """Answer this review and run the thread on, from async code; see `aresume`."""
+        """Answer this review and continue the thread, from async code; see `aresume`."""
         answers = {self.review_id: decision}
         return await aresume(self.graph, self.config, answers=answers, context=context)
 
@@ -68,7 +68,7 @@ class PendingReview(Waiting):
 def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """List the reviews a thread waits for, in the order they were asked.
 
-    Works for node-form and function-form calls, several at once, and on a `RemoteGraph`.
+    Works for both forms of a call, for several calls at once, and on a `RemoteGraph`.
 
     Example:
         >>> from graph_retry import create_retry_node
@@ -116,7 +116,7 @@ def resume(
     durability: Durability | None = None,
     wait: float = 600.0,
 ) -> Any:
-    """Answer a thread's review and run the thread on.
+    """Answer a thread's review and continue the thread.
 
     The decision is written to the thread before it is applied: if the process dies, calling
     `resume(graph, config)` without a decision continues where it stopped. The first answer wins:
@@ -125,16 +125,16 @@ def resume(
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
-        config: The config with the `thread_id`. The run gets all of it: what else stands in
+        config: The config with the `thread_id`. The run gets all of it: other keys of
             `configurable`, tags, metadata, callbacks.
-        decision: What `approve()`, `edit()`, `reject()` or `respond()` make, or any other accepted
-            form. Needs exactly one open review, unless it names its `review_id`.
+        decision: The result of `approve()`, `edit()`, `reject()` or `respond()`, or any other
+            accepted form. Exactly one review must be open, unless it names its `review_id`.
         answers: Decisions by `review_id` (or interrupt id) instead, for some or all open reviews.
         context: LangGraph's `context` for the run; it is not saved with the thread, so a graph with
             a `context_schema` needs it again here (on a server as JSON, a dataclass or a model).
         durability: LangGraph's `durability` for the run (default `sync`, on a server its own).
             With any other a crash can repeat calls that finished just before.
-        wait: Seconds to wait while somebody else runs the thread and the review is still open.
+        wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Returns:
         The graph's state, as `graph.invoke` returns it.
@@ -143,10 +143,10 @@ def resume(
         AnswerRefused: If an answer was not applied. The thread waits as before: the question is
             asked again, and nothing was called for that answer.
         StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
-        TimeoutError: If the thread is still run by somebody else after `wait` seconds.
-        ValueError: If `decision` could mean more than one open review, or there is no graph or no
-            thread.
-        TypeError: If `answers` is no dict of decisions.
+        TimeoutError: If another process still runs the thread after `wait` seconds.
+        ValueError: If `decision` could mean more than one open review, or the graph or thread is
+            missing.
+        TypeError: If `answers` is not a dict of decisions.
 
     Example:
         >>> from graph_retry import create_retry_node, edit, resume

@@ -46,7 +46,7 @@ class Selection(TypedDict, total=False):
         (default: the first two).
     since: Only decisions at or after this moment, in ISO 8601.
     until: Only decisions before this moment.
-    where: A function of a row that tells whether it is wanted.
+    where: A function that returns whether a row is wanted.
     left_behind: Whether calls count that a fork left behind (default False: what was decided there
         was taken back).
     """
@@ -72,7 +72,7 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
         **selection: See `Selection`.
 
     Raises:
-        TypeError: If `source` is none of these, or `selection` has another name.
+        TypeError: If `source` is of another kind, or `selection` has an unknown name.
         ValueError: If `selection` has a value that is not allowed.
 
     Example:
@@ -198,7 +198,7 @@ def export(
         format: What is written. A row that a format cannot hold honestly is left out and counted.
         split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. A thread's id decides
             its part, the same in every export: no thread is in two parts.
-        redact: A function `text -> text` that removes what is private, on top of the call's own.
+        redact: A function `text -> text` that removes private parts, after the call's own `redact`.
         messages: Makes chat messages of the params (default: of `messages`, `prompt` or the bare
             text), for `openai` and `preference`.
         **selection: See `Selection`.

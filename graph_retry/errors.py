@@ -5,7 +5,7 @@
     ├── CallCancelled         a reviewer rejected the call
     ├── AttemptsExhausted     automation ran out and nobody may be asked
     ├── InterventionRequired  a person is needed and there is no way to ask one
-    ├── PauseSwallowed        code around a call caught the pause for a person
+    ├── PauseSwallowed        code around a call caught the interrupt that asks a person
     ├── AnswerRefused         an answer was not applied, and its question is asked again
     ├── StaleDecision         the review this decision answers is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class GraphRetryError(Exception):
-    """Base of all errors of this library; `attempts` is the ledger as far as it is known."""
+    """Base of all errors of this library; `attempts` has the known part of the ledger."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class AttemptFailed(GraphRetryError):
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
-    issues: What validation found.
+    issues: The problems that validation found.
     raw_output: The model's text, if there is any.
     output_schema: The JSON Schema that was asked for, if there is one.
 
@@ -83,7 +83,7 @@ class AttemptFailed(GraphRetryError):
 
 
 class CallCancelled(GraphRetryError):
-    """A reviewer rejected the call; `reason` is what they wrote, if anything."""
+    """A reviewer rejected the call; `reason` is their message, if they wrote one."""
 
     def __init__(
         self, message: str, attempts: list[Attempt] | None = None, *, reason: str | None = None
@@ -101,11 +101,11 @@ class InterventionRequired(GraphRetryError):
 
 
 class PauseSwallowed(GraphRetryError):
-    """A node goes on after a call that waits for a person: code around it caught the pause."""
+    """A node ran past a call that waits for a person: code around it caught the interrupt."""
 
 
 class AnswerRefused(GraphRetryError):
-    """An answer was not applied, for the reason that the message tells; nothing was called.
+    """An answer was not applied; the message says why. The model was not called.
 
     The thread waits as before: the question is asked again, with new `review_ids`.
 
@@ -134,8 +134,8 @@ class StaleDecision(GraphRetryError):
 class ReplayMismatch(GraphRetryError):
     """The saved thread does not fit the code that continues or replays it.
 
-    A newer version wrote it, or a replay differs: then `attempt` is the number of the first
-    attempt that does, with what was recorded (`expected`) and what came now (`actual`).
+    Either a newer version wrote it, or a replay differs. Then `attempt` is the number of the first
+    attempt that differs, with its recorded value (`expected`) and its new one (`actual`).
     """
 
     def __init__(

@@ -52,10 +52,10 @@ class EvaluateOptions(RetryOptions, total=False):
     calls: Only calls of these names. Needed where there are several.
     labels_wanted: Only calls that had these labels.
     threads: Ids of the threads to read (default: all).
-    where: A function of a ledger that tells whether its call is wanted.
+    where: A function that returns whether a ledger's call is wanted.
     concurrency: Calls at the same time (default 4).
     limit: A `Budget`: where it is spent no further call is begun; its `price` gives the cost.
-    path: A file that keeps each result as it comes. Run again with it, what it has is not repeated.
+    path: A file that keeps each result. With the same file, a second run repeats none of them.
     progress: Called with the `Evaluation` after each result.
     """
 
@@ -73,7 +73,7 @@ class EvaluateOptions(RetryOptions, total=False):
 
 
 class _Case(NamedTuple):
-    """A recorded call: what it is known by, its ledger, and the params to make it with."""
+    """A recorded call: its key, its ledger, and the params to call with."""
 
     id: str
     ledger: Ledger
@@ -146,7 +146,7 @@ async def aevaluate(
 
 
 class _Run:
-    """One evaluation: its options, checked, and what is known so far."""
+    """One evaluation: its checked options and its results so far."""
 
     def __init__(
         self, llm_call: Any, on_retry: OnRetry[Any], output: Any, options: dict[str, Any]
@@ -177,7 +177,7 @@ class _Run:
         self._done = self._read() if self._path else {}
 
     async def on(self, ledgers: AsyncIterator[Ledger]) -> Evaluation:
-        """Evaluate the wanted calls of some ledgers; what fails cancels what has begun."""
+        """Evaluate the wanted calls of some ledgers. An error cancels those in flight."""
         pending: set[asyncio.Task[None]] = set()
         try:
             async for ledger in ledgers:
@@ -201,7 +201,7 @@ class _Run:
         return self.evaluation
 
     def _case(self, ledger: Ledger) -> _Case | None:
-        """Return what is to be made again of a ledger, if its call is wanted and known."""
+        """Return the call of a ledger to make again, if it is wanted and its params are kept."""
         if not (ledger.attempts and ledger.current and self._is_wanted(ledger)):
             return None
         self._names.add(ledger.name)
@@ -304,7 +304,7 @@ class _Run:
 
 
 async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """Wait for the first of some tasks; raise what it raised; return the others."""
+    """Wait for the first of some tasks, raise its error, and return the other tasks."""
     done, left = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         task.result()
@@ -320,6 +320,6 @@ async def _today(expected: Any, validator: Validator | None) -> Any:
 
 
 def _was_asked(ledger: Ledger) -> bool:
-    """Tell whether a person was asked about a recorded call, or waits to be."""
+    """Return whether a person was asked about a recorded call, or is being asked."""
     decided = [str((one["decision"] or {}).get("author", "")) for one in ledger.attempts]
     return ledger.waits is True or any(one.startswith(("human", "system")) for one in decided)

@@ -120,9 +120,9 @@ async def _expire(
     for together in expired.values():
         try:
             await _end(together, context)
-        except (StaleDecision, TimeoutError):  # somebody else ends or answers them
+        except (StaleDecision, TimeoutError):  # another process ends or answers them
             continue
-        except CallCancelled:  # what a rejection is in the function form; a neighbour may wait on
+        except CallCancelled:  # a rejection; other calls of the thread may still wait
             left = await find_reviews(together[0].graph, together[0].config, PendingReview)
             waiting = {review.review_id for review in left}
             ended += [review for review in together if review.review_id not in waiting]

@@ -176,7 +176,7 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
 
     Raises:
         Exception: The first error any of the calls ended with, after all of them have stopped.
-        TypeError: If one of `calls` is no call, but a list of them or a result.
+        TypeError: If one of `calls` is a list of calls or a result, and not a call.
 
     Example:
         >>> from graph_retry import aretry_llm_call

@@ -49,10 +49,10 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     the calls of earlier runs and forks. A server (`RemoteGraph`) shows function-form calls if the
     outermost graph's state has the key `attempts`; a `UserWarning` tells of others. A checkpointer
     alone will do in place of a graph. An earlier attempt of an unfinished call is read from the
-    checkpoint in which it is `kept_in`; where that is gone, its number is all that is known.
+    checkpoint in which it is `kept_in`. If that checkpoint is gone, only its number is left.
 
     Raises:
-        TypeError: If `config` is no config.
+        TypeError: If `config` is not a config.
         ValueError: If it names no thread.
 
     Example:
@@ -112,8 +112,8 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
             database pass what `SELECT DISTINCT thread_id FROM checkpoints` gives.
 
     Raises:
-        TypeError: If `source` is none of these.
-        ValueError: If `source` is a file with a line that is no ledger.
+        TypeError: If `source` is of another kind.
+        ValueError: If `source` is a file with a line that is not a ledger.
 
     Example:
         >>> [ledger.outcome for ledger in every_ledger([Ledger([])])]
@@ -234,7 +234,7 @@ def import_ledgers(path: str | Path) -> list[Ledger]:
 
     Raises:
         ReplayMismatch: If a newer version wrote it.
-        ValueError: If a line is no ledger; it is named by its number.
+        ValueError: If a line is not a ledger. The message has its number.
 
     Example:
         >>> import os, tempfile

@@ -43,7 +43,7 @@ def list_reviews(
 
     Raises:
         TypeError: If an argument is of another kind.
-        ValueError: If `limit` is no number of reviews, or `config` names a thread.
+        ValueError: If `limit` is not a whole number, or `config` names a thread.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -106,7 +106,7 @@ async def find_all(
 
     Raises:
         TypeError: If `source` is nothing that keeps threads, or an argument of another kind.
-        ValueError: If `config` names a thread, or `limit` is no number of reviews.
+        ValueError: If `config` names a thread, or `limit` is not a whole number.
     """
     if limit is not None and (not isinstance(cast("object", limit), int) or limit < 0):
         raise ValueError(f"`limit` is {limit!r}: give a whole number, 0 or more, or None for all.")

@@ -41,7 +41,7 @@ class Ledger:
     """Tells which call of its thread it is; empty where that is not known."""
 
     root: str = ""
-    """The checkpoint of the outermost graph that the call started from, where that is known."""
+    """The checkpoint of the outermost graph that the call started from, if it is known."""
 
     current: bool = True
     """False for a call that a fork left behind."""
@@ -57,13 +57,13 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """The call's own name, as its reviews have it; empty where no attempt tells it."""
+        """The call's name, as in its reviews; empty if no attempt has it."""
         names = [attempt["name"] for attempt in self.attempts if attempt["name"]]
         return names[-1] if names else ""
 
     @property
     def node(self) -> str:
-        """The graph node the call was made in, where that is known."""
+        """The graph node that made the call, if it is known."""
         steps = [step[1] for step in map(_STEP.fullmatch, self.namespace.split("|")) if step]
         return steps[-1] if steps else ""
 
@@ -74,7 +74,7 @@ class Ledger:
 
     @property
     def outcome(self) -> Outcome:
-        """How the call ended, as far as the ledger tells; `open` where it does not."""
+        """How the call ended; `open` if the ledger does not say."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]
@@ -96,7 +96,7 @@ class Ledger:
         """Return one attempt, by its 1-based number.
 
         Raises:
-            ValueError: If there is none of that number.
+            ValueError: If no attempt has that number.
         """
         for attempt in self.attempts:
             if attempt["number"] == number:
@@ -126,7 +126,7 @@ class Ledger:
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return what an attempt's output was read as, or None where nothing could be read."""
+        """Return the value that was read from an attempt's output, or None if nothing was."""
         try:
             return parsed_value(self.at(number))
         except ValueError:

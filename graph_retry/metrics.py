@@ -53,7 +53,7 @@ class Summary(TypedDict):
     """Quantiles of the attempts' durations, in seconds."""
 
     tokens: dict[str, int | None]
-    """Sums of what was reported; a total that is not is the sum of its parts."""
+    """Sums of the reported tokens; a missing total is the sum of its parts."""
 
     attempts_without_tokens: int
     """How many attempts are missing in `tokens`."""
@@ -135,7 +135,7 @@ def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
 
 
 def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
-    """List the attempts by call; a record that stands alone is a ledger of its own."""
+    """Group attempts by call; a record outside a ledger is a call of its own."""
     if isinstance(attempts, Ledger):
         return [attempts.attempts]
     ledgers: list[Sequence[Attempt]] = []
@@ -153,7 +153,7 @@ def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
 
 
 def _key(attempt: Attempt) -> tuple[str, str] | int:
-    """Return what an attempt is known by; one without a key or checkpoint is only itself.
+    """Return the identity of an attempt; without a key or checkpoint it equals no other.
 
     Equal calls outside of threads have equal keys and differ in when they were made.
     """
@@ -163,12 +163,12 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
 
 
 def _gave_output(last: Attempt) -> bool:
-    """Tell by its last attempt whether a call ended with an output."""
+    """Return whether a call ended with an output, by its last attempt."""
     return Ledger([last]).outcome in ("succeeded", "responded", "overruled")
 
 
 def known_sum(counts: Iterable[Any]) -> Any:
-    """Sum up what is known; None where nothing is."""
+    """Add up the known numbers; return None if none is known."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

@@ -30,7 +30,7 @@ def create_retry_node(
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
     (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
     A call that ends without an output writes None, so that no earlier call's stays there.
-    Given `attempts` in its input it goes on after them. Its steps `call`, `repair`, `validate`,
+    Given `attempts` in its input, it continues after them. Its steps `call`, `repair`, `validate`,
     `revise` and `review` show in Studio and with `get_graph(xray=1)`.
 
     Args:
@@ -60,7 +60,7 @@ def create_retry_node(
 
 
 def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
-    """Return what to give a retry node so that it asks about a call that is exhausted.
+    """Return the input with which a retry node asks a person about an exhausted call.
 
     Nothing is called for it: a job that runs where nobody can be asked (`review=False`) collects
     what failed, and later a node for the same params opens a review of each last attempt, in a

@@ -46,7 +46,7 @@ _WEEK_S = 7 * 86_400
 
 
 def key_of(review: Review) -> str:
-    """Name a review in an address, so that the address tells nothing of it.
+    """Name a review in an address that reveals nothing about it.
 
     Copied threads have reviews of equal ids, so the thread counts as well.
     """

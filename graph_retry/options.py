@@ -68,7 +68,7 @@ class StateKeys(TypedDict, total=False):
 
 
 DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
-"""State keys by what they hold, as the function form has them."""
+"""The names of state keys by their content, as in the function form."""
 
 
 class RetryOptions(TypedDict, total=False):
@@ -90,7 +90,7 @@ class RetryOptions(TypedDict, total=False):
         ask at the first failure and show the hook's params as a suggestion).
     review: Whether a person may be asked (default True). If False, the call ends `exhausted`. With
         `always`, or where a function `attempt -> bool` of the record says so, a valid output is
-        reviewed, too: an approval takes it, and no call is made for that. A function may return a
+        reviewed as well: an approval takes it without another call. A function may return a
         number: a person is asked where the model is less sure than that; see
         `graph_retry.hooks.Gate`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:

@@ -179,7 +179,7 @@ def _draw_success(axes: Any, figures: Summary, most: int) -> None:
     label = f"succeeded by then, in the end {share[-1]:.0f} %"
     axes.step(numbers, share, where="post", marker="o", color=_COLOURS["succeeded"], label=label)
     axes.set(title="success by attempt", xlabel="attempts made", ylabel="% of calls")
-    # The legends stand above the data: the room for them is part of the scale.
+    # Legends are drawn above the data: the scale leaves room for them.
     axes.set(ylim=(0, 125), yticks=range(0, 101, 20), xlim=(0.5, most + 0.5))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize=8, loc="upper left")

@@ -97,7 +97,7 @@ def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent
         at_least: Approvals in a row.
 
     Raises:
-        ValueError: If `at_least` is no whole number from 2.
+        ValueError: If `at_least` is not a whole number of at least 2.
 
     Example:
         >>> row = {"call": "read", "role": "human", "suggested_by": "feedback", "how": "approved",

@@ -76,7 +76,7 @@ class Failure(TypedDict):
     """Why an attempt failed."""
 
     kind: FailureKind
-    """What kind of failure it is; it decides what is done about it."""
+    """The kind of failure. It decides which automation may act on it."""
 
     type: str
     """Class name of the error."""
@@ -155,7 +155,7 @@ class Attempt(TypedDict):
     """What was changed to read the text and to make the value fit."""
 
     lossless: bool | None
-    """Whether the text was read without guessing; None for what was no JSON text."""
+    """Whether the text was read without guessing; None if the output was not JSON text."""
 
     parsed: dict[str, Any] | None
     """The JSON value that was read, under the key `value`. None where `raw` has a value itself,
@@ -214,7 +214,7 @@ class Attempt(TypedDict):
     record that is given out has those in its `params_patch`, and None here."""
 
     tries: int
-    """Requests that were made, where `transient` retries are on; else 1."""
+    """The number of requests, if `transient` retries are on; otherwise 1."""
 
     idempotency_key: str
     """The same when a crash repeats the call, different for every other attempt."""

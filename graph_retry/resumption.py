@@ -1,4 +1,4 @@
-"""Answer reviews and run the thread yourself, to stream what happens, while nobody else runs it."""
+"""Answer reviews and run the thread yourself, to stream it; meanwhile nobody else can run it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def resumption(
     answers: Mapping[str, Answer] | None = None,
     wait: float = 600.0,
 ) -> Generator[Command[Any] | None, None, None]:
-    """Do what `resume` does, but leave the run to you, to stream it in any way LangGraph has.
+    """Do what `resume` does, but leave the run to you: stream it in any of LangGraph's ways.
 
     Inside the `with` block the lock on the thread is held, and the value is what to run the graph
     with: by `stream`, with any `stream_mode` or `version`, or by `stream_events` (v3, too). The
-    block's end tells whether the answers were applied.
+    end of the block raises if an answer was not applied.
 
     Args:
         graph: The compiled graph. On a server, stream a run of its client instead, with
@@ -40,12 +40,12 @@ def resumption(
         config: The config with the `thread_id`.
         decision: As for `resume`.
         answers: As for `resume`.
-        wait: Seconds to wait while somebody else runs the thread and the review is still open.
+        wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Raises:
         AnswerRefused: At the end of the block, if an answer was not applied; as `resume` does.
         StaleDecision: If the review is no longer open.
-        TimeoutError: If the thread is still run by somebody else after `wait` seconds.
+        TimeoutError: If another process still runs the thread after `wait` seconds.
         TypeError: If the graph is on a server.
 
     Example:

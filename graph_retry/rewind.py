@@ -1,4 +1,4 @@
-"""Go back to an earlier attempt of a thread and on from there with something else."""
+"""Go back to an earlier attempt of a thread, and continue from there with other params."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def rewind(
     context: Any = None,
     **change: Unpack[Change],
 ) -> Any:
-    """Make an attempt again with other params, or answer its review differently, and go on.
+    """Make an attempt again with other params, or answer its review differently.
 
     The attempts before it are kept and not paid for again; those after it leave the ledger (their
     checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound, whether they
     are paused or have finished, also on a server; there a call in a subgraph only while it is
     paused. Where a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
-    `context` is LangGraph's, for the run that goes on, as for `resume`.
+    `context` is LangGraph's, for the new run, as for `resume`.
 
     Raises:
         ValueError: If there is no such attempt or call, it is out of reach, or the params do not

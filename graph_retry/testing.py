@@ -1,4 +1,4 @@
-"""Test what is built on a retry loop: scripted models, ledgers as scripts, runs cut short."""
+"""Test code that uses a retry loop: scripted models, recorded ledgers, interrupted runs."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class ScriptedLLM:
 
 
 def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
-    """Make a model that returns, or raises, what the recorded one did.
+    """Make a model that returns or raises the recorded results of another.
 
     An exception has its recorded class name and message, and its kind, but for three that only a
     `classify` function gives to exceptions: `invalid_schema`, `truncated` and `refusal`.
 
     Raises:
-        ValueError: If what an attempt returned is not in its record any more.
+        ValueError: If a record no longer has the result of its attempt.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call

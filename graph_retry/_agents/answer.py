@@ -38,7 +38,7 @@ _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any]) -> AIMessage:
-    """Return the model's message; its answer is what the call is judged by and saved as."""
+    """Return the model's message with its answer, which is validated and saved."""
     return carrying_answer(next(said for said in response.result if isinstance(said, AIMessage)))
 
 
@@ -52,7 +52,7 @@ def carrying_answer(message: AIMessage) -> AIMessage:
 
 @dataclass
 class _Reading:
-    """What was read of an answer, how, and what is wrong with it."""
+    """The result of reading an answer: its value, the repairs, and the issues."""
 
     accepted: dict[str, Any]
     repairs: list[Repair] = field(default_factory=list[Repair])
@@ -75,7 +75,7 @@ class AnswerValidator(Validator):
         self.schema = self._formats[0].validator.schema if len(self._formats) == 1 else None
 
     def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
-        """Make the response again that the agent goes on with."""
+        """Rebuild the response with which the agent continues."""
         answer: dict[str, Any] = dict(jsonable)
         given: Any = answer.pop(_RESPONSE, None)
         place: int | None = answer.pop(_FORMAT, None)
@@ -100,7 +100,7 @@ class AnswerValidator(Validator):
         return accepted, self._read(given).repairs
 
     def _read(self, value: Any) -> _Reading:
-        """Read an answer as far as the agent could go on with it."""
+        """Read an answer if the agent could continue with it."""
         answer, issues = self._as_message(value)
         reading = _Reading({key: answer[key] for key in answer if key not in _CALLS}, issues=issues)
         if issues:
@@ -128,7 +128,7 @@ class AnswerValidator(Validator):
         return reading
 
     def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
-        """Read what a person wrote in a model's stead: words, a message, a structured response."""
+        """Read a person's output: words, a message, or a structured response."""
         known = {*_FIELDS, *AIMessage.model_fields}
         if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
             message = {"content": "", **value}
@@ -206,7 +206,7 @@ class AnswerValidator(Validator):
         return any(each.validator.check(value).ok for each in formats)
 
     def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
-        """Put the structured response into an answer, or say why it is none."""
+        """Put the structured response into an answer, or say why it is not valid."""
         if isinstance(value, str):
             read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
@@ -225,14 +225,14 @@ class AnswerValidator(Validator):
 
 @dataclass(frozen=True)
 class _Format:
-    """A structured response that an agent may give, and what the model is told about one."""
+    """A structured response that an agent may give, and the message to the model about it."""
 
     name: str
     validator: Validator
     told: str | None
 
     def is_called(self, name: str) -> bool:
-        """Tell whether a tool call of this name gives it."""
+        """Return whether a tool call of this name gives it."""
         # LangChain makes the name of a schema without a title up, each time anew.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 

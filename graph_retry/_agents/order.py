@@ -1,4 +1,4 @@
-"""The order of an agent's middleware: what has to come before `RetryMiddleware`, and what after it.
+"""The order of an agent's middleware: which must come before `RetryMiddleware`, and which after.
 
 The first in the list is the outermost. Middleware that changes a request comes before: a person is
 shown the request as it is sent, and an edit is the last word. Middleware that makes several calls

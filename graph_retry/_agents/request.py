@@ -1,4 +1,4 @@
-"""An agent's model request as params: what a person would change, in plain JSON."""
+"""An agent's model request as params: the editable parts, in plain JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ModelParams(BaseModel):
 
 
 class RequestChangedError(GraphBubbleUp):
-    """Middleware that is called within an attempt changed what a person was shown of it.
+    """Inner middleware changed a part of the request that a person was shown.
 
     It is control flow, so that no middleware takes it for a failure of the model.
     """
@@ -68,7 +68,7 @@ class AttemptRequest(ModelRequest[Any]):
 
 
 def place_of(request: ModelRequest[Any]) -> str:
-    """Return what a model call is known by: its place in the agent's conversation.
+    """Return the identity of a model call: its place in the agent's conversation.
 
     A prompt may change each time a node runs; the last message is the same.
     """
@@ -92,7 +92,7 @@ def params_of(
 def requested(
     request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
 ) -> AttemptRequest:
-    """Return the request that params stand for; what they leave as it was is taken from it."""
+    """Return the request with the params applied; unchanged parts are kept."""
     known = {_spelled(as_params(message)): message for message in request.messages}
     messages: list[AnyMessage] = []
     for shown in params.messages:
@@ -113,7 +113,7 @@ def requested(
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:
-    """Return what a model is called in params: by `models`, or by its provider."""
+    """Return the name of a model in params, from `models` or from its provider."""
     given = next((name for name, known in models.items() if known is model), None)
     own = getattr(model, "model_name", None) or getattr(model, "model", None)
     return given or (own if isinstance(own, str) else type(model).__name__)

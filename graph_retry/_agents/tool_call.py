@@ -30,7 +30,7 @@ _OF_MODELS = ("feedback", "lessons", "repair", "strict", "locked", "name", "auto
 
 
 def tool_options(options: RetryOptions) -> RetryOptions:
-    """Return the options that hold for tool calls, too.
+    """Return the options that also apply to tool calls.
 
     Nobody is told anything in a tool's arguments, so a person cannot comment. That every valid
     answer of the model is reviewed does not mean every result of a tool.
@@ -44,7 +44,7 @@ def tool_options(options: RetryOptions) -> RetryOptions:
 
 
 def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
-    """Say what is wrong with the arguments of a tool call, by the tool's own schema."""
+    """Check the arguments of a tool call by the tool's own schema."""
     schema: Any = tool.tool_call_schema
     if is_object(schema):
         return build_validator(schema).check(args).issues
@@ -86,7 +86,7 @@ def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallReques
 
 
 class ToolArgs(ParamsCodec[dict[str, Any]]):
-    """The arguments of a tool call as params: what a person changes has to fit the tool."""
+    """The arguments of a tool call as params: an edit has to fit the tool."""
 
     def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
         """Prepare for the arguments that the model gave, which are taken as they are."""
@@ -110,7 +110,7 @@ class ToolArgs(ParamsCodec[dict[str, Any]]):
         """Encode arguments.
 
         Raises:
-            ParamsInvalid: If a person changed them to what the tool does not take.
+            ParamsInvalid: If a person's edit does not fit the tool.
         """
         encoded = super().load(value, types)
         issues = [] if encoded.view == self._given else tool_issues(self._tool, encoded.view)
@@ -120,7 +120,7 @@ class ToolArgs(ParamsCodec[dict[str, Any]]):
 
 
 def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
-    """Return a tool's result, or what a person gave in its place, as the agent takes it."""
+    """Return a tool's result, or a person's, as the agent expects it."""
     if _is_result(output):
         return output
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
@@ -134,7 +134,7 @@ def _is_result(value: object) -> TypeIs[ToolMessage | Command[Any]]:
 def tool_message(
     request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
 ) -> ToolMessage:
-    """Return what the model is told about a tool call."""
+    """Return the message to the model about a tool call."""
     call = request.tool_call
     return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
 

@@ -83,7 +83,7 @@ class Writer:
             self._written[part] += 1
 
     def result(self, left_out: Counter[str]) -> Exported:
-        """Tell what was written."""
+        """Summarise the export."""
         written = {str(path): self._written[part] for part, path in self._paths.items()}
         return Exported(written, left_out + self._left_out)
 
@@ -107,7 +107,7 @@ def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | N
 
 
 def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
-    """Return a thread's part: where its hash falls, whatever else is exported."""
+    """Return the part of a thread. It depends only on the hash of the thread's id."""
     if split is None:
         return ""
     at, reached = int(digest(thread), 16) / 16**24, 0.0
@@ -125,7 +125,7 @@ def import_corrections(path: str | Path) -> Iterator[Correction]:
     `Correction` may be left out. It counts as vouched for, with `how="own"`.
 
     Raises:
-        ValueError: If a line is no row; it is named by its number.
+        ValueError: If a line is not a row. The message has its number.
 
     Example:
         >>> import pathlib, tempfile

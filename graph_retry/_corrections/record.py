@@ -1,4 +1,4 @@
-"""The record of a correction: one decision about one attempt, as a ledger tells it."""
+"""The record of a correction: one decision about one attempt of a ledger."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _HOW: dict[tuple[str, bool], How] = {
 
 
 class Correction(TypedDict):
-    """One decision about one attempt. Plain JSON; what is not known is None."""
+    """One decision about one attempt, in plain JSON. Unknown fields are None."""
 
     id: str
-    """Known by its review: equal in every fork and export."""
+    """A hash of the review: equal in every fork and export."""
 
     thread: str
     """The thread's id, by which rows are split; empty where that is not known."""
@@ -67,13 +67,13 @@ class Correction(TypedDict):
     """Who decided: `human`, `rewind` (a person, by `rewind`), `agent` or `system`."""
 
     by: str | None
-    """Their name, where it is known."""
+    """The author's name, if it is known."""
 
     at: str | None
     """When they decided, in ISO 8601."""
 
     channel: str | None
-    """Through what they decided."""
+    """The client that sent the decision."""
 
     message: str | None
     """What they wrote beside it."""
@@ -104,7 +104,7 @@ class Correction(TypedDict):
     A model's is as it was read, before it was converted to the output type."""
 
     value_from: Literal["person", "model"] | None
-    """Who wrote `value`; None where there is none, or where the ledger does not hold it."""
+    """The author of `value`; None if there is no value or the ledger lacks it."""
 
     vouched: bool
     """Whether a person has supplied, taken or approved this `value`."""
@@ -127,7 +127,7 @@ class Correction(TypedDict):
 
 
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:
-    """Yield what was decided about the attempts of a call, in order."""
+    """Yield the decisions about the attempts of a call, in order."""
     for place, attempt in enumerate(ledger.attempts):
         decision = attempt["decision"]
         if decision is None or attempt["kept_in"] is not None:
@@ -207,7 +207,7 @@ def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | Non
 
 
 def read_output(attempt: Attempt) -> Any:
-    """Return what an attempt's output was read as: its text where nothing was read as JSON."""
+    """Return the value that was read from an attempt's output, or its text if it is not JSON."""
     raw = attempt["raw"] or {}
     if attempt["parsed"] is None and "text" in raw:
         if attempt["lossless"] is None:  # its text was the output
@@ -220,7 +220,7 @@ def read_output(attempt: Attempt) -> Any:
 
 
 def answer_text(given: Any) -> str | None:
-    """Return what a model gave as the text it may have written; None where there is none."""
+    """Return a model's output as the text that it may have written, or None."""
     if not is_object(given):
         return None
     if "text" in given:
@@ -229,12 +229,12 @@ def answer_text(given: Any) -> str | None:
 
 
 def as_text(value: Any) -> str:
-    """Write an output as a model would: text as it is, all else as JSON."""
+    """Write an output as a model would: text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def content_key(row: Correction) -> str:
-    """Return what equal corrections of different calls have in common."""
+    """Return a key that is equal for equal corrections of different calls."""
     parts = ("call", "how", "params", "raw", "revised", "value", "value_from", "message")
     fields = cast("dict[str, Any]", row)
     return digest(*(fields[name] for name in parts))

@@ -89,7 +89,7 @@ def _as_example(row: Correction, messages: ToMessages | None) -> Any:
 
 
 class Kind(NamedTuple):
-    """How a format is written: its rendering of a row, and what stands around the rows."""
+    """A file format: the rendering of one row, and the text around all rows."""
 
     render: Callable[[Correction, ToMessages | None], Any]
     head: str = ""

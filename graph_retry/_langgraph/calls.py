@@ -1,4 +1,4 @@
-"""Find the saved state of a call: the calls of one task, told apart by what they are.
+"""Find the saved state of a call among the calls of one task, by its identity.
 
 LangGraph names the graphs that a task invokes by a counter, so that calls which start in another
 order would find each other's state. Here each call has a namespace made of its identity. While a
@@ -44,7 +44,7 @@ from graph_retry.options import Settings
 _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
-"""Seconds a pause waits for other calls, one of which may itself wait for what paused."""
+"""Seconds that a pausing call waits for the others; one of them may be waiting for it."""
 
 _ANCHORED = 5.0
 """Seconds a call waits at most for the checkpoint it begins from: LangGraph may fail to save it."""
@@ -66,7 +66,7 @@ class Made:
 
     @property
     def identity(self) -> str | None:
-        """What the call is known by, beside its task and name, if its params are known.
+        """The identity of the call within its task and name, if its params are known.
 
         Code that invokes a retry node is known to give it what it gave before: what the params type
         fills in may be new in each run.
@@ -78,7 +78,7 @@ class Made:
 
     @cached_property
     def values(self) -> Mapping[str, Any] | None:
-        """The input by state key; None where it is no state, as `None` and a `Command` are."""
+        """The input by state key; None if the input is `None` or a `Command`."""
         if self.given is None or is_object(self.given):
             return self.given
         fields = {} if isinstance(self.given, Command) else fields_of(self.given)
@@ -99,7 +99,7 @@ class Made:
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
-            # A task that waits goes on, whatever its input would be today; the step `call` tells.
+            # A waiting task continues with any input; the step `call` reports a difference.
             if not self.is_task:
                 raise
             return None
@@ -145,7 +145,7 @@ class Slot:
             self.at_rest.set_result(None)
 
     async def pause(self) -> None:
-        """Wait until the other calls of the task have paused or ended, too.
+        """Wait until the other calls of the task have paused or ended as well.
 
         Under `asyncio.gather` the first pause ends the task, and a model call that was under way
         beside it would be lost, to be made again.
@@ -180,7 +180,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     """Return where the state of a call is, or None where LangGraph's own naming has to do.
 
     Raises:
-        ValueError: If its key names a call with other params, too.
+        ValueError: If its key also names a call with other params.
     """
     saver, scratchpad = saver_in(configurable), scratchpad_in(configurable)
     if saver is None or scratchpad is None:
@@ -259,7 +259,7 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
 
 
 def _is_named(saved: CheckpointTuple, name: str) -> bool:
-    """Tell whether a call has this name, as far as its saved attempts tell."""
+    """Return whether a call has this name, by its saved attempts."""
     records = records_in(saved.checkpoint["channel_values"])
     return not records or records[-1].get("name", name) == name
 
@@ -270,7 +270,7 @@ async def _note_changed(
     configurable: Mapping[str, Any],
     saver: BaseCheckpointSaver[Any],
 ) -> str | None:
-    """Tell of a new call beside one of its name that waits: they may be meant to be the same.
+    """Describe a new call that may be meant to be a waiting one of the same name.
 
     Nothing is decided by that: a loop, a new version of the node or parallel calls look alike.
     """

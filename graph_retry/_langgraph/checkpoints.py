@@ -72,7 +72,7 @@ async def check_clock(saved: CheckpointTuple | None) -> None:
 
 
 def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
-    """Tell by a call's newest checkpoint whether it still waits for this review's answer.
+    """Return whether a call's newest checkpoint still waits for this review's answer.
 
     It does not once an answer is written, by `resume` or by the step that took it: where a crash
     came before the checkpoint that these writes lead to, the next run applies them.
@@ -87,5 +87,5 @@ async def put_writes(
     writes: Sequence[tuple[str, Any]],
     task_id: str,
 ) -> None:
-    """Write beside a checkpoint what a task of its step has written."""
+    """Write a task's writes beside the checkpoint of its step."""
     await sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)

@@ -49,7 +49,7 @@ A plain string would be copied into each checkpoint.
 
 
 class Fork(NamedTuple):
-    """An answer that goes back: what it decides, about which attempts, from which params.
+    """An answer to an earlier attempt: its decision, the attempts before it, and the params.
 
     With `again` the last of `attempts` is made once more instead of being answered. `problem` tells
     why that cannot be.
@@ -71,7 +71,7 @@ class Fork(NamedTuple):
 
 
 def goes_back(answer: Any) -> bool:
-    """Tell whether an answer may be about an earlier attempt than the one under review."""
+    """Return whether an answer may be about an earlier attempt than the one under review."""
     return is_object(answer) and REWIND in answer
 
 
@@ -216,7 +216,7 @@ class Begun(NamedTuple):
 async def past_of(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], begun: Begun
 ) -> dict[str, Any] | None:
-    """Return the state a call had before the fork that its run goes on from, if it had one.
+    """Return the state of a call before the fork that its run starts from, if it had one.
 
     Its namespace is the same but for the ids of tasks. Where an inner loop made several such calls
     they are taken in order: each new one notes in its state which one it continues.

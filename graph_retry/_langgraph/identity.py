@@ -1,4 +1,4 @@
-"""What a call is known by, and the namespace of its state; pure rules, no LangGraph.
+"""The identity of a call, and the namespace of its state. These are pure rules.
 
 A call is known by the task of the node that makes it, by its name, by its `key` or else its first
 params as encoded, and by a number among equal calls. All of these are in its namespace. So a saved
@@ -16,7 +16,7 @@ from graph_retry._params.codec import Encoded
 
 
 def identity_of(params: Encoded, key: str | None = None) -> str:
-    """Return what a call is known by beside its task and name: a digest of its key or params."""
+    """Return the identity of a call within its task and name: a digest of its key or params."""
     return digest(*params) if key is None else digest(key)
 
 
@@ -31,7 +31,7 @@ def namespace_of(task: str, name: str, identity: str, number: int = 0) -> str:
 
 
 def namesakes(task: str, name: str) -> str:
-    """Return what the namespaces of a task's calls of one name begin with."""
+    """Return the common beginning of the namespaces of a task's calls of one name."""
     # In a namespace `|` and `:` have a meaning.
     spelled = name.replace("%", "%25").replace("|", "%7C").replace(":", "%3A")
     return f"{task}|{spelled}:"

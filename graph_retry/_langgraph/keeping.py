@@ -115,7 +115,7 @@ async def _place() -> KeptIn | None:
 
 
 def are_bulky(earlier: Sequence[Attempt]) -> bool:
-    """Tell whether records should not be stored again with every later checkpoint."""
+    """Return whether records are too large to be stored again in every later checkpoint."""
     whole = [
         # The first params stay in state in any case.
         {**attempt, "params_patch": attempt["params_patch"] if place else None}
@@ -126,7 +126,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return what state keeps of a record: all of it, unless it is in another checkpoint."""
+    """Return the part of a record that state keeps: all, unless another checkpoint has it."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None
@@ -222,7 +222,7 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
 
 
 def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:
-    """Return what reads the checkpoints of a call from its thread's saver."""
+    """Return a function that reads the checkpoints of a call from its thread's saver."""
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
         saved = await read_checkpoint(saver, place_of(thread_id, namespace, place))

@@ -67,7 +67,7 @@ def row_of(thread_id: str | None, namespace: str, review_id: str, asked_at: str 
 
 
 def has_table(saver: BaseCheckpointSaver[Any]) -> bool:
-    """Tell whether a saver's open reviews have a table: in a database, and not on a server."""
+    """Return whether a saver has a table of open reviews: databases have, servers have not."""
     modules = [kind.__module__.removesuffix(".aio") for kind in type(saver).__mro__]
     return any(module in _DATABASES for module in modules)
 
@@ -92,14 +92,14 @@ async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
 
 
 async def insert(saver: BaseCheckpointSaver[Any], row: Row) -> None:
-    """Write down that a call waits, in place of what it asked before."""
+    """Write the row of a waiting call, in place of its earlier question."""
     if has_table(saver):
         await make_table(saver)
         await query(saver, _INSERT + _AGAIN, *row)
 
 
 async def insert_known(saver: BaseCheckpointSaver[Any], rows: list[Row]) -> None:
-    """Write down what waits after all threads were read; what was written meanwhile is newer."""
+    """Write the rows found by reading all threads; rows written meanwhile are newer and stay."""
     for row in [*rows, _ALL]:
         await query(saver, _INSERT + "NOTHING", *row)
 
@@ -129,7 +129,7 @@ async def open_rows(
 
 
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
-    """Tell whether a review that its thread does not show can never be shown again.
+    """Return whether a review that its thread does not show can never be shown again.
 
     Its call has gone on, or the thread has left the step that the call was made in: what runs
     there later has another namespace. A call that is just about to ask is neither.

@@ -1,4 +1,4 @@
-"""What the config of a running task tells, found by what each value is and not by its key.
+"""Read the config of a running task; its values are found by their types, not their keys.
 
 LangGraph keeps these values under private keys of `configurable`. They are touched here only, and
 where one is missing the engine does without it.
@@ -56,7 +56,7 @@ def _is_saver(value: object) -> TypeIs[BaseCheckpointSaver[Any]]:
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
-    """Return what LangGraph counts a task's subgraphs with, if this is a task."""
+    """Return LangGraph's counter of a task's subgraphs, if this is a task."""
     return next(filter(_is_scratchpad, configurable.values()), None)
 
 
@@ -83,7 +83,7 @@ def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_replay(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configurable under which a graph goes on from its newest checkpoint.
+    """Return a configurable under which a graph continues from its newest checkpoint.
 
     In a run from an old checkpoint, LangGraph has each subgraph begin from what it had saved before
     that one, in a retry of its node, too. The namespace of a call belongs to one task of one
@@ -128,7 +128,7 @@ def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[st
 
 
 def has_answer(configurable: Mapping[str, Any]) -> bool:
-    """Tell whether an `interrupt` would return at once; True where that cannot be known."""
+    """Return whether an `interrupt` would return at once; True if that is unknown."""
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True
@@ -168,7 +168,7 @@ def node_attempt(configurable: Mapping[str, Any]) -> int:
 
 
 def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
-    """Tell whether a task may have run before; True where LangGraph does not say."""
+    """Return whether a task may have run before; True if LangGraph does not say."""
     told = [value for key, value in configurable.items() if key.endswith("resuming")]
     return not told or any(told)
 

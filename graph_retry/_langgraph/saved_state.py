@@ -21,7 +21,7 @@ class Saved(NamedTuple):
 
 
 def saved_call(values: Mapping[str, Any], params_key: str) -> Saved | None:
-    """Return what the call with this state is known by, or None if it is not a call's state."""
+    """Return the identity of the call with this state, or None if it is not a call's state."""
     values = values.get(START) or values  # of one cut off at once the input alone
     loop, attempts = loop_of(values), readable(records_in(values))
     first = params_at(attempts, 1)

@@ -28,7 +28,7 @@ from graph_retry._langgraph.checkpoints import (
 from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
 
 _GIVEN = "graph_retry_given"
-"""The key of what stands in a thread for an answer that was given."""
+"""The key under which a thread keeps a given answer."""
 
 
 _NO_TASK = str(UUID(int=0))
@@ -37,7 +37,7 @@ _NO_TASK = str(UUID(int=0))
 
 @dataclass(frozen=True)
 class Shown:
-    """What is known of a question before it is asked.
+    """The facts about a question before it is asked.
 
     `is_ours` tells whether the thread shows it, and `is_for_another` whether a waiting answer is
     meant for another question.
@@ -64,7 +64,7 @@ class Shown:
 
 
 async def look_at_shown(review_id: str) -> Shown:
-    """Read what the thread shows, if an answer waits for the question that is to be asked."""
+    """Read the thread's state if an answer waits for the next question."""
     configurable = get_config().get("configurable", {})
     saver = saver_in(configurable)
     if saver is None or not has_answer(configurable):
@@ -97,7 +97,7 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: s
 
 
 def was_sent_before(asked_at: str | None) -> bool:
-    """Tell whether the run of an answer was created before its question was asked.
+    """Return whether the run of an answer was created before its question was asked.
 
     So a second click that waits for the first one's run is told from an answer to what that asks.
     """
@@ -116,7 +116,7 @@ def sent_at(caller: RunnableConfig | None) -> str | None:
 
 
 def created_at(run_id: Any) -> str | None:
-    """Return when a run was created, if its id tells: a server's is a UUID of version 7.
+    """Return when a run was created, if its id has the time: a server's is a UUID of version 7.
 
     Example:
         >>> created_at("01a202b9-959f-769c-8f43-4d60c3bb9df1")

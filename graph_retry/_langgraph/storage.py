@@ -23,7 +23,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"]:
-    """Return what a checkpointer of LangGraph's, or one derived from it, keeps its threads in."""
+    """Return the storage of a LangGraph checkpointer, or of one derived from it."""
     for kind in type(saver).__mro__:
         storage = kind.__module__.removeprefix(_SAVERS).partition(".")[0]
         if kind.__module__.startswith(_SAVERS) and storage in ("memory", "sqlite", "postgres"):
@@ -32,7 +32,7 @@ def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"
 
 
 def shared_storage(saver: Any) -> Any:
-    """Return what savers over one storage share: under strict msgpack each graph has a clone."""
+    """Return the object that savers of one storage share; strict msgpack clones the savers."""
     shared = (getattr(saver, name, None) for name in ("conn", "storage"))
     return next((owned for owned in shared if owned is not None), saver)
 

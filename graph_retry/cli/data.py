@@ -20,7 +20,7 @@ def write_corrections(
     shares: list[str] | None,
     selection: dict[str, Any],
 ) -> None:
-    """Export the corrections of a database, and say what was written and what was not."""
+    """Export corrections, and print how many were written and left out."""
     if format not in get_args(Format):
         raise Stop(ExitCode.USAGE, f"`--format` is {format!r}: give {', '.join(get_args(Format))}.")
     known: Any = format
@@ -41,7 +41,7 @@ def evaluate_calls(
     kept: Path | None,
     selection: dict[str, Any],
 ) -> None:
-    """Make the recorded calls of a database again with a function, and show what came of it."""
+    """Make recorded calls again with another function, and print the figures."""
     selected: Any = {name: value for name, value in selection.items() if value}
     if kept is not None:
         selected["path"] = kept

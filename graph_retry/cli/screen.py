@@ -26,7 +26,7 @@ Tone = Literal["plain", "good", "bad", "quiet"]
 Rows = Sequence[Sequence[str]]
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "quiet": "dim"}
-_LONG_WORD = 30  # what is longer may be broken anywhere
+_LONG_WORD = 30  # a longer word may be broken anywhere
 _INDENT = "    "
 _SPACES = "\n\t\u00a0\u202f\u3000"
 
@@ -52,14 +52,14 @@ class Screen:
             self._write(f"\n== {indented(text)}")
 
     def say(self, text: str, tone: Tone = "plain") -> None:
-        """Write a sentence of the command's own, which may quote others from its second line on."""
+        """Write a sentence; its further lines are indented, because they may quote a model."""
         if self.is_terminal:
             self._console.print(Text(printable(text), _STYLES[tone]))
         else:
             self._write(indented(text))
 
     def quote(self, text: str, tone: Tone = "plain") -> None:
-        """Write a text of somebody else's, every line of it indented."""
+        """Write a text from outside, such as a model's, with every line indented."""
         if self.is_terminal:
             self._console.print(Padding(Text(printable(text), _STYLES[tone]), (0, 0, 0, 2)))
         else:
@@ -79,7 +79,7 @@ class Screen:
 
     @contextmanager
     def progress(self, doing: str, total: int | None = None) -> Generator[Callable[[], None]]:
-        """Show a bar in a terminal while many things are done; call what is yielded after each."""
+        """Show a progress bar in a terminal. Call the yielded function after each step."""
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
         with Progress(*columns, console=self._console, disable=not self.is_terminal) as bar:
             task = bar.add_task(doing, total=total)
@@ -156,7 +156,7 @@ def _one_line(cell: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Spell out control characters: what a model wrote must not steer a terminal.
+    r"""Spell out control characters, so that a model's text cannot steer a terminal.
 
     Example:
         >>> printable("a\x1b[2Jb")

@@ -57,7 +57,7 @@ def as_json(review: PendingReview) -> str:
 
 
 def show_review(screen: Screen, review: PendingReview) -> None:
-    """Show what failed or waits for approval, what is known about it, what would be tried next."""
+    """Show one review: the failure or the valid output, the params, and the suggested change."""
     screen.title(review.headline)
     asked = f"thread {review.thread_id}, review {review.review_id}, asked {_since(review.asked_at)}"
     expires = f", expires {_until(review.expires_at)}" if review.expires_at else ""
@@ -102,7 +102,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
 
 
 def show_ledger(screen: Screen, ledger: Ledger) -> None:
-    """Show every attempt of a call: who changed what for it, how it ended, what it cost."""
+    """Show every attempt of a call: its author and changes, its outcome, its cost."""
     fork = "" if ledger.current else ", left behind by a fork"
     screen.title(f"Attempts of {ledger.title or 'a call'}{fork}")
     rows = [

@@ -45,15 +45,15 @@ class Source:
 
     @property
     def can_answer(self) -> bool:
-        """Whether a thread can be run on from here: a database needs its graph for that."""
+        """Whether threads can be continued from here: a database needs its graph for that."""
         return not isinstance(self.opened, BaseCheckpointSaver)
 
     def inbox(self, labels: Mapping[str, str] | None = None) -> list[PendingReview]:
-        """List what waits on all threads, newest first; only what has these labels."""
+        """List the open reviews of all threads with these labels, newest first."""
         return self.runner.run(alist_reviews(self.opened, labels=labels))
 
     def reviews(self, thread_id: str) -> list[PendingReview]:
-        """List what waits on one thread."""
+        """List the open reviews of one thread."""
         if not self.can_answer:
             return [review for review in self.inbox() if review.thread_id == thread_id]
         return self.runner.run(apending_reviews(self._graph(thread_id), _config(thread_id)))
@@ -68,7 +68,7 @@ class Source:
         try:
             return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
         except (CallCancelled, RemoteException) as error:
-            # A graph may let a rejected call's error through; a server tells its name only.
+            # A rejected call may end the run with an error, of which a server gives only the name.
             is_rejection = any(decision["type"] == "reject" for decision in answers.values())
             if not is_rejection or CallCancelled.__name__ not in repr(error):
                 raise
@@ -79,7 +79,7 @@ class Source:
 
         Args:
             given: What was typed.
-            exactly: Refuse a beginning, as where nobody sees which thread it stands for.
+            exactly: Refuse a beginning, because nobody would see which thread it means.
 
         Raises:
             Stop: If several waiting threads begin so, or one that has to be named in full.
@@ -108,14 +108,14 @@ class Source:
         self.runner.run(aresume(self._graph(thread_id), _config(thread_id)))
 
     def is_unfinished(self, thread_id: str) -> bool:
-        """Tell whether a thread has steps left to run; a database alone does not know."""
+        """Return whether a thread has steps left to run; a database alone cannot know."""
         if not self.can_answer:
             return False
         state = get_state(self._graph(thread_id), _config(thread_id))
         return bool(self.runner.run(run_async(state)).next)
 
     def other_question(self, thread_id: str) -> str:
-        """Name what a thread waits for that is no review, and how it is answered."""
+        """Describe an interrupt of another kind that a thread waits for, and how to answer it."""
         if not self.can_answer:
             return ""
         return self.runner.run(
@@ -123,7 +123,7 @@ class Source:
         )
 
     def standing(self, thread_id: str) -> str:
-        """Say how a thread without an open review goes on; nothing if it has ended."""
+        """Say how to continue a thread without an open review; empty if it has ended."""
         if other := self.other_question(thread_id):
             return f"The thread waits for {other}."
         if not self.is_unfinished(thread_id):
@@ -137,7 +137,7 @@ class Source:
         return f"It is being run, or was cut off on the way: `{command}` goes on from there."
 
     def _graph(self, thread_id: str) -> Any:
-        """Return what reads a thread: the graph, the server's graph, or the saver."""
+        """Return the graph, the server's graph or the saver, to read a thread with."""
         if not isinstance(self.opened, LangGraphClient):
             return self.opened
         try:
@@ -157,7 +157,7 @@ def open_source(url: str | None, db: str | None, graph: str | None) -> Generator
     """Open a server, or a database, on an event loop that lasts as long.
 
     Raises:
-        Stop: If not exactly one of them is named, or there is none.
+        Stop: If not exactly one of them is named, or it does not exist.
     """
     if (url is None) == (db is None):
         what = "say where to look: either `--url` (a server) or `--db` (a file or a DSN)"
@@ -210,7 +210,7 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
     """Import `module:variable` or `path/to/file.py:variable`, with `saver` as its checkpointer.
 
     Raises:
-        Stop: If there is no such variable, or no graph in it.
+        Stop: If there is no such variable, or it is not a graph.
     """
     graph = load_object(name, "--graph")
     if isinstance(graph, StateGraph):

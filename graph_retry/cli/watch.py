@@ -29,8 +29,8 @@ def watch(
 ) -> None:
     """List each review once, those that wait already included, until Ctrl-C.
 
-    The bell rings once for all that are new. The command runs for each, with the review as JSON on
-    its standard input. A look that fails is told, and the next one is made: nobody sits there.
+    The bell rings once for all new reviews. The command runs for each, with the review as JSON on
+    its standard input. A failed look is reported on standard error, and the watch continues.
 
     Raises:
         Stop: If the command cannot be run.

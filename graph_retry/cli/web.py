@@ -1,4 +1,4 @@
-"""Serve the page on which people answer reviews, to the browser of whoever started it."""
+"""Serve the page on which people answer reviews, to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _bound(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(("127.0.0.1", port))
-        bound.listen()  # whoever opens the address at once waits, and is not turned away
+        bound.listen()  # a browser that is too early waits instead of failing
     except OSError as error:
         bound.close()
         what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."

@@ -51,7 +51,7 @@ def _price_unknown(attempt: Attempt) -> None:
 
 
 def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = False) -> None:
-    """Refuse a limit that is no number or could never be reached."""
+    """Refuse a limit that is not a number or could never be reached."""
     is_right = is_whole if whole else is_number
     if given is not None and not (is_right(given) and given >= at_least):
         wanted = f"a {'whole ' if whole else ''}number, {at_least:g} or more"
@@ -96,8 +96,8 @@ class Budget:
         """Refuse limits that would limit nothing.
 
         Raises:
-            TypeError: If `price` is no function.
-            ValueError: If a limit is no number or negative, or `cost` has no `price`.
+            TypeError: If `price` is not a function.
+            ValueError: If a limit is not a number, or is negative, or `cost` has no `price`.
         """
         for name in ("tokens", "rounds"):
             _check_limit(name, getattr(self, name), whole=True)
@@ -109,7 +109,7 @@ class Budget:
             raise ValueError("`cost` needs `price`, a function of an attempt that tells its cost.")
 
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
-        """Sum up what these attempts have spent, and what was spent `before` them.
+        """Add up the cost of these attempts and of those `before` them.
 
         A record that is kept in another checkpoint tells nothing: it belongs to `before`.
 
@@ -148,7 +148,7 @@ class Budget:
         return self._limit_reached(self.spent_on(attempts, before))
 
     def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
-        """Tell whether reviewers have decided as often as they may."""
+        """Return whether reviewers have reached their limit."""
         return self.rounds is not None and self.spent_on(attempts, before)["rounds"] >= self.rounds
 
     def count(self, *attempts: Attempt) -> None:
@@ -183,7 +183,7 @@ class _Account:
         self.total = _NOTHING
 
     def add(self, key: str, spent: Spent) -> None:
-        """Add what one attempt spent, in place of what was known of it before."""
+        """Add the cost of one attempt, in place of its earlier figure."""
         with self._lock:
             known = self._spent.get(key, _NOTHING)
             if known != spent:
@@ -258,7 +258,7 @@ class SharedBudget(Budget):
         """Refuse limits that would limit nothing.
 
         Raises:
-            ValueError: If a limit is no number or too small, or `cost` has no `price`.
+            ValueError: If a limit is not a number, or is too small, or `cost` has no `price`.
         """
         super().__post_init__()
         _check_limit("failures", self.failures, at_least=1, whole=True)
@@ -266,12 +266,12 @@ class SharedBudget(Budget):
 
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
         """Say which limit all calls have reached together, if any."""
-        del before  # whoever asks has counted this call's whole ledger, or it was counted then
+        del before  # the caller has counted this call's whole ledger
         self.count(*attempts)
         return self._limit_reached(self._account.total)
 
     def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
-        """Tell whether the reviewers of all calls have decided as often as they may."""
+        """Return whether the reviewers of all calls have reached their limit."""
         del before
         self.count(*attempts)
         return self.rounds is not None and self._account.total["rounds"] >= self.rounds

@@ -26,7 +26,7 @@ def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
             failed, and stays. A function as value gets the old one: `lambda old: old + 0.2`.
 
     Raises:
-        TypeError: If the schedule is no dict.
+        TypeError: If the schedule is not a dict.
         ValueError: If an attempt is no number from 1 on, or has no fields; in use, before the first
             call, if the params lack one of the fields.
 
@@ -133,10 +133,10 @@ def _changed(params: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> LimitRaise:
-    """Make a hook that raises a token limit when an answer was cut off, and changes nothing else.
+    """Make a hook that raises a token limit after an answer was cut off. It changes only that.
 
     Args:
-        field: The params field that holds the limit, or `None` where there is no limit.
+        field: The params field with the limit; its value may be `None`, for no limit.
         factor: How much is granted each time.
         most: The highest limit; there a person decides.
 

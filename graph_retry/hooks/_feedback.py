@@ -1,4 +1,4 @@
-"""A ready hook that tells the model what was wrong with its last answer.
+"""A ready hook that shows the model the errors of its last answer.
 
 Errors go back into the conversation, as in instructor, llm-retry and agentcast. Here feedback
 replaces the feedback before it, so a tenth retry is no longer than the second.
@@ -37,7 +37,7 @@ def feedback(
     limit: int = 50_000,
     measure: Callable[[str], int] = len,
 ) -> Feedback:
-    """Make a hook that adds what was wrong to the params' `messages` or `prompt`.
+    """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
     It speaks only of outputs that could not be read or do not fit; a transport error is nothing
     the model could mend.
@@ -53,7 +53,7 @@ def feedback(
         measure: Size of a text; characters unless a token counter is given.
 
     Raises:
-        TypeError: If `measure` is no function.
+        TypeError: If `measure` is not a function.
         ValueError: If there is no such strategy or limit; in use, before the first call, if the
             params have no text or messages to write to.
 
@@ -91,7 +91,7 @@ class Feedback:
     __name__ = "feedback"
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with feedback, None where there is none to give."""
+        """Return the params with feedback, or None if there is nothing to add."""
         if error.kind not in _KINDS:
             return None
         prompt = Prompt(params, self.field)
@@ -144,7 +144,7 @@ def with_comment(
 ) -> Any:
     """Return the params with a person's words about the last answer, in place of earlier feedback.
 
-    The answer is quoted in a plain prompt, too, for without it the words might speak of nothing.
+    A plain prompt also quotes the answer: without it the words might refer to nothing.
     """
     prompt, lines = Prompt(params, field), list[str]()
     if answer and isinstance(prompt.value, str):
@@ -187,7 +187,7 @@ def _text(error: AttemptFailed, ask: str, *, quoted: int, issues: int, with_sche
 
 
 def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
-    """Number what was wrong, one line each."""
+    """Write the errors as a numbered list."""
     lines = [f"{n}. {issue_line(issue)}" for n, issue in enumerate(issues[:most], start=1)]
     more = len(issues) - most
     return [*lines, f"… and {more} more."] if more > 0 else lines

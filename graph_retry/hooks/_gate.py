@@ -1,4 +1,4 @@
-"""Which valid outputs a person sees: those a model is not sure of, and a sample of the others."""
+"""Choose the valid outputs that a person sees: uncertain ones, and a sample of the others."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Judge = Callable[[Attempt], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Let outputs pass of which a model is sure enough: given as the option `review`.
+    """Let an output pass if the model is sure enough of it: given as the option `review`.
 
-    A person is asked where the confidence is below `confidence`, or is not known. Of what would
-    pass, a share is shown all the same: without it nobody knows what the gate lets through. The
-    ledger keeps the verdict (`gate`), and `graph_retry.metrics.summarize` counts them.
+    A person is asked if the confidence is below `confidence` or unknown. A share of the outputs
+    that would pass is shown as well: only this sample reveals the errors that pass. The ledger
+    keeps the verdict (`gate`), and `graph_retry.metrics.summarize` counts them.
 
     confidence: From 0 to 1.
     of: Where the confidence is from: a field of the output (default `confidence`), a `judge`, or
         `logprob`: the mean probability of the answer's tokens, where the provider gave them.
     judge: A function `attempt -> number from 0 to 1`, sync or async, for `of="judge"`.
-    sample: Share of what would pass that a person sees (default 0), chosen by the call's key.
+    sample: Share of passing outputs that a person sees (default 0), chosen by the call's key.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -63,7 +63,7 @@ class Gate:
             raise ValueError("`judge` and `of='judge'` go together: give both, or neither.")
 
     def __call__(self, attempt: Attempt) -> bool:
-        """Tell whether a person is asked, where the judge is sync."""
+        """Return whether a person is asked, if the judge is sync."""
         return run_sync(self.verdict(attempt))["ask"]
 
     async def verdict(self, attempt: Attempt) -> GateVerdict:
@@ -99,7 +99,7 @@ def _read(attempt: Attempt) -> Any:
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Ask the option `review`, where it is a function; a number stands for a `Gate` with it."""
+    """Call the option `review` if it is a function; a number means a `Gate` with it."""
     if isinstance(rule, Gate):
         return await rule.verdict(attempt)
     said = await call(rule, attempt)

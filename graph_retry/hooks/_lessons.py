@@ -1,7 +1,7 @@
 """What one step got wrong, passed on to the steps after it: a rolling window that calls share.
 
 The window is a list in graph state that merges the same way in any order, so that parallel calls
-and repeated writes do no harm. A mistake that was mended since teaches the next step, too.
+and repeated writes do no harm. A mistake that has been corrected still teaches the next step.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Lessons:
     field: The params field to write to (default: `messages`, `prompt`, or the bare text).
     known: Lessons to start with, where the call has no state key `lessons` (function form).
     window: Lessons that the state key keeps, the newest. A key that other graphs share needs the
-        reducer `merging_lessons(window)` there, too.
-    told: Lessons that a step is told, the newest.
+        reducer `merging_lessons(window)` there as well.
+    told: Number of lessons that a step is given, the newest first.
     """
 
     field: str | None = None
@@ -125,7 +125,7 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return what some attempts of a step teach, for a state key with `merge_lessons`.
+    """Return the lessons of some attempts of a step, for a state key with `merge_lessons`.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call

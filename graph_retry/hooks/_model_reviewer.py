@@ -54,8 +54,8 @@ def model_reviewer(
         limit: Characters of the case it is shown at most; longer parts are cut in the middle.
 
     Raises:
-        TypeError: If `chat_model` is none.
-        ValueError: If `limit` is below 1,000, or `allow` names what is no decision.
+        TypeError: If `chat_model` is not a chat model.
+        ValueError: If `limit` is below 1,000, or `allow` has an unknown decision.
 
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
@@ -102,7 +102,7 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     """Read the model's decision; None if it is unsure.
 
     Raises:
-        ValueError: If it says anything else. A person is told then, as of any reviewer that fails.
+        ValueError: If the reply is not a decision. Then a person is asked.
     """
     reading = read_result(answer)
     text, complete = reading.text, is_complete(reading.finish_reason)

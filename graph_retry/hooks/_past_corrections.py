@@ -27,7 +27,7 @@ _QUOTED = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class PastCorrections(Lessons):
-    """How a call learns from what people made of earlier ones: given as the option `lessons`.
+    """Let a call learn from people's corrections of earlier ones: given as the option `lessons`.
 
     Only corrections are shown whose value a person supplied, took or approved. They are quoted as
     data, and the ledger names them in the `reason` of the first attempt.
@@ -143,7 +143,7 @@ def _text_of(view: dict[str, Any]) -> str:
 
 
 def _request(text: str) -> str:
-    """Return the text of a prompt that is compared, without what the call was shown before."""
+    """Return the text of a prompt for comparison, without earlier lessons."""
     for frame in (CORRECTIONS, LESSONS):
         text = unframed(frame, text)
     return text.strip()[:_COMPARED]

@@ -61,10 +61,10 @@ class Prompt:
     """
 
     def __init__(self, params: Any, field: str | None = None, *, owner: str = "feedback") -> None:
-        """Find the prompt: in `field`, else in `messages`, else in `prompt`.
+        """Find the prompt: in `field` if it is given, or in `messages`, or in `prompt`.
 
         Raises:
-            ValueError: If there is none, or it is neither text nor a list.
+            ValueError: If there is no prompt, or it is neither text nor a list.
         """
         known = {"": params} if isinstance(params, str) else fields_of(params)
         names = (field,) if field else ("", "messages", "prompt")
@@ -92,14 +92,14 @@ def turns(messages: Sequence[Any], *said: tuple[str, str]) -> list[Any]:
 
 
 def content_of(message: Any) -> Any:
-    """Return what a message says."""
+    """Return the text of a message."""
     return (
         message.content if isinstance(message, BaseMessage) else fields_of(message).get("content")
     )
 
 
 def is_system(message: Any) -> bool:
-    """Tell whether a message is an instruction that stands before the conversation."""
+    """Return whether a message is an instruction before the conversation."""
     fields = fields_of(message)
     return fields.get("role", fields.get("type")) in ("system", "developer")
 

@@ -74,7 +74,7 @@ def fenced(text: str) -> str:
 
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
-    """Write an issue as one short line, with a hint; what the model wrote can be left out."""
+    """Write an issue as one short line, with a hint; the model's value can be left out."""
     details = [f"expected: {issue['expected']}"] if issue["expected"] else []
     if received and issue["received"]:
         details.append(f"received: {issue['received']}")

@@ -1,4 +1,4 @@
-"""Answer the reviews of a thread, and say what became of the answers."""
+"""Answer the reviews of a thread, and print the results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Answers:
         return self._answer(reviews[0], decide(reviews[0].shown))
 
     def ask(self, review_id: str | None) -> ExitCode:
-        """Ask whoever sits there about each open review, or one call's, until none is left.
+        """Ask the person at the terminal about all open reviews, or about one call's.
 
         Raises:
             Stop: If nothing waits.
@@ -73,7 +73,7 @@ class Answers:
         return code
 
     def go_on(self) -> None:
-        """Run the thread on without an answer, and tell what it came to.
+        """Continue the thread without an answer, and print the result.
 
         Raises:
             Stop: If nothing of it is left to run.
@@ -94,7 +94,7 @@ class Answers:
         return named or [one for one in reviews if one.review_id.startswith(review_id or "")]
 
     def _typed(self, review: PendingReview, draft: Draft) -> Decision | None:
-        """Return what somebody decides, or None if they skip this review."""
+        """Return a typed decision, or None if the person skips this review."""
         while True:
             try:
                 line = completed(input("answer> ").strip(), review.allowed_decisions)
@@ -108,7 +108,7 @@ class Answers:
                 self.screen.say(f"Not understood: {problem}", "bad")
 
     def _answer(self, review: PendingReview, decision: Decision) -> ExitCode:
-        """Answer one review and tell what followed."""
+        """Answer one review and print the result."""
         try:
             result = self._send(review.review_id, decision)
         except AnswerRefused as refused:
@@ -175,7 +175,7 @@ class Answers:
 
 
 def walk(source: Source, screen: Screen, by: str | None) -> ExitCode:
-    """Ask whoever sits there about every thread of the inbox, until none is new.
+    """Ask the person at the terminal about every thread of the inbox, new ones included.
 
     Raises:
         Stop: If nothing waits.

@@ -29,7 +29,7 @@ from graph_retry.cli.exits import ExitCode, Stop
 
 
 class UnreadableError(ValueError):
-    """What somebody typed is no decision; the text says why."""
+    """A typed text is not a decision; the message says why."""
 
 
 def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
@@ -38,7 +38,7 @@ def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
     A text of `-` is read from standard input.
 
     Raises:
-        Stop: If they are none.
+        Stop: If the words are not a decision.
 
     Example:
         >>> from_words(["edit", "n=2"], {"n": 1})
@@ -119,7 +119,7 @@ def completed(line: str, offered: Sequence[str]) -> str:
 
 @dataclass
 class Draft:
-    """What somebody saved in their editor, to go on with if it is not taken.
+    """The text that somebody saved in their editor, to continue with if it is refused.
 
     `path` is the text that they opened; it is empty for all params as JSON.
     """
@@ -134,7 +134,7 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     `edit` opens the params in their editor, and `edit` with the name of a text opens that text.
 
     Raises:
-        UnreadableError: If it is none.
+        UnreadableError: If the line is not a decision.
 
     Example:
         >>> from_line("reject too dear", {})
@@ -180,8 +180,8 @@ def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """Read `field=value` changes.
 
-    A value is read as JSON if it is JSON, else as text. Over a field that shows text, all but
-    `null` stays as typed.
+    A value is read as JSON if it is JSON, otherwise as text. For a field that shows text, every
+    value except `null` stays as typed.
 
     Raises:
         UnreadableError: If one is not written like this.
@@ -206,7 +206,7 @@ def in_editor(shown: dict[str, Any], draft: Draft, path: str = "") -> dict[str, 
     draft, if there is one for this path. What they save becomes the draft.
 
     Raises:
-        UnreadableError: If what they saved is no such edit.
+        UnreadableError: If the saved text is not such an edit.
     """
     text = text_at(shown, path)
     if draft.text is None or draft.path != path:
@@ -225,7 +225,7 @@ def in_editor(shown: dict[str, Any], draft: Draft, path: str = "") -> dict[str, 
 
 
 def text_at(shown: dict[str, Any], path: str) -> str | None:
-    """Return the text at a path such as `/messages/0/content`; None where there is none."""
+    """Return the text at a path such as `/messages/0/content`, or None."""
     with suppress(JsonPointerException):
         value = resolve_pointer(shown, path, None)
         return value if isinstance(value, str) else None
@@ -233,7 +233,7 @@ def text_at(shown: dict[str, Any], path: str) -> str | None:
 
 
 def _saved(text: str, name: str) -> str:
-    """Open a text in the editor, and return what was saved; a last line break is the editor's."""
+    """Open a text in the editor and return the saved text, without the editor's last line break."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / name
@@ -260,7 +260,7 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _missing(before: dict[str, Any], after: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield what was removed: edits are merged onto what was shown, so it would stay."""
+    """Yield removed fields: an edit is merged onto the shown params, so they would stay."""
     for name, value in before.items():
         if name not in after:
             yield path + name
@@ -278,7 +278,7 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _read_output(name: str) -> str:
-    """Return JSON as it is, or a file's text; the library reads it where the output is no text."""
+    """Return JSON unchanged, or the text of a file."""
     if not name:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
     if name[0] in '{["':
