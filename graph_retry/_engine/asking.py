@@ -62,7 +62,7 @@ LEFT_OVER = (
 
 @dataclass(eq=False, kw_only=True)
 class Taken:
-    """An answer, what it answers, and where it came from.
+    """An answer, its question, and its sender.
 
     `loop` is the position that a decision goes on from. `problem` tells why there is no good
     answer, if that is known already: where `resume` refused it. `came_at` is when it was given.
@@ -81,12 +81,12 @@ class Taken:
 
     @property
     def by_agent(self) -> bool:
-        """Tell whether an automatic reviewer was asked, which a person comes after."""
+        """Return whether the last question went to an automatic reviewer, with a person next."""
         return self.author.startswith("agent")
 
 
 async def take_answer(given: StepInput) -> Taken:
-    """Read the answer that `resume` wrote, or ask the automatic reviewers, or else a person."""
+    """Read the answer that `resume` wrote. Otherwise ask the automatic reviewers, then a person."""
     plan, loop, attempts = given.plan, given.loop, given.attempts
     recorded: Any = given.state.get(ANSWER)
     if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
@@ -177,7 +177,7 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
 
 
 async def _tell_ended(saver: BaseCheckpointSaver[Any]) -> None:
-    """Tell at WARNING of open reviews that a new input of the thread ended, once in a process."""
+    """Warn, once in a process, of open reviews that a new input of the thread ended."""
     for ended in await ended_by_input(saver, current_thread()):
         review_id = ended["review_id"]
         if review_id not in _warned and len(_warned) < _MAX_WARNED:
@@ -190,7 +190,7 @@ async def _tell_ended(saver: BaseCheckpointSaver[Any]) -> None:
 
 
 def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
-    """Return what saves the pause, and refuse to ask where nothing does."""
+    """Return the checkpointer that saves the pause, or refuse to ask without one."""
     saver = current_saver()
     if saver is not None:
         return saver
@@ -207,7 +207,7 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
 
 
 def check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Tell of a missing checkpointer before a model is paid for.
+    """Warn of a missing checkpointer before a model call is paid for.
 
     Automation alone may do, so that this is an error only where a person is asked in any case. A
     call outside any graph is made on purpose where nobody can be asked.

@@ -52,7 +52,7 @@ from graph_retry.records import Attempt, Failure
 async def call_step(given: StepInput) -> dict[str, Any]:
     """Call the model once and open the attempt's record."""
     run, keys = given.run, given.plan.settings.keys
-    past = run.past if ANSWER not in given.state else None  # a call that has begun has this key
+    past = run.past if ANSWER not in given.state else None  # a running call has this key
     if past is not None:
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
@@ -109,7 +109,7 @@ def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encode
 
 
 async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Choose the step after a call and write it into `loop`; return what else the state gets."""
+    """Choose the step after a call and write it into `loop`; return the other state updates."""
     settings, validator = plan.settings, plan.validator
     has_failed = record["failure"] is not None
     if validator is not None and not has_failed:
@@ -129,7 +129,7 @@ async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> 
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Tell a continued loop from a new input on a thread that has run before."""
+    """Return whether the loop is being continued, and did not get a new input."""
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
     if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
@@ -154,7 +154,7 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
 
 
 def _origin() -> str | None:
-    """Return what tells a call from others where its namespace does not.
+    """Return what distinguishes a call from others of the same namespace.
 
     In the outermost graph that is the checkpoint the call began from, which a crash leaves as it
     is. Where nothing is saved, nothing is repeated either.

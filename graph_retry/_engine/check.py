@@ -26,16 +26,16 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
-"""Characters of an output whose value stands in the ledger beside its text."""
+"""Up to this length in characters, the ledger keeps an output's value beside its text."""
 
 _NOTHING = "NothingReturned"
-"""The type of the failure of a function that returned None where something else was wanted."""
+"""The failure type of a function that returned None although an output was expected."""
 
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
 def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> bool:
-    """Tell whether there is text to repair: a checkpoint less is saved where it is JSON already."""
+    """Return whether there is text to repair; text that is JSON saves a checkpoint."""
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator.wants_text:
         return False
@@ -54,7 +54,7 @@ async def repair_step(given: StepInput) -> dict[str, Any]:
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
-    """Return what reading an attempt's raw text as JSON adds to its record."""
+    """Return the fields that reading the raw text as JSON adds to an attempt's record."""
     update: dict[str, Any] = {
         "number": record["number"],
         "repaired": None,

@@ -17,7 +17,7 @@ _LOG = logging.getLogger("graph_retry.params")
 _ID = re.compile(
     r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
 )
-"""Names of fields whose values look like keys, and are none."""
+"""Names of fields whose values look like keys but are not."""
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000

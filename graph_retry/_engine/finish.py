@@ -1,4 +1,4 @@
-"""Tell what happens in the loop: events, a report of each attempt, and how the call ended."""
+"""Report on the loop: its events, each attempt, and the end of the call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def log_review(event: str, name: str, attempt: int, review_id: str, author: str 
 
 
 async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
-    """Report the attempt, where anybody listens, and return what it teaches as a state update.
+    """Report the attempt to listeners, and return its lessons as a state update.
 
     A report that is done is not repeated when the step around it runs again.
     """
@@ -72,7 +72,7 @@ WITH_OUTPUT = ("succeeded", "overruled")
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
-    """Return what a call that ends without an output leaves in state.
+    """Return the state update of a call that ends without an output.
 
     The keys are the graph's own, where an earlier call may have left its output.
     """

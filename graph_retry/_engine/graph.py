@@ -99,7 +99,7 @@ def _router(
         following = loop_of(state)["next"]
         if name == "review" and following == "review" and state.get(ANSWER) is None:
             asked = params_at(state[keys["attempts"]])
-            # Params edited in state at a review, as Studio does it, mean: go on with these.
+            # Params that Studio edited in state at a review are the next attempt's params.
             if asked is not None and state[keys["params"]] != asked.view:
                 return "call"
         if following == "end" and raises and state.get(keys["status"]) not in WITH_OUTPUT:

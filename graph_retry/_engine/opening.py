@@ -26,7 +26,7 @@ from graph_retry.records import Attempt, GateVerdict
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return what an output was read as, for a person to take although it is not valid.
+    """Return the value that was read from an output, for a person to accept although invalid.
 
     None where it was cut off, or could not be read.
     """
@@ -62,7 +62,7 @@ def open_review(
 
 
 async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Return what follows a valid output: the call ends with it, or it waits for approval."""
+    """Return the step after a valid output: the call ends, or it waits for approval."""
     settings, keys = plan.settings, plan.settings.keys
     learned = await finished(plan, record)
     if after_success(review=await _wanted(settings, record)) == "ask":
@@ -74,7 +74,7 @@ async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -
 
 
 def reviewed_later(given: StepInput) -> dict[str, Any]:
-    """Return what opens a review of the last attempt that a node was given, as `review_later` does.
+    """Open a review of the last attempt in a node's input, as `review_later` gives it.
 
     The call it belongs to ended because nobody could be asked then.
     """

@@ -1,4 +1,4 @@
-"""What a model call came to, in the terms of the ledger: its result, or what it raised."""
+"""The outcome of a model call in the ledger's terms: its result or its error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Outcome(TypedDict):
 
 
 def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outcome:
-    """Put what a call raised into the terms of the ledger."""
+    """Put a call's exception into the ledger's terms."""
     settings = plan.settings
     said = said_in(error)
     if said is not None and plan.validator is not None:
@@ -50,7 +50,7 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
         name = name_of(plan.llm_call, "llm_call")
         tell_bug(f"`{name}` (attempt {record['number']})", error, place, settings.redact)
         failure["message"] += f" ({place})"
-    # Only an error about the output has issues; a transport error is told by its message.
+    # Only an error about the output has issues; a transport error has its message.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
     raw = {"text": said} if isinstance(said, str) else None
     return Outcome(

@@ -19,7 +19,7 @@ def watched_pause(name: str) -> Generator[None, None, None]:
 
     A question that `llm_call` itself asks is in the pauses of two steps, and is shown once.
 
-    A node runs in a context of its own, so what is noted there is gone when it runs again.
+    A node runs in a context of its own, so a note there is gone when the node runs again.
 
     Raises:
         PauseSwallowed: If an earlier call of this run of the node had paused already.

@@ -85,7 +85,7 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
 
 
 def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Refuse names that are no fields of the params, where not any name may be one."""
+    """Refuse names that are not fields of the params, unless any name is allowed."""
     unknown = [name for name in names if fields and name not in fields]
     if fields and unknown:
         known = ", ".join(fields)
@@ -95,7 +95,7 @@ def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | Non
 
 
 def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> None:
-    """Refuse params that are certainly not what the function declares, before a model is paid for.
+    """Refuse params that cannot fit the function's annotation, before a model call is paid for.
 
     The attempt would fail of a mistake that nobody who reviews it can mend.
     """

@@ -35,7 +35,7 @@ def question_of(
     params: Encoded,
     output: dict[str, Any] | None = None,
 ) -> Question:
-    """Make the open question from state; `output` is what may be taken."""
+    """Build the open question from state; `output` is the value that a person may accept."""
     record, review = attempts[-1], loop["review"]
     if review is None or (record["failure"] is None and output is None):
         msg = f"`{plan.settings.name}` reached `review` with nothing to ask; state was edited."
@@ -106,7 +106,7 @@ def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the params type no longer has: nobody could edit it away."""
+    """Drop fields that the params type no longer has: nobody could remove them by an edit."""
     fields = plan.codec.fields
     if fields is None:
         return view
@@ -114,7 +114,7 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
-    """Tell whether no other attempt may be made, whoever decides it."""
+    """Return whether the attempts are used up for everybody."""
     budget, last = plan.settings.budget, attempts[-1]
     rounds = budget is not None and budget.rounds_used_up(attempts, loop["spent"])
     return rounds or last["number"] >= plan.settings.max_attempts
@@ -135,7 +135,7 @@ def _note(loop: Loop, review: OpenReview) -> str | None:
 
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:
-    """Write what an automatic reviewer proposed, and why that was not applied."""
+    """Write the proposal of an automatic reviewer, and why it was not applied."""
     proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
     return f"{agent['by']}{proposed}: {agent['problem']}"
 
@@ -143,7 +143,7 @@ def proposal_in_words(agent: Mapping[str, Any]) -> str:
 def _commenting(
     plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
 ) -> Callable[[str], Encoded] | None:
-    """Return what tells the model a person's words, if the params have a field for that."""
+    """Return the function that adds a person's words to the params, if a field can hold them."""
     field = getattr(plan.settings.feedback, "field", None)
     name = comment_field(shown.view, field, is_bare=plan.codec.is_bare)
     if name is None or name in plan.settings.locked:
@@ -168,7 +168,7 @@ def _in_json(output: Any) -> Any:
 
 
 def _raw_text(record: Attempt) -> str | None:
-    """Return what the model wrote, or a structured value it gave."""
+    """Return the model's text, or its structured value."""
     raw = record["raw"] or {}
     value = raw.get("value")
     if "text" in raw or value is None:

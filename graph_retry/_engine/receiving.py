@@ -54,7 +54,7 @@ class Reception:
             self._lost = watch
         elif has_news:
             redact = self._settings.redact
-            # A redactor cannot know what is private by its beginning.
+            # A redactor cannot recognise a private text by its beginning.
             value = redacted(watch.closed_value, redact) if redact else watch.value
             if value is not ABSENT:
                 emit("partial_output", self._settings.name, self._attempt, value=value)
@@ -64,7 +64,7 @@ class Reception:
         self._ended = True
 
     def result(self) -> Any:
-        """Return what the stream gave, as a call that does not stream returns it."""
+        """Return the result of the stream, in the form of a call that does not stream."""
         return self._pieces.result(as_message=self._validator is None)
 
     @property
@@ -75,7 +75,7 @@ class Reception:
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
-    """Return what stopped an attempt, judged once more; nothing if it would not be stopped."""
+    """Validate the text of a stopped attempt again; return the issues that would stop it."""
     text = (record["raw"] or {}).get("text")
     if text is None or not record.get("stopped_early"):
         return {}

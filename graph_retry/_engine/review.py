@@ -58,7 +58,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
 
 
 def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
-    """Note a decision that leaves the review open; it is asked again as it now stands."""
+    """Note a decision that leaves the review open, and ask again with the change."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
     note = _note(_redacted(plan, decision), taken.author, taken.channel, taken.question.review_id)
@@ -96,7 +96,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
 
 
 def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
-    """Write down a decision that holds, and go on from it."""
+    """Write an accepted decision into the ledger, and continue from it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
     name, number, review_id = settings.name, record["number"], taken.question.review_id
     verdict = replace(verdict, decision=_redacted(plan, verdict.decision))
@@ -189,7 +189,7 @@ def _user() -> str | None:
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Keep what the automatic reviewers said, and go on to the person, if one may be asked."""
+    """Keep the replies of the automatic reviewers, then ask a person if that is allowed."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     passed = list(taken.passed)
     if problem is not None:

@@ -43,7 +43,7 @@ class Passed(TypedDict):
 async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
 ) -> tuple[str, Any, list[Passed]]:
-    """Return the author and decision of the first reviewer that has one, else `None` for it.
+    """Return the author and decision of the first reviewer that decides; without one, `None`.
 
     One that fails is passed over. What could not be applied (see `not_again`) is not offered.
     """

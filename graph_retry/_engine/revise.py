@@ -23,7 +23,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
-    """Decide between a failure and what is done about it."""
+    """Revise the params after a failure, or open a review."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     # Hooks, feedback and budgets look at any attempt, the rules only at the last two.
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
@@ -70,13 +70,13 @@ def failure_text(record: Attempt) -> str:
 
 
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
-    """Tell whether hooks are asked about a failed attempt at all."""
+    """Return whether hooks may revise a failed attempt."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> str | None:
-    """Say why automation must not go on, if it must not."""
+    """Return the reason why automation must stop, if there is one."""
     settings, failure = given.plan.settings, attempts[-1]["failure"]
     if failure and ROUTES[failure["kind"]] == "review":
         return f"{with_article(failure['kind'])} failure is not retried automatically"

@@ -77,14 +77,14 @@ class LoopRun:
             self.slot.end()
 
     async def close(self) -> None:
-        """Note that the run has ended, and take what was answered in it out of the inbox."""
+        """Note that the run has ended, and remove its answered reviews from the inbox."""
         self.end()
         if self.saver is not None:
             for row in self.answered:
                 await delete_answered(self.saver, row)
 
     async def pause(self) -> None:
-        """Wait until the other calls of the task have paused or ended, too."""
+        """Wait until the other calls of the task have paused or ended as well."""
         self.end()
         if self.slot is not None:
             await self.slot.pause()
@@ -97,7 +97,7 @@ def current_run() -> LoopRun:
 
 
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """The compiled loop. Inside another graph it finds its saved state by what the call is.
+    """The compiled loop. Inside another graph it finds its saved state by the call's identity.
 
     It runs with `durability="sync"` unless its own caller asks for another: a graph inside another
     inherits the durability of the run. LangGraph's default `async` saves a moment later than it
@@ -199,14 +199,14 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             if slot is not None:
                 configurable = without_replay(without_counting(configurable))
                 configurable["checkpoint_ns"] = slot.namespace
-        if not (run.slot and run.slot.is_saved):  # LangGraph goes on with what is saved there
+        if not (run.slot and run.slot.is_saved):  # LangGraph continues with the saved state
             input = made.first_state(waits)
         configurable = with_quiet_values(configurable)
         configurable[_RUN] = run
         return run, input, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the position of the outermost graph, if it waits: a new input goes on from it."""
+        """Return the position of the outermost graph if it waits: a new input starts there."""
         saver = self.checkpointer
         if not isinstance(saver, BaseCheckpointSaver) or "thread_id" not in configurable:
             return None

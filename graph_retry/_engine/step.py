@@ -31,7 +31,7 @@ _told: set[str] = set()
 
 @dataclass(frozen=True)
 class StepInput:
-    """What a step starts from: its run and the state, of which position and ledger are read."""
+    """The start of a step: its run, its state, and the position and ledger read from it."""
 
     run: LoopRun
     plan: Plan[Any]
@@ -82,7 +82,7 @@ def note_answered(given: StepInput, update: dict[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
-    """Read what a step starts from; the ledger as this version knows it."""
+    """Read the start of a step, with the ledger in this version's form."""
     loop = loop_of(state)
     check_identity(run.plan.settings.name, loop["identity"], run.identity)
     attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
@@ -104,7 +104,7 @@ def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) 
 def warn_of_lost_output(run: LoopRun) -> None:
     """Log, once for each name, that the graph around a retry node has no key for its output.
 
-    LangGraph drops what a node gives under unknown keys, without a word.
+    LangGraph silently drops values under unknown keys.
     """
     name, key = run.plan.settings.name, run.plan.settings.keys["output"]
     around = (run.caller or {}).get("configurable", {}) if run.is_task else {}
@@ -153,7 +153,7 @@ def begin_trace(given: StepInput) -> None:
 
 
 def trace_update(given: StepInput, update: Mapping[str, Any]) -> None:
-    """Tell the run's trace of a question, a decision or the end that a step's update brings."""
+    """Add the question, decision or end in a step's update to the run's trace."""
     trace, keys = given.run.trace, given.plan.settings.keys
     loop: Loop | None = update.get(LOOP)
     if loop is None:

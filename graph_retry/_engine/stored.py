@@ -20,7 +20,7 @@ from graph_retry.records import Issue
 def store(value: Any) -> Encoded | None:
     """Return a value's JSON under the key `value`, with its types; None if it has no such form.
 
-    LangChain messages stay what they are: state knows them.
+    LangChain messages are left unchanged: state can hold them.
     """
     if isinstance(value, BaseMessage):
         return Encoded({"value": value}, {})

@@ -103,7 +103,7 @@ class CallTrace:
         )
 
     def asked(self, review_id: str, attempt: int, *, is_new: bool) -> None:
-        """Tell that a question was opened, or an open one asked again."""
+        """Record that a question was asked, or asked again."""
         _metric("graph_retry.reviews.waiting", "add", int(is_new), {})
         if self._span is not None:
             about = {"graph_retry.review_id": review_id, "graph_retry.attempt": attempt}
@@ -112,7 +112,7 @@ class CallTrace:
     def decided(
         self, decision: Mapping[str, Any], record: Attempt, asked_at: str | None, name: str
     ) -> None:
-        """Tell how a question was decided: a span from when it was asked until now."""
+        """Record a decision: a span from the question until now."""
         ended = datetime.fromisoformat(now())
         began = ended if asked_at is None else datetime.fromisoformat(asked_at)
         role = str(decision["author"]).partition(":")[0]
@@ -142,7 +142,7 @@ class CallTrace:
         span.end(end_time=_nanoseconds(ended))
 
     def ended(self, status: str, attempts: int, name: str) -> None:
-        """Tell how the call ended."""
+        """Record the end of the call."""
         if status == "succeeded":
             about = {"gen_ai.workflow.name": name}
             _metric("graph_retry.call.attempts", "record", attempts, about)

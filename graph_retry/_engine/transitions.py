@@ -16,7 +16,7 @@ Reviewed = bool | Literal["always"]
 def after_failure(
     *, changed: bool, stopped: bool, automatic: int, auto_retries: int, review: bool
 ) -> Automatic:
-    """Decide what follows a failed attempt.
+    """Choose the step after a failed attempt.
 
     A retry needs changed params, an allowance left and nothing that stops automation; otherwise a
     reviewer is asked, or the call gives up where nobody may be asked.
@@ -55,7 +55,7 @@ def why_no_call(
             again. A reviewer may decide to, once: the failure may have been an accident.
         max_attempts: Attempts at most. The last one is a person's.
         person: Whether a person may be asked. Where nobody may, every attempt can be used, and
-            changed params are better than none after two equal failures, too.
+            changed params may also be tried after two equal failures.
         spent: Which budget or allowance is used up, if one is.
         new_means: Whether a hook goes over to other means, such as a larger model: that is tried
             after two equal failures.
@@ -84,12 +84,12 @@ def why_no_call(
 
 
 def _decides(author: str) -> bool:
-    """Tell automatic reviewers, and the default of an expired review, from hooks."""
+    """Return whether an author is an automatic reviewer or an expired review, and not a hook."""
     return author.partition(":")[0] in ("agent", "system")
 
 
 def after_success(*, review: Reviewed) -> Literal["ask", "end"]:
-    """Decide what follows a valid output: it ends the call, or a reviewer sees it first.
+    """Choose the step after a valid output: the end of the call, or a review.
 
     Example:
         >>> after_success(review=True), after_success(review="always")
@@ -99,7 +99,7 @@ def after_success(*, review: Reviewed) -> Literal["ask", "end"]:
 
 
 def goes_on(last: Attempt) -> bool:
-    """Tell whether a further attempt may follow a ledger with this last one.
+    """Return whether another attempt may follow this last one.
 
     Example:
         >>> goes_on({"status": "succeeded", "decision": None})
@@ -113,7 +113,7 @@ def goes_on(last: Attempt) -> bool:
 
 
 def no_progress(attempts: Sequence[Attempt]) -> bool:
-    """Tell whether the last two attempts failed in the same way, message and issues included."""
+    """Return whether the last two attempts failed alike, message and issues included."""
     last = [
         (attempt["failure"], [(issue["path"], issue["message"]) for issue in attempt["issues"]])
         for attempt in attempts[-2:]

@@ -89,7 +89,7 @@ class ParamsCodec(Generic[ParamsT]):
     def __init__(self, params_type: type[ParamsT] | Any) -> None:
         """Prepare for a model, dataclass or TypedDict, `dict`, or any type pydantic validates.
 
-        `None` stands for a call without params.
+        `None` means a call without params.
 
         Raises:
             TypeError: The type cannot be built from JSON.
@@ -123,7 +123,7 @@ class ParamsCodec(Generic[ParamsT]):
         return self._type.instance
 
     def fits(self, declared: type[Any]) -> bool:
-        """Tell whether the params may be the model or dataclass that a function declares.
+        """Return whether the params may be of the model or dataclass that a function declares.
 
         False only where that is certain: another class with the same fields works as well, and of
         an untyped value nothing is known.
@@ -209,7 +209,7 @@ class ParamsCodec(Generic[ParamsT]):
         raise cast("ValueError", problem)
 
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
-        """Build the params a view stands for: a fresh value each time, sharing nothing.
+        """Build the params from a view: a fresh value each time.
 
         Tags that do not fit what stands there, as after an edit, are passed over when a declared
         type still makes sense of the JSON.
@@ -231,7 +231,7 @@ class ParamsCodec(Generic[ParamsT]):
         return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode what stands in a state channel: an instance, a view, or a bare value.
+        """Encode the value of a state channel: an instance, a view, or a bare value.
 
         A view may come from outside: it is validated, and its defaults are filled in.
 
@@ -286,7 +286,7 @@ class ParamsCodec(Generic[ParamsT]):
         return Encoded(*Writer("params", typed=typed, given=True).write(params))
 
     def changed_in_place(self, before: Encoded, value: ParamsT) -> bool:
-        """Tell whether a copy handed out by `decode(*before)` was changed since.
+        """Return whether a copy from `decode(*before)` was changed since.
 
         Example:
             >>> codec = ParamsCodec(dict)
@@ -302,7 +302,7 @@ class ParamsCodec(Generic[ParamsT]):
             return True
 
     def _as_view(self, value: Any) -> Any:
-        """Return what stands in a state channel as a view, perhaps with Python values in it.
+        """Return the value of a state channel as a view, which may contain Python values.
 
         An instance of the params' class is returned as it is.
         """

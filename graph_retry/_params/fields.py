@@ -12,7 +12,7 @@ from graph_retry._json import is_object
 
 
 def fields_of(params: Any) -> Mapping[str, Any]:
-    """Return the fields by name: of a dict, a pydantic model or a dataclass; else there are none.
+    """Return the fields of a dict, a pydantic model or a dataclass by name; otherwise none.
 
     Example:
         >>> fields_of({"model": "small"})["model"]
@@ -30,7 +30,7 @@ def fields_of(params: Any) -> Mapping[str, Any]:
 
 
 def hidden_fields(params: Any) -> Mapping[str, Any]:
-    """Return what a model or a dataclass keeps beside its fields, such as private attributes."""
+    """Return the attributes of a model or dataclass that are not fields, such as private ones."""
     if isinstance(params, BaseModel):
         return params.__pydantic_private__ or {}
     return {f.name: getattr(params, f.name, None) for f in dataclasses.fields(params) if not f.init}

@@ -49,7 +49,7 @@ def _keys(records: list[Attempt]) -> list[str]:
 
 
 async def read_saved(graph: Any, config: RunnableConfig) -> SavedThread | None:
-    """Read what a local graph's saver keeps of a thread, inside a flow."""
+    """Read a thread from a local graph's saver, inside a flow."""
     saver = saver_of(graph)
     if saver is None:
         return None
@@ -83,7 +83,7 @@ async def whole_ledgers(
 
 
 def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
-    """Return what reads checkpoints of a call from a graph, a checkpointer or a server."""
+    """Return a function that reads checkpoints of a call: graph, checkpointer or server."""
     namespace = "" if namespace.startswith("state:") else namespace
     saver = saver_of(source)
     if saver is not None:

@@ -1,4 +1,4 @@
-"""Say why a review cannot be answered: who was first, where it waits, what the thread asks else."""
+"""Explain why a review cannot be answered: who was first, and what the thread asks now."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def why_closed(
 
 
 async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
-    """Say who answered a review and when, as far as the thread tells; None is the last one.
+    """Return who answered a review and when, if the thread has it; None means the last review.
 
     The answer of a run that goes on may not be written down yet: then nothing is returned.
     """
@@ -68,7 +68,7 @@ async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | Non
 
 
 async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
-    """Tell whether a review's default decision was applied to it, by the ledgers of the thread."""
+    """Return whether a review's default decision was applied, by the thread's ledgers."""
     answers = await _answers(graph, config, await read_saved(graph, config))
     return (review_id, "system") in [(answered, author) for _, author, answered in answers]
 
@@ -76,7 +76,7 @@ async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> boo
 async def _answers(
     graph: Any, config: RunnableConfig, saved: SavedThread | None
 ) -> list[tuple[str, str, str]]:
-    """List the answers that a thread tells of: when each was given, by whom, to which review."""
+    """List the answers in a thread: their times, authors and reviews."""
     notes: list[tuple[str, str, str]] = []
     for namespace, values in saved.calls() if saved else ():
         written: Any = values.get(ANSWER)
@@ -110,7 +110,7 @@ def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None
 
 
 def _ended(saved: SavedThread | None, review_id: str | None) -> str | None:
-    """Tell when a new input or state of the thread ended a review that nobody had answered."""
+    """Return when a new input or state of the thread ended an unanswered review."""
     for root in saved.roots.values() if saved else ():
         before = saved.roots.get(parent_of(root)) if saved else None
         asked = [question.get("review_id") for question in questions_of(before)]
@@ -121,7 +121,7 @@ def _ended(saved: SavedThread | None, review_id: str | None) -> str | None:
 
 
 async def _not_shown(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
-    """Tell that a call waits behind another: a plain `asyncio.gather` pauses at the first."""
+    """Explain that a call waits behind another: a plain `asyncio.gather` pauses at the first."""
     saved = await read_saved(graph, config)
     for _, values in saved.calls() if saved and review_id else ():
         if is_open(values, review_id):
@@ -156,7 +156,7 @@ async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None
 
 
 async def other_question(graph: Any, config: RunnableConfig) -> str:
-    """Name an interrupt that is no review, such as an approval of LangChain's middleware.
+    """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
 
     Says how it is answered, too; nothing if the thread waits for none.
     """

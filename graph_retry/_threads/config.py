@@ -1,4 +1,4 @@
-"""A caller's config: the place in a thread, and what else it gives to a run."""
+"""A caller's config: the place in a thread, and its other values for a run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_m
 
 
 def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return what `configurable` holds beside the place in a thread."""
+    """Return the values of `configurable` other than the place in a thread."""
     configurable = (config or {}).get("configurable", {})
     return {key: value for key, value in configurable.items() if key not in _PLACE}
 
 
 def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
-    """Return a config that is meant for many threads, once it is known to name none.
+    """Return a config for many threads, after checking that it names no thread.
 
     Raises:
         TypeError: If it is no config.

@@ -37,7 +37,7 @@ async def go_back(
     answer: dict[str, Any],
     context: Any,
 ) -> Any:
-    """Take a call that waits for no answer up again, with this answer, and run on from there.
+    """Reopen a call that does not wait, apply this answer, and continue from there.
 
     Raises:
         ValueError: If the checkpoint the call was made from is gone, or the call refuses the

@@ -15,12 +15,12 @@ from graph_retry._awaiting import call, is_sync, sync_or_async
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
-    """Tell a graph of this process from one on a server."""
+    """Return whether a graph is of this process, and not on a server."""
     return isinstance(graph, Pregel)
 
 
 def is_remote(graph: object) -> bool:
-    """Tell a graph on a server from one of this process, and from a checkpointer."""
+    """Return whether a graph is on a server."""
     return not isinstance(graph, Pregel | BaseCheckpointSaver)
 
 
@@ -31,7 +31,7 @@ def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
 
 
 def is_client(source: object) -> bool:
-    """Tell a client of a server, sync or async."""
+    """Return whether an object is a client of a server, sync or async."""
     return hasattr(source, "threads") and hasattr(source, "runs")
 
 

@@ -1,4 +1,4 @@
-"""One runner per thread: whoever answers holds a lock until the graph stops again.
+"""One runner per thread: an answer holds a lock until the graph stops again.
 
 In one process that is a mutex. Other processes are kept out by a file lock beside a SQLite
 database and by an advisory lock in PostgreSQL; both are free again when their holder dies.
@@ -132,10 +132,10 @@ class _FileLock:
             return
         self._folder.mkdir(exist_ok=True)
         owned = self._database.stat()
-        with suppress(OSError):  # somebody else made it first
+        with suppress(OSError):  # another process made it first
             if hasattr(os, "chown"):
                 os.chown(self._folder, -1, owned.st_gid)
-            # Whoever may read or write the database may look into the folder, too.
+            # The folder has the database's permissions.
             self._folder.chmod(owned.st_mode & 0o666 | (owned.st_mode & 0o444) >> 2)
 
     def release(self) -> None:

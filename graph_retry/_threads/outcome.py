@@ -1,4 +1,4 @@
-"""Tell what became of answers, by the questions that the run after them stopped at."""
+"""Find out whether answers were applied, by the questions at which the run stopped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDED = "and the run ended, so your answer decided nothing"
 async def check_applied(
     answered: Sequence[Waiting], open_before: Collection[str], state: Any
 ) -> None:
-    """Raise if an answer was not applied, by what the run returned.
+    """Raise if an answer was not applied, by the result of the run.
 
     `open_before` are the ids of the reviews that were open before it.
     """
@@ -56,6 +56,6 @@ async def check_applied(
 
 
 def _are_namesakes(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Tell whether two questions are of calls with one name, made in one task."""
+    """Return whether two questions are of calls of the same name in one task."""
     places = {str(value["checkpoint_ns"]).rpartition(":")[0] for value in (one, other)}
     return len(places) == 1

@@ -49,7 +49,7 @@ class RemoteThread(SavedThread):
         self.add(CheckpointTuple(config, checkpoint, metadata, snapshot.parent_config, writes))
 
     def values(self, namespace: str) -> dict[str, Any]:
-        """Return what is shown of a namespace's newest state."""
+        """Return a namespace's newest state, as far as the server shows it."""
         return self.newest[namespace].checkpoint["channel_values"]
 
     def ledgers(self) -> Iterator[Ledger]:

@@ -91,7 +91,7 @@ async def list_remote_reviews(
         waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
 
     def wanted_since() -> str:
-        """Tell since when a review must have been asked to be wanted; at first all are."""
+        """Return the time after which a review must have been asked; at first there is none."""
         newest = newest_first([*waiting.values()], before, limit)
         return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
 
@@ -159,7 +159,7 @@ def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
 
 
 def _saved_at(thread: Any) -> str:
-    """Return when the state of a thread was last saved, as far as the server tells."""
+    """Return when the state of a thread was last saved, if the server has the time."""
     return str(thread.get("state_updated_at") or thread["updated_at"])
 
 
@@ -191,7 +191,7 @@ async def _reviews_of(
 
 
 def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
-    """Tell whether the run that asked the last question was the last one to end."""
+    """Return whether the run that asked the last question was the last one to end."""
     last = max(value.get("asked_at") or "" for value in asked)
     ended = datetime.fromisoformat(str(thread["updated_at"]))
     return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)

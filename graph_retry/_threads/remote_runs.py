@@ -26,7 +26,7 @@ _NEWEST = 20
 
 
 class RemoteRuns:
-    """What runs on one thread of a server.
+    """The runs on one thread of a server.
 
     While a thread runs, the server refuses an answer (409). One that comes a moment later names a
     question that is gone: it is passed over, and its run reports success all the same. So the list
@@ -54,7 +54,7 @@ class RemoteRuns:
         return client_of(self._graph)
 
     async def look(self) -> None:
-        """Remember the runs that have finished: none of them answers what is still open now."""
+        """Remember the finished runs: none of them can answer a review that is still open."""
         runs = await self._read()
         self._finished = {run["run_id"] for run in runs if run["status"] not in _UNFINISHED}
 
@@ -62,7 +62,7 @@ class RemoteRuns:
         """Run the thread on with answers by interrupt id.
 
         Raises:
-            StaleDecision: If somebody else's answer came first, or the thread is being run.
+            StaleDecision: If another answer came first, or the thread is running.
         """
         options = {**options, **self._context, "multitask_strategy": "reject"}
         go_on: Command[Any] | None = Command(resume=dict(by_id)) if by_id else None
@@ -94,7 +94,7 @@ class RemoteRuns:
         self._mine = created["run_id"]
 
     async def _first(self, by_id: Mapping[str, Any]) -> str | None:
-        """Tell who ran the thread between our look and our answer, unless it was for another."""
+        """Return who ran the thread between our look and our answer, if it was for our review."""
         runs = await self._read()
         ids = [run["run_id"] for run in runs]
         before = runs[ids.index(self._mine) + 1 :] if self._mine in ids else runs
@@ -105,7 +105,7 @@ class RemoteRuns:
         return None
 
     async def questions(self) -> list[Any]:
-        """Return what the thread asks, be its graph another one by now."""
+        """Return the thread's questions, even if another graph has run on it."""
         thread = await call(self._client.threads.get, self._thread_id)
         return [question["value"] for question in listed_questions(thread)]
 
@@ -144,7 +144,7 @@ def _as_sent(
 
 
 def _as_json(config: RunnableConfig) -> dict[str, Any]:
-    """Return what of a config is sent to a server."""
+    """Return the part of a config that is sent to a server."""
     names = ("tags", "metadata", "recursion_limit")
     sent: dict[str, Any] = {key: value for key, value in config.items() if key in names}
     return {**sent, "configurable": besides_place(config)}
@@ -165,7 +165,7 @@ _ANOTHER: Any = object()
 
 
 def _answer_to(interrupt_id: str, run: Any) -> Any:
-    """Return what a run may have answered to a question: anything that does not name others."""
+    """Return the answer that a run may have given to a question, unless it names others."""
     resume = _resume_of(run)
     by_id = is_object(resume) and all(re.fullmatch("[0-9a-f]{32}", key) for key in resume)
     return resume.get(interrupt_id, _ANOTHER) if by_id else resume

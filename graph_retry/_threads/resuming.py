@@ -1,4 +1,4 @@
-"""Match answers with open reviews, write them down, and run the thread on."""
+"""Match answers with open reviews, write them to the thread, and continue it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from graph_retry.errors import StaleDecision
 
 @dataclass(frozen=True)
 class HeldThread:
-    """A thread that nobody else runs, with answers written down: what is left is to run it.
+    """A locked thread, with its answers written and ready to run.
 
     `chosen` are the answered reviews, and `open_before` the ids of all that were open.
     """
@@ -52,17 +52,17 @@ class HeldThread:
 
     @property
     def given(self) -> Command[Any] | None:
-        """What the graph is run on with."""
+        """The input with which the graph continues."""
         return Command(resume=self.by_id) if self.by_id else None
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *raised: object) -> None:
-        """Let the next one in."""
+        """Release the lock."""
         self.lock.release()
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
-        """Run the thread on."""
+        """Continue the thread."""
         if self.remote is not None:
             given = {} if durability is None else {"durability": durability}
             state = await self.remote.answer(self.by_id, given)
@@ -74,12 +74,12 @@ class HeldThread:
         return state
 
     async def check_shown(self) -> None:
-        """Do what is left to do after a run whose result is not at hand; then as `check`."""
+        """Finish a run whose result is not at hand; then check as `check` does."""
         shown = (await get_state(self.graph, self.config)).interrupts
         await self.check({"__interrupt__": shown})
 
     async def check(self, state: Any) -> None:
-        """Tell whether the answers were applied, by what the run returned.
+        """Raise if an answer was not applied, by the result of the run.
 
         Raises:
             AnswerRefused: If an answer was not applied: its question is asked again.
@@ -162,7 +162,7 @@ async def take_thread(
 def _checked(
     graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None
 ) -> str:
-    """Return the thread's id, once it is known what is to be done on it."""
+    """Check the arguments, and return the thread's id."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
@@ -248,7 +248,7 @@ async def _match(
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
-    """Note an answer with its time and review; `refused` tells what the storage would garble."""
+    """Note an answer with its time and review; `refused` is set if it cannot be stored."""
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review.review_id, "channel": "python", **cast("Any", answer)}
     note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}

@@ -173,7 +173,7 @@ KEPT: dict[str, Any] = {}
 
 
 async def question_now(review: Waiting) -> dict[str, Any] | None:
-    """Return what a function-form call of this process asks now, seen by the thread or not."""
+    """Return the current question of a function-form call, even if the thread does not show it."""
     if review.call_config is not None:
         return None
     saved = await _saved_call(review.graph, review.config, review.value)
@@ -187,9 +187,9 @@ async def question_now(review: Waiting) -> dict[str, Any] | None:
 
 
 async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> bool:
-    """Tell whether a function-form call on a server went on after it asked.
+    """Return whether a function-form call on a server has continued since it asked.
 
-    Where a task failed, or its run was cancelled, the server shows answered questions, too.
+    If a task failed or its run was cancelled, the server still shows answered questions.
     """
     asked_at = question.value.get("checkpoint_id")
     if asked_at is None:

@@ -79,7 +79,7 @@ class SavedThread:
         }
 
     def _age(self, namespace: str) -> tuple[str, str]:
-        """Return what sorts namespaces by their beginning."""
+        """Return the key that sorts namespaces by their beginning."""
         return self.first[namespace].checkpoint["id"], _root(self.newest[namespace])
 
     def line(self) -> set[str]:

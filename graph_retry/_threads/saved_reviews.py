@@ -37,7 +37,7 @@ _PAGE = 100
 """Calls that wait, read at a time."""
 
 _SCANNED = 500
-"""Checkpoints read at a time where there is no table."""
+"""Number of checkpoints read at a time without a table."""
 
 
 async def list_saved_reviews(
@@ -84,7 +84,7 @@ def key_of(review: Waiting) -> str:
 
 
 def _row(review: Waiting) -> Row:
-    """Return what is written down of a review that waits."""
+    """Return the table row of an open review."""
     place = review.value["checkpoint_ns"]
     return row_of(review.thread_id, place, review.review_id, review.asked_at)
 
@@ -136,7 +136,7 @@ class _Thread:
         return call.checkpoint["channel_values"] if call and waits_for(call, review_id) else None
 
     def is_over(self, row: Row) -> bool:
-        """Tell whether a review that is not shown never will be."""
+        """Return whether a hidden review can never be shown again."""
         return is_over(row, self.root, self.calls.get(row.namespace))
 
 
