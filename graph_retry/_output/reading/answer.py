@@ -15,7 +15,14 @@ from itertools import pairwise
 from typing import Any
 
 from graph_retry._output.reading import RefusalKind, Unreadable, merged, refuse_if, repair
-from graph_retry._output.reading.candidates import CALLS, TURN, Candidate, candidates
+from graph_retry._output.reading.candidates import (
+    CALLS,
+    TURN,
+    Candidate,
+    candidates,
+    in_sentence,
+    without_quotations,
+)
 from graph_retry._output.reading.costs import AROUND, MARGIN
 from graph_retry._output.reading.document import Document
 from graph_retry._output.reading.lexis import EDGES
@@ -30,8 +37,8 @@ _REASONING = lazy(
     rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
 )
 _MARKS = lazy(  # what stands between the items of a list: tags, bullets, fences
-    r"(?:\s|,|;|</?[\w:|-]+>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
-    r"|\d+[.)]\s)*\Z"
+    r"(?:\s|,|;|</?[\w:|｜▁/-]+>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
+    r"|\d+[.)]\s|(?<=<\|im_start\|>)\s*assistant\b)*\Z"
 )
 _ENTITIES = lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
 _BROKEN_ENTITY = lazy(r"\b(?:[a-z]?quot|apos|#x?\d{2});|&(?:quo|qu|apo|#x?\d{2})")
@@ -110,7 +117,7 @@ def answer(text: str, wanted: Wanted) -> Document:
         raise Unreadable("truncated", opened.start(), "The reasoning never ends.")
     if _ENTITIES.search(text, start) and '"' not in text[start:]:
         return _with_entities(text, start, wanted)
-    found = list(candidates(text, start, wanted.complete))
+    found = list(candidates(text, start, wanted.complete, wants_list=wanted.is_list))
     if not found:
         return _scalar(text, start, wanted)
     return _chosen(text, start, found, wanted)
@@ -136,8 +143,9 @@ def _chosen(text: str, start: int, found: list[Candidate], wanted: Wanted) -> Do
     is_small = all(_is_small(each.document) for each in found)
     meant = [each for each in found if not _is_mention(text, each, is_alone=is_small)]
     if any(_is_whole(text, each) for each in meant):  # what is broken in a sentence is no answer
-        meant = [each for each in meant if not (each.document.refusal and _in_sentence(text, each))]
+        meant = [each for each in meant if not (each.document.refusal and in_sentence(text, each))]
     meant = [each for each in meant if not each.is_quoted] or meant
+    meant = without_quotations(text, meant)
     if not meant:
         return _scalar(text, start, wanted)
     documents = [each.document for each in meant]
@@ -157,11 +165,6 @@ def _is_whole(text: str, found: Candidate) -> bool:
     before, after = text[max(0, document.start - 200) : document.start], text[document.end :][:200]
     is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(after)
     return document.is_strict and bool(found.in_fence or is_apart)
-
-
-def _in_sentence(text: str, found: Candidate) -> bool:
-    line = text[max(0, found.document.start - 200) : found.document.start].rpartition("\n")[2]
-    return not found.in_fence and bool(re.search(r"\w\W*\Z|[\"`]", line))
 
 
 def _refuse_broken(documents: list[Document]) -> None:
@@ -185,12 +188,19 @@ def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
     before = text[max(0, first.start - 40) : first.start]
     refuse_if(re.search(r"\w\(\Z", before), "ambiguous", first.start, "The arguments of a call.")
     is_same = all(same(first.value, each.value) for each in documents[1:])
+    in_turns = is_same and in_calls and any(map(TURN.search, gaps))
+    refuse_if(
+        in_turns, "ambiguous", last.start, "The same call in each turn: one call, or several."
+    )
     has_commas = any("," in gap for gap in gaps)
     if is_same and not (wanted.is_list and in_calls) and not (is_plain and has_commas):
         is_listed = _is_listed(text, documents)
         doubtful = is_listed or (is_plain and not all(gap.count("\n") > 1 for gap in gaps))
         refuse_if(
-            doubtful and not in_calls, "ambiguous", last.start, "One value twice, or two of a list."
+            doubtful and not in_calls and wanted.is_list is not False,
+            "ambiguous",
+            last.start,
+            "One value twice, or two of a list.",
         )
         refuse_if(
             not first.value and not all("`" in g for g in gaps),

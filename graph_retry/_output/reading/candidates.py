@@ -4,25 +4,33 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from graph_retry._output.reading import Unreadable, repair
 from graph_retry._output.reading.document import Document, read_document, strict_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
+from graph_retry._output.reading.strict import canonical
 from graph_retry._patterns import lazy
 
-TURN = lazy(  # what a model writes that goes on with the next turn of the conversation
-    r"(?m)<\|im_start\|>\s*(?:user|assistant|system|human)|\b(?:user"
-    r"|assistant)<\|end_header_id\|>|<\|(?:start_header_id|user"
-    r"|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>|</s>|<start_of_turn>|\[INST\]"
-    r"|^#{2,} ?(?:Instruction|Human|User|Input|Question|Response|Assistant)\b"
-    r"|^(?:Human|User|Instruction|Question|Observation|Assistant):"
+_OTHERS = (  # marks of the next turn of the conversation, by anybody but the assistant
+    r"<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
+    r"|^#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
+    r"|^(?:Human|User|Instruction|Question|Observation):"
 )
+_OWN = (  # marks by which the assistant's turn ends, or another one of it begins
+    r"<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
+    r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
+    r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
+)
+TURN = lazy(rf"(?m){_OTHERS}|{_OWN}")
+_TURN_OF_ANOTHER = lazy(rf"(?m){_OTHERS}")
 _FENCE = lazy(
     r"(?ms)^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.\-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)"
 )
 CALLS = lazy(  # the tags of call protocols
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
-    r"|<\|(?:tool_call|python_tag|plugin)\|>|\[/?TOOL_CALLS\]|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->"
+    r"|<[|｜]/?(?:tool|function)[\w▁]*[|｜]>|<\|(?:im_end|python_tag|plugin)\|>|\[/?TOOL_CALLS\]"
+    r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->"
 )
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
@@ -55,8 +63,15 @@ class Candidate:
     is_quoted: bool = False
 
 
-def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
-    """Read what begins like a document, in the order of the text, up to the next turn."""
+def candidates(
+    text: str, start: int, complete: bool | None, *, wants_list: bool | None = None
+) -> Iterator[Candidate]:
+    """Read what begins like a document, in the order of the text, up to the next turn.
+
+    Where a list is wanted, the assistant may make each call in a turn of its own. One that has
+    made several calls in its turn, or a list of them, only goes through them again.
+    """
+    is_call, in_turn = False, 0
     fences = [(each, _data_start(text, each)) for each in _FENCE.finditer(text, start)]
     position, refused, is_first = start, 0, True
     while refused < REFUSED:
@@ -64,12 +79,18 @@ def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candida
         at = _next_start(text, position, is_first=is_first)
         data = next((begin for _, begin in fences if begin is not None and begin >= position), -1)
         at = data if at < 0 or 0 <= data <= at else at
-        if at < 0 or (not is_first and TURN.search(text, position, at)):
+        if at < 0:
             return
+        if not is_first and TURN.search(text, position, at):
+            goes_on = wants_list and is_call and in_turn == 1
+            if not goes_on or _TURN_OF_ANOTHER.search(text, position, at):
+                return
+            in_turn = 0
         around = next((pair for pair in fences if pair[0].start() < at < pair[0].end(3)), None)
         fence = around[0] if around and around[1] is not None else None
         end, is_whole = _limit(text, at, fence, complete)
         document = _read(text, at, end, is_whole)
+        is_call, in_turn = type(document.value) is dict, in_turn + 1
         is_quoted = (around is not None and fence is None) or _in_backticks(text, document)
         yield Candidate(document, in_fence=fence is not None, is_quoted=is_quoted)
         position, is_first = max(document.end, at + 1), False
@@ -150,3 +171,28 @@ def _in_backticks(text: str, document: Document) -> bool:
     before, after = text[: document.start][-1:], text[document.end :][:1]
     line = text[max(0, document.start - 200) : document.start].rpartition("\n")[2]
     return before == after == "`" and bool(line.strip("` \t"))
+
+
+def without_quotations(text: str, found: list[Candidate]) -> list[Candidate]:
+    """Leave out what a sentence quotes from the answer: `The tags are ["a"].` is no second one."""
+    quoting = [each for each in found if not each.document.refusal and in_sentence(text, each)]
+    if len(found) == 1 or not quoting:
+        return found
+    parts = {part for each in found for part in _parts(each.document.value)}
+    quotations = [each for each in quoting if canonical(each.document.value) in parts]
+    return [each for each in found if each not in quotations]
+
+
+def _parts(value: Any) -> Iterator[str]:
+    """Write each container inside a value that is not empty."""
+    inner: list[Any] = [*value.values()] if type(value) is dict else value
+    for each in inner if type(inner) is list else ():
+        if each and isinstance(each, dict | list):
+            yield canonical(each)
+            yield from _parts(each)
+
+
+def in_sentence(text: str, found: Candidate) -> bool:
+    """Tell whether words stand before a document on its line."""
+    line = text[max(0, found.document.start - 200) : found.document.start].rpartition("\n")[2]
+    return not found.in_fence and bool(re.search(r"\w\W*\Z|[\"`]", line))

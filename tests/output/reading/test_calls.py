@@ -14,6 +14,9 @@ PROTOCOLS = {
     "function_call": "<function_call> @ <function_call> #",
     "tool_use": "<tool_use>@</tool_use><tool_use>#</tool_use>",
     "im_start": "<|im_start|>\n@\n<|im_start|>\n#\n<|im_start|>",
+    "turns": "<|im_start|>assistant\n@<|im_end|>\n<|im_start|>assistant\n#<|im_end|>",
+    "turns, the first begun": "@<|im_end|>\n<|im_start|>assistant\n#<|im_end|>",
+    "full-width": "<｜tool▁call▁begin｜>@<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>#",
     "functools": "functools[@, #]",
     "mistral": "[TOOL_CALLS] [@, #]",
     "lines": "@\n#",
@@ -34,6 +37,37 @@ def test_equal_calls_stay_two_and_one_call_is_a_list():
     assert parse_output(text, wants_list=True).value == [ONE, ONE]
     assert parse_output(f"<tool_call>{A}</tool_call>", wants_list=True).value == [ONE]
     assert parse_output(f"<tool_call>{A}</tool_call>", wants_list=False).value == ONE
+
+
+def test_one_call_in_each_of_two_turns_is_one_or_two():
+    """A model that repeats its turn calls once; nothing says which it is."""
+    text = PROTOCOLS["turns"].replace("@", A).replace("#", A)
+    failure = parse_output(text, wants_list=True).failure
+    assert failure is not None
+    assert failure["message"] == "The same call in each turn: one call, or several."
+
+
+def test_several_calls_end_with_their_turn():
+    """What a base model adds in another turn is no part of a list that is whole."""
+    text = PROTOCOLS["turns"].replace("@", f"[{A}]").replace("#", f"[{B}]")
+    assert parse_output(text, wants_list=True).value == [ONE]
+    twice = f"<tool_call>{A}<tool_call>{B}<|im_end|><|im_start|>assistant\n<tool_call>{A}"
+    assert parse_output(twice, wants_list=True).value == [ONE, TWO]
+
+
+def test_an_answer_that_is_given_twice_is_one_where_one_is_wanted():
+    """In tags, too; where a list may be wanted, it may be two of it."""
+    text = f"<answer>{A}</answer>\n<answer>{A}</answer>"
+    assert parse_output(text, wants_list=False).value == ONE
+    assert not parse_output(text).ok
+
+
+@pytest.mark.parametrize("prose", ['- `tags`: ["a"]', 'The tags are ["a"].'])
+def test_a_part_of_the_answer_that_a_sentence_quotes_is_no_second_answer(prose):
+    """Another value in such a place is one, and the text is refused."""
+    text = f"{{'tags': ['a'], 'n': 1}}\n\nExplanation:\n{prose}"
+    assert parse_output(text).value == {"tags": ["a"], "n": 1}
+    assert not parse_output(text.replace("['a']", "['b']")).ok
 
 
 @pytest.mark.parametrize("name", ["tool_call", "function_call", "lines"])
