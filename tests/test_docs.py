@@ -13,11 +13,13 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from opentelemetry import trace
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -89,6 +91,8 @@ def run_block(block: Block, page: str, namespace: dict[str, object]) -> None:
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     """A reader can paste the blocks of a page one after the other."""
     monkeypatch.chdir(tmp_path)
+    traced = partial(monkeypatch.setattr, trace, "get_tracer_provider")  # until the page's end
+    monkeypatch.setattr(trace, "set_tracer_provider", lambda provider: traced(lambda: provider))
     if ".demo/" in page.read_text():  # it goes on with what `make demo` leaves
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         demo = [sys.executable, "-m", "examples.demo"]
