@@ -6,7 +6,7 @@ A record holds only changes. The functions here return it with every key and all
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from graph_retry._json import is_array, is_number, is_object
@@ -275,3 +275,17 @@ def _blank() -> dict[str, Any]:
         "idempotency_key": "",
         "schema_version": SCHEMA_VERSION,
     }
+
+
+def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return a call's state for use in another namespace: with this one named in its ledger."""
+    moved = {
+        key: [
+            cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
+            if (place := attempt.get("kept_in"))
+            else attempt
+            for attempt in records
+        ]
+        for key, records in ledgers_in(values)
+    }
+    return {**values, **moved}

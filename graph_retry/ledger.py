@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from graph_retry._attempts import params_at, parsed_value, readable
+from graph_retry._namespaces import parts_of
 from graph_retry._params.patch import readable_diff
 from graph_retry._redact import shown_record
 from graph_retry._review.decisions import ROWS
 from graph_retry.records import Attempt
 
 __all__ = ["Ledger", "Outcome"]
-
-_STEP = re.compile(r"(.+):[0-9a-f-]{36}")
-"""A part of a namespace that names a task of a graph: of its node, by its id."""
 
 Outcome = Literal[
     "succeeded", "responded", "overruled", "cancelled", "exhausted", "waiting", "open"
@@ -63,8 +60,8 @@ class Ledger:
 
     @property
     def node(self) -> str:
-        """The graph node that made the call, if it is known."""
-        steps = [step[1] for step in map(_STEP.fullmatch, self.namespace.split("|")) if step]
+        """The graph node the call was made in, where that is known."""
+        steps = [part.name for part in parts_of(self.namespace) if part.is_task]
         return steps[-1] if steps else ""
 
     @property

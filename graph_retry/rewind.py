@@ -102,9 +102,7 @@ async def _rewind(
         ledger.at(change["attempt"])
     reviews = await find_reviews(graph, config, Waiting)
     if ledger is not None:
-        reviews = [
-            review for review in reviews if review.value["checkpoint_ns"] == ledger.namespace
-        ]
+        reviews = [review for review in reviews if review.namespace == ledger.namespace]
     if len(reviews) == 1:
         if not 1 <= change["attempt"] <= reviews[0].attempt:  # a server may not show the ledger
             raise ValueError(

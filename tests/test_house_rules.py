@@ -49,6 +49,39 @@ def test_no_file_is_long():
     assert {name: lines for name, lines in long.items() if lines > 400} == {}
 
 
+ROOM_LINES, ROOM_FILES = 1_500, 12
+LARGER_ROOMS = {
+    "_engine": (3_500, 24),
+    "_output/reading": (2_400, 11),
+    "_threads": (2_300, 16),
+    "_output": (1_950, 16),
+    "_review": (1_950, 13),
+    "hooks": (1_700, 12),
+    "web": (1_800, 12),
+}
+"""Rooms that hold more: their lines and files at most. A number here only ever gets smaller."""
+
+
+def test_a_room_is_read_in_an_hour():
+    """A folder of the package has at most 1,500 lines in 12 files, those of inner folders apart."""
+    rooms = {path.parent for path in sources("graph_retry")} - {PACKAGE}
+    sizes = {
+        str(room.relative_to(PACKAGE)): (
+            sum(count_lines(path) for path in room.glob("*.py")),
+            len([path for path in room.glob("*.py") if path.name != "__init__.py"]),
+        )
+        for room in rooms
+    }
+    assert set(LARGER_ROOMS) <= set(sizes)
+    allowed = {name: LARGER_ROOMS.get(name, (ROOM_LINES, ROOM_FILES)) for name in sizes}
+    large = {
+        name: size
+        for name, size in sizes.items()
+        if size[0] > allowed[name][0] or size[1] > allowed[name][1]
+    }
+    assert large == {}
+
+
 def test_modules_are_named_after_what_they_hold():
     """A name that fits anything says nothing."""
     vague = {"utils", "util", "base", "helpers", "helper", "common", "misc"}
@@ -69,6 +102,48 @@ def test_nothing_private_of_langgraph_is_imported():
         if PRIVATE.match(name)
     ]
     assert offenders == []
+
+
+INSIDE = re.compile(
+    r"checkpoint_ns|checkpoint_map|pending_writes|channel_values|channel_versions|langgraph_path"
+    r"|checkpoint\.serde\.types|__interrupt__|__copy__|__pregel|get_null_resume|subgraph_counter"
+    r"|\"(?:parents|resuming)\"|\.modes\b|partition\(\"\|\"\)|split\(\"\|\"\)|saver\.(?:conn|loop|lock)"
+)
+KNOW_THE_INSIDE = {
+    "_attempts.py": 1,
+    "_engine/asking.py": 1,
+    "_engine/keeping.py": 3,
+    "_engine/running.py": 4,
+    "_threads/calls.py": 1,
+    "_threads/config.py": 1,
+    "_threads/forking.py": 3,
+    "_threads/lock.py": 1,
+    "_threads/outcome.py": 1,
+    "_threads/reminders.py": 2,
+    "_threads/remote_calls.py": 7,
+    "_threads/remote_reviews.py": 1,
+    "_threads/resuming.py": 1,
+    "_threads/reviews.py": 6,
+    "_threads/saved.py": 6,
+    "_threads/saved_reviews.py": 5,
+    "cli/answering/answer.py": 1,
+    "records.py": 1,
+    "web/rows.py": 1,
+    "web/runs.py": 1,
+}
+"""Lines outside the room that name something of LangGraph's inside; only ever fewer."""
+
+
+def test_one_room_knows_the_inside_of_langgraph():
+    """What LangGraph does not document is spelled in `_langgraph/`, where each fact has a test."""
+    found = {}
+    for path in sources("graph_retry"):
+        name = str(path.relative_to(PACKAGE))
+        lines = [line for line in path.read_text().splitlines() if INSIDE.search(line)]
+        if lines and not name.startswith(("_langgraph/", "_namespaces")):
+            found[name] = len(lines)
+    more = {name: lines for name, lines in found.items() if lines > KNOW_THE_INSIDE.get(name, 0)}
+    assert more == {}
 
 
 def test_the_package_executes_nothing_it_was_given():

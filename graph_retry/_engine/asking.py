@@ -11,12 +11,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
+from graph_retry._engine.keeping import whole_here
 from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import question_of
 from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
 from graph_retry._engine.step import StepInput
 from graph_retry._langgraph.fork import Fork, fork_of, forked, goes_back
-from graph_retry._langgraph.keeping import whole_here
 from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
     call_namespace,

@@ -23,13 +23,7 @@ from graph_retry._langgraph.calls import Made, Slot, find_slot
 from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
-from graph_retry._langgraph.run_config import (
-    saver_in,
-    scratchpad_in,
-    with_quiet_values,
-    without_counting,
-    without_replay,
-)
+from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
 from graph_retry._params.run_codec import RunCodec
 from graph_retry._state import LOOP, Loop, loop_of
 
@@ -196,12 +190,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             identity = None if is_task else made.identity
             path = made.task_path
             run = replace(run, identity=identity, task_path=path, slot=slot, is_task=is_task)
-            if slot is not None:
-                configurable = without_replay(without_counting(configurable))
-                configurable["checkpoint_ns"] = slot.namespace
-        if not (run.slot and run.slot.is_saved):  # LangGraph continues with the saved state
+        if not (run.slot and run.slot.is_saved):  # LangGraph goes on with what is saved there
             input = made.first_state(waits)
-        configurable = with_quiet_values(configurable)
+        configurable = inside(configurable, None if run.slot is None else run.slot.namespace)
         configurable[_RUN] = run
         return run, input, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 

@@ -1,4 +1,9 @@
-"""Write an answer into the saved state of a call that LangGraph shows no way to."""
+"""Write an answer into the saved state of a call that LangGraph shows no way to.
+
+`update_state` with a `checkpoint_ns` looks for the graph of that namespace among the subgraphs, by
+the names of the nodes around it, and then writes into the checkpoint whatever graph was found.
+Found in `Pregel.update_state`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graph_retry._awaiting import sync_or_async
 from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint
-from graph_retry._langgraph.fork import steps_of
+from graph_retry._namespaces import parts_of
 from graph_retry._state import ANSWER
 
 
@@ -35,7 +40,7 @@ async def write_answer(
     if call is None or not call.checkpoint["channel_values"].keys() <= graph.channels.keys():
         return False
     await check_clock(call)
-    names = steps_of(namespace).split("|")
+    names = [part.name for part in parts_of(namespace)]
     for number, name in enumerate(reversed(names), start=1):
         builder = StateGraph(cast("Any", dict)).add_node(name, graph).set_entry_point(name)
         graph = builder.compile(checkpointer=saver if number == len(names) else None)

@@ -2,7 +2,8 @@
 
 LangGraph names the graphs that a task invokes by a counter, so that calls which start in another
 order would find each other's state. Here each call has a namespace made of its identity. While a
-task runs, only the numbers among equal calls are remembered.
+task runs, only the numbers among equal calls are remembered, by its scratchpad: a retry policy runs
+a node again with the same one. Found by printing both in a node that fails.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from graph_retry._awaiting import sleep
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint, read_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
-from graph_retry._langgraph.identity import changed_fields, identity_of, namesakes, namespace_of
+from graph_retry._langgraph.identity import changed_fields, identity_of, saved_call
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
     node_attempt,
@@ -35,7 +36,7 @@ from graph_retry._langgraph.run_config import (
     saves_later,
     scratchpad_in,
 )
-from graph_retry._langgraph.saved_state import saved_call
+from graph_retry._namespaces import call_namespace_of, namesakes
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._params.fields import fields_of
 from graph_retry._state import ANSWER, LOOP, Loop, fresh_loop
@@ -252,10 +253,10 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
             f"`key={key!r}` names two calls of `{name}` with different params in one node: give "
             "each call a key of its own."
         )
-    namespace = namespace_of(task, name, identity)
+    namespace = call_namespace_of(task, name, identity)
     number = execution.begun[namespace]
     execution.begun[namespace] += 1
-    return namespace_of(task, name, identity, number)
+    return call_namespace_of(task, name, identity, number)
 
 
 def _is_named(saved: CheckpointTuple, name: str) -> bool:

@@ -1,4 +1,9 @@
-"""Read the checkpoints of a saver, sync or async."""
+"""Read the checkpoints of a saver, sync or async.
+
+Beside a checkpoint LangGraph saves what the tasks of its step have written: `pending_writes`, each
+with the task's id and a channel. A step is saved with `put_writes` before the next checkpoint, so
+after a crash in between only the writes tell. Found by ending processes at each write.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A fork gives its tasks new ids, under which nothing of theirs is saved. So the copied checkpoint
 says which one was forked, and each call that begins in a task of the copy looks for itself among
-the calls that were made from there.
+the calls that were made from there. LangGraph notes the checkpoint of the outermost graph in their
+metadata, as `parents`. Found by comparing the checkpoints of a thread before and after a fork.
 """
 
 from __future__ import annotations
@@ -23,13 +24,12 @@ from langgraph.graph import START
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import params_at, records_in
+from graph_retry._attempts import located, params_at, records_in
 from graph_retry._awaiting import sync_or_async
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import list_checkpoints, read_checkpoint
-from graph_retry._langgraph.identity import changed_fields
-from graph_retry._langgraph.keeping import located
-from graph_retry._langgraph.saved_state import Saved, saved_call
+from graph_retry._langgraph.identity import Saved, changed_fields, saved_call
+from graph_retry._namespaces import parts_of
 from graph_retry._params.codec import Encoded
 from graph_retry._review.deadline import now
 from graph_retry._review.decisions import ROWS
@@ -189,19 +189,9 @@ def _root_of(configurable: Mapping[str, Any]) -> str:
 
 def task_path(caller: RunnableConfig) -> str:
     """Return where in its graphs a task is that makes a call, whatever its id."""
-    steps = steps_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
+    parts = parts_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
+    steps = "|".join(part.name for part in parts)
     return f"{steps} {json.dumps(caller.get('metadata', {}).get('langgraph_path'))}"
-
-
-def steps_of(namespace: str) -> str:
-    """Return the nodes and tasks a namespace names, without their ids.
-
-    Example:
-        >>> steps_of("outer:1f0|ask:2e4|1")
-        'outer|ask'
-    """
-    parts = [part for part in namespace.split("|") if not part.isdigit()]
-    return "|".join(part.partition(":")[0] for part in parts)
 
 
 class Begun(NamedTuple):

@@ -1,4 +1,7 @@
-"""The identity of a call, and the namespace of its state. These are pure rules.
+"""What a call is known by; and how a saved call tells it.
+
+LangGraph saves a graph that was cut off before its first step with its input alone, under the
+channel of `START`; found by ending processes there.
 
 A call is known by the task of the node that makes it, by its name, by its `key` or else its first
 params as encoded, and by a number among equal calls. All of these are in its namespace. So a saved
@@ -9,32 +12,19 @@ another call: likeness decides nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from langgraph.graph import START
+
+from graph_retry._attempts import params_at, readable, records_in
 from graph_retry._json import digest
 from graph_retry._params.codec import Encoded
+from graph_retry._state import LOOP, loop_of
 
 
 def identity_of(params: Encoded, key: str | None = None) -> str:
     """Return the identity of a call within its task and name: a digest of its key or params."""
     return digest(*params) if key is None else digest(key)
-
-
-def namespace_of(task: str, name: str, identity: str, number: int = 0) -> str:
-    """Return the namespace of a call's state; `number` counts equal calls of one task.
-
-    Example:
-        >>> namespace_of("ask:1f0", "guide", "9ae2"), namespace_of("ask:1f0", "a|b", "9ae2", 1)
-        ('ask:1f0|guide:9ae2', 'ask:1f0|a%7Cb:9ae2.1')
-    """
-    return f"{namesakes(task, name)}{identity}{f'.{number}' if number else ''}"
-
-
-def namesakes(task: str, name: str) -> str:
-    """Return the common beginning of the namespaces of a task's calls of one name."""
-    # In a namespace `|` and `:` have a meaning.
-    spelled = name.replace("%", "%25").replace("|", "%7C").replace(":", "%3A")
-    return f"{task}|{spelled}:"
 
 
 def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -46,3 +36,22 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     """
     names = dict.fromkeys([*before, *after])
     return [name for name in names if before.get(name, ...) != after.get(name, ...)]
+
+
+class Saved(NamedTuple):
+    """A saved call: its identity and the params it was first made with."""
+
+    identity: str
+    params: dict[str, Any]
+
+
+def saved_call(values: Mapping[str, Any], params_key: str) -> Saved | None:
+    """Return what the call with this state is known by, or None if it is not a call's state."""
+    values = values.get(START) or values  # of one cut off at once the input alone
+    loop, attempts = loop_of(values), readable(records_in(values))
+    first = params_at(attempts, 1)
+    params: Any = loop["given"] or (first and first.view) or values.get(params_key)
+    if LOOP not in values and params is None:
+        return None
+    types = loop["types"] if first is None else first.types
+    return Saved(loop["identity"] or identity_of(Encoded(params, types)), params)

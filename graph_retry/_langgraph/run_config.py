@@ -1,7 +1,9 @@
 """Read the config of a running task; its values are found by their types, not their keys.
 
-LangGraph keeps these values under private keys of `configurable`. They are touched here only, and
-where one is missing the engine does without it.
+LangGraph keeps these values under private keys of `configurable`: the saver, a scratchpad with the
+answers and the counter of subgraphs, the stream, the place to replay from, and a `Runtime`. Found
+by printing the `configurable` of a node. They are touched here only; where one is missing the
+engine does without it, and `tests/langgraph/test_run_config.py` fails.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
-from typing_extensions import TypeIs
+
+from graph_retry._namespaces import around
 
 
 def call_namespace() -> str:
     """Return the checkpoint namespace of the call whose step is running."""
     here = get_config().get("configurable", {}).get("checkpoint_ns", "")
-    return str(here).rpartition("|")[0]
+    return around(str(here))
 
 
 def current_thread() -> str | None:
@@ -48,22 +51,33 @@ def current_saver() -> BaseCheckpointSaver[Any] | None:
 
 def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
     """Return the checkpointer that a run is saved by, if it is saved."""
-    return next(filter(_is_saver, configurable.values()), None)
-
-
-def _is_saver(value: object) -> TypeIs[BaseCheckpointSaver[Any]]:
-    return isinstance(value, BaseCheckpointSaver)
+    return configurable.get(_key(configurable, BaseCheckpointSaver))
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
-    """Return LangGraph's counter of a task's subgraphs, if this is a task."""
-    return next(filter(_is_scratchpad, configurable.values()), None)
+    """Return what LangGraph counts a task's subgraphs with, if this is a task."""
+    return configurable.get(_key(configurable, *_SCRATCHPAD))
 
 
-def _is_scratchpad(value: Any) -> bool:
-    return callable(getattr(value, "subgraph_counter", None)) and callable(
-        getattr(value, "get_null_resume", None)
-    )
+_SCRATCHPAD = ("subgraph_counter", "get_null_resume")
+_REPLAY = ("get_checkpoint", "aget_checkpoint")
+_STREAM = ("__call__", "modes")
+"""What private values of a configurable are known by: their attributes."""
+
+
+def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
+    """Return the key of the value that has all these attributes or classes; empty if none has."""
+    for key, value in configurable.items():
+        for each in known:
+            if not (hasattr(value, each) if isinstance(each, str) else isinstance(value, each)):
+                break
+        else:
+            return key
+    return ""
+
+
+def _changed(configurable: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    return {**configurable, key: value} if key in configurable else dict(configurable)
 
 
 def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
@@ -77,54 +91,33 @@ def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None
     return None
 
 
-def without_counting(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configurable under which a graph keeps the namespace it is given."""
-    return _with_scratchpad(configurable, subgraph_counter=lambda: 0)
+def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, Any]:
+    """Return the configurable under which a call's graph runs, in its namespace if it has one.
 
+    It streams no `values` to the graphs around it: chat clients take the `values` of whatever graph
+    they come from for the whole state, and this one's have no `messages`. Updates, tokens, tasks
+    and custom events pass.
 
-def without_replay(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configurable under which a graph continues from its newest checkpoint.
-
-    In a run from an old checkpoint, LangGraph has each subgraph begin from what it had saved before
-    that one, in a retry of its node, too. The namespace of a call belongs to one task of one
-    checkpoint: what is saved there is always the call's own.
+    With a namespace it counts no subgraphs, which would give it another one, and it goes on from
+    its newest checkpoint. In a run from an old checkpoint, LangGraph has each subgraph begin from
+    what it had saved before that one, in a retry of its node, too. The namespace of a call belongs
+    to one task of one checkpoint: what is saved there is always the call's own.
     """
-    return {key: None if _is_replay(value) else value for key, value in configurable.items()}
-
-
-def _is_replay(value: Any) -> bool:
-    return callable(getattr(value, "get_checkpoint", None)) and callable(
-        getattr(value, "aget_checkpoint", None)
-    )
-
-
-def with_quiet_values(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configurable under which a graph streams no `values` to the graphs around it.
-
-    Chat clients take the `values` of whatever graph they come from for the whole state, and this
-    one's have no `messages`. Updates, tokens, tasks and custom events pass.
-    """
-    return {
-        key: _without_values(value) if _is_stream(value) else value
-        for key, value in configurable.items()
-    }
-
-
-def _is_stream(value: Any) -> bool:
-    return callable(value) and isinstance(getattr(value, "modes", None), set)
-
-
-def _without_values(stream: Any) -> Any:
-    quiet = copy(stream)
-    quiet.modes = stream.modes - {"values"}
-    return quiet
+    key = _key(configurable, *_STREAM)
+    inner = dict(configurable)
+    if key:
+        inner[key] = copy(configurable[key])
+        inner[key].modes = configurable[key].modes - {"values"}
+    if namespace is None:
+        return inner
+    inner = _with_scratchpad(inner, subgraph_counter=lambda: 0)
+    inner = _changed(inner, _key(inner, *_REPLAY), None)
+    return {**inner, "checkpoint_ns": namespace}
 
 
 def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
-    return {
-        key: replace(value, **changed) if _is_scratchpad(value) else value
-        for key, value in configurable.items()
-    }
+    key = _key(configurable, *_SCRATCHPAD)
+    return _changed(configurable, key, replace(configurable[key], **changed) if key else None)
 
 
 def has_answer(configurable: Mapping[str, Any]) -> bool:
@@ -191,11 +184,7 @@ def began_at(configurable: Mapping[str, Any]) -> str | None:
 
 
 def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
-    return next(filter(_is_runtime, configurable.values()), None)
-
-
-def _is_runtime(value: object) -> TypeIs[Runtime[Any]]:
-    return isinstance(value, Runtime)
+    return configurable.get(_key(configurable, Runtime))
 
 
 def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:
@@ -206,16 +195,12 @@ def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableC
     """
     if caller is None:
         return inner
-    around = caller.get("configurable", {})
-    outer = _runtime_in(around)
-    configurable = {
-        key: value.override(stream_writer=_writer(caller, outer))
-        if outer is not None and _is_runtime(value)
-        else around.get(key, value)
-        if _is_stream(value)
-        else value
-        for key, value in inner.get("configurable", {}).items()
-    }
+    outer, configurable = caller.get("configurable", {}), dict(inner.get("configurable", {}))
+    stream, runtime = _key(configurable, *_STREAM), _key(configurable, Runtime)
+    configurable = _changed(configurable, stream, outer.get(stream, configurable.get(stream)))
+    if runtime and (theirs := _runtime_in(outer)) is not None:
+        writer = _writer(caller, theirs)
+        configurable[runtime] = configurable[runtime].override(stream_writer=writer)
     metadata = {**inner.get("metadata", {}), **caller.get("metadata", {})}
     return {**inner, "metadata": metadata, "configurable": configurable}
 

@@ -2,6 +2,10 @@
 
 An answer that names no question goes to the first one that is asked in the run. After a run that
 was cut off, that may be one nobody has seen; beside other calls, it may be another call's.
+
+LangGraph saves questions as writes to the channel INTERRUPT beside the newest checkpoint of the
+outermost graph, and answers as writes to RESUME, which stay until the step has ended. Found by
+reading the writes of a thread after each kind of answer.
 """
 
 from __future__ import annotations

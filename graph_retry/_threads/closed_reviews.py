@@ -8,16 +8,17 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
+from graph_retry._engine.keeping import whole
 from graph_retry._issues import literal
 from graph_retry._json import digest, is_object
-from graph_retry._langgraph.keeping import whole
 from graph_retry._langgraph.shown import questions_of
+from graph_retry._namespaces import outermost
 from graph_retry._state import ANSWER, is_open, loop_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
 from graph_retry._threads.lock import ThreadLock, pauses
 from graph_retry._threads.remote_runs import RemoteRuns
-from graph_retry._threads.reviews import intervention, thread_of
+from graph_retry._threads.reviews import intervention, namespace_in, thread_of
 from graph_retry._threads.saved import SavedThread, parent_of
 from graph_retry.records import Attempt
 
@@ -136,7 +137,7 @@ async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None
     """Name the node of a call that waits, if the graph has none of that name."""
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
-        waiting = [(value["checkpoint_ns"], value["review_id"]) for value in values if value]
+        waiting = [(namespace_in(value), value["review_id"]) for value in values if value]
     else:
         waiting = [
             (namespace, review["review_id"])
@@ -145,7 +146,7 @@ async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None
         ]
     nodes = await node_names(graph) if waiting else []
     for namespace, review_id in waiting:
-        node = namespace.partition(":")[0]
+        node = outermost(namespace).name
         if node and node not in nodes:
             return (
                 f"review {review_id!r} waits in node `{node}`, which the graph does not have (its "

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._threads.reviews import KEPT, Waiting, intervention, question_now
+from graph_retry._namespaces import are_namesakes
+from graph_retry._threads.reviews import KEPT, Waiting, intervention, namespace_in, question_now
 from graph_retry.errors import AnswerRefused
 
 _LOG = logging.getLogger("graph_retry")
@@ -27,11 +28,11 @@ async def check_applied(
     questions: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
     values = [getattr(question, "value", None) or question["value"] for question in questions]
     asked = [value for value in map(intervention, values) if value is not None]
-    calls = {review.value["checkpoint_ns"] for review in answered}
+    calls = {review.namespace for review in answered}
     again = [
         value
         for value in asked
-        if value["checkpoint_ns"] in calls
+        if namespace_in(value) in calls
         and value["problem"]
         and value["review_id"] not in open_before
     ]
@@ -56,6 +57,5 @@ async def check_applied(
 
 
 def _are_namesakes(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether two questions are of calls of the same name in one task."""
-    places = {str(value["checkpoint_ns"]).rpartition(":")[0] for value in (one, other)}
-    return len(places) == 1
+    """Tell whether two questions are of calls with one name, made in one task."""
+    return are_namesakes(namespace_in(one), namespace_in(other))

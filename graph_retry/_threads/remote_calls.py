@@ -11,6 +11,7 @@ from langgraph.types import PregelTask, StateSnapshot
 
 from graph_retry._awaiting import collect
 from graph_retry._json import is_object
+from graph_retry._namespaces import moved, task_namespace
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._state import LOOP
 from graph_retry._threads.remote_runs import http_status
@@ -90,10 +91,10 @@ async def _read_graph(thread: RemoteThread, namespace: str, root: str) -> None:
     for task, _ in tasks:
         asked.setdefault(task.name, set()).update(_asking(task))
     for task, began in tasks:
-        inner = f"{namespace}|{task.name}:{task.id}".removeprefix("|")
+        inner = task_namespace(namespace, task.name, task.id)
         if task.state is None:
             for call in sorted(asked[task.name]):
-                here = f"{inner}|{call.rpartition('|')[2]}"
+                here = moved(call, inner)
                 if await _is_shown(thread, here) or call == here:
                     thread.note_call(here, began)
         elif await _is_shown(thread, inner):

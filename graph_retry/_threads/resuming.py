@@ -189,7 +189,7 @@ async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict
     saver = saver_of(graph)
     notes = [_noted(given, review) for review, given in chosen]
     for (review, _), note in zip(chosen, notes, strict=True):
-        place = function_graph(learns=True), review.thread_id, review.value["checkpoint_ns"]
+        place = function_graph(learns=True), review.thread_id, review.namespace
         if review.call_config is not None:
             if saver is not None:
                 await check_clock(await newest_checkpoint(saver, *place[1:]))

@@ -13,8 +13,9 @@ from langgraph.pregel import Pregel
 from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._attempts import records_in
+from graph_retry._engine.keeping import whole
 from graph_retry._langgraph.checkpoints import newest_checkpoint, waits_for
-from graph_retry._langgraph.keeping import whole
+from graph_retry._namespaces import parts_of as steps_of
 from graph_retry._redact import shown_record
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.review import Review, parts_of
@@ -42,6 +43,11 @@ class Waiting(Review):
     config: RunnableConfig = field(repr=False)
     call_config: RunnableConfig | None = field(default=None, repr=False)
 
+    @property
+    def namespace(self) -> str:
+        """Where the state of the call is."""
+        return namespace_in(self.value)
+
 
 HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
 """What a config is like that names a thread."""
@@ -59,7 +65,7 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
     made: list[WaitingT] = []
     for review in reviews:
         where = source if review.graph is None else review.graph
-        read = reader_of(where, review.thread_id, review.value["checkpoint_ns"])
+        read = reader_of(where, review.thread_id, review.namespace)
         history = list(map(shown_record, await whole(review.history, read)))
         made.append(replace(review, history=history))
     return made
@@ -92,7 +98,7 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
         else:
             waits = local or not await _has_moved(graph, snapshot, question)
         if waits:
-            _check_place(graph, value["checkpoint_ns"])
+            _check_place(graph, namespace_in(value))
             parts = parts_of(value, records_in(values), thread_id)
             place = call.config if call and local else None
             reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
@@ -115,8 +121,7 @@ def check_thread(graph: Any, config: RunnableConfig) -> str | None:
 
 def _check_place(graph: Any, namespace: str) -> None:
     """Refuse a call that an answer would not reach, since a graph around it keeps nothing."""
-    for part in namespace.split("|")[:-1]:
-        name = part.partition(":")[0]
+    for name, _ in steps_of(namespace)[:-1]:
         node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
         graph = node and node.bound
         if isinstance(graph, Pregel) and graph.checkpointer is False:
@@ -130,6 +135,11 @@ def intervention(value: Any) -> dict[str, Any] | None:
     """Return an interrupt's value if it is a question of ours."""
     asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     return asked if asked.get("type") == INTERVENTION else None
+
+
+def namespace_in(question: Mapping[str, Any]) -> str:
+    """Return where the state of the call is that asks a question."""
+    return str(question["checkpoint_ns"])
 
 
 def thread_of(config: RunnableConfig) -> str | None:
@@ -165,7 +175,7 @@ async def _saved_call(
     saver = saver_of(graph)
     if saver is None:
         return None
-    return await newest_checkpoint(saver, thread_of(config), value["checkpoint_ns"])
+    return await newest_checkpoint(saver, thread_of(config), namespace_in(value))
 
 
 KEPT: dict[str, Any] = {}
@@ -194,7 +204,7 @@ async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -
     asked_at = question.value.get("checkpoint_id")
     if asked_at is None:
         return False
-    namespace = question.value["checkpoint_ns"]
+    namespace = namespace_in(question.value)
     place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}
     try:
         newest = await get_state(graph, {"configurable": place})

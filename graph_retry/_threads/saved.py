@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._attempts import records_in
+from graph_retry._namespaces import outermost
 from graph_retry._state import LOOP
 from graph_retry.ledger import Ledger
 
@@ -66,8 +67,7 @@ class SavedThread:
 
     def root_of(self, namespace: str) -> str:
         """Return the root checkpoint that a namespace was begun from."""
-        task = namespace.partition("|")[0].partition(":")[2]
-        return self._starts.get(task) or _root(self.newest[namespace])
+        return self._starts.get(outermost(namespace).id) or _root(self.newest[namespace])
 
     @cached_property
     def _starts(self) -> dict[str, str]:

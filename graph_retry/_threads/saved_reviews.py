@@ -28,10 +28,11 @@ from graph_retry._langgraph.open_reviews import (
     open_rows,
     row_of,
 )
+from graph_retry._namespaces import outermost
 from graph_retry._review.review import parts_of
 from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.config import on_thread
-from graph_retry._threads.reviews import Waiting, WaitingT, intervention
+from graph_retry._threads.reviews import Waiting, WaitingT, intervention, namespace_in
 
 _PAGE = 100
 """Calls that wait, read at a time."""
@@ -84,9 +85,8 @@ def key_of(review: Waiting) -> str:
 
 
 def _row(review: Waiting) -> Row:
-    """Return the table row of an open review."""
-    place = review.value["checkpoint_ns"]
-    return row_of(review.thread_id, place, review.review_id, review.asked_at)
+    """Return what is written down of a review that waits."""
+    return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)
 
 
 @dataclass
@@ -127,7 +127,7 @@ class _Thread:
     def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
         """Yield the questions that are open, each with the state of its call."""
         for review_id, question in self.questions.items():
-            values = self._open_call(question.value["checkpoint_ns"], review_id)
+            values = self._open_call(namespace_in(question.value), review_id)
             if values is not None:
                 yield question, values
 
@@ -204,14 +204,14 @@ class _Finder(Generic[WaitingT]):
     def _is_ours(self, namespace: str) -> bool:
         if self.graph is None or not namespace:
             return self.graph is None or isinstance(self.graph, RetryGraph)
-        return namespace.partition(":")[0] in self.graph.nodes
+        return outermost(namespace).name in self.graph.nodes
 
     async def _waiting(self, thread_id: str, thread: _Thread) -> list[WaitingT]:
         config = on_thread(self.base, thread_id)
         reviews: list[WaitingT] = []
         for question, values in thread.waiting():
             value = question.value
-            if self._is_ours(value["checkpoint_ns"]):
+            if self._is_ours(namespace_in(value)):
                 parts = parts_of(value, records_in(values), thread_id)
                 where: Any = {"graph": self.graph, "config": config}
                 reviews.append(self.kind(interrupt_id=question.id, **where, **parts))

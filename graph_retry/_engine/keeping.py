@@ -18,7 +18,6 @@ from langgraph.types import Overwrite
 from graph_retry._attempts import (
     decision_ids,
     filled,
-    ledgers_in,
     listed,
     merge_attempts,
     params_at,
@@ -205,20 +204,6 @@ class _Trail:
     def _here(self, number: int) -> Attempt | None:
         # In state somebody may have taken a number away.
         return next((known for known in self._attempts if known.get("number") == number), None)
-
-
-def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """Return a call's state for use in another namespace: with this one named in its ledger."""
-    moved = {
-        key: [
-            cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
-            if (place := attempt.get("kept_in"))
-            else attempt
-            for attempt in records
-        ]
-        for key, records in ledgers_in(values)
-    }
-    return {**values, **moved}
 
 
 def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:

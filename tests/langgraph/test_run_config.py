@@ -1,0 +1,135 @@
+"""What the package relies on in the config of a running task, and LangGraph does not document.
+
+A failure names what a version of LangGraph has changed; `make compat` runs these on the lowest and
+the newest.
+"""
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config
+from langgraph.func import entrypoint, task
+from langgraph.graph import StateGraph
+from langgraph.types import Command, RetryPolicy, interrupt
+
+from graph_retry._langgraph import run_config
+from tests.loops import thread
+
+
+class Look:
+    """A graph of one node that notes what its config tells, and pauses once if that is wanted."""
+
+    def __init__(self, *, asks=False, retries=False, stream_mode="values"):
+        self.told = []
+        policy = RetryPolicy(max_attempts=2, initial_interval=0) if retries else None
+        builder = StateGraph(dict).add_node("look", self._look, retry_policy=policy)
+        graph = builder.set_entry_point("look").compile(checkpointer=InMemorySaver())
+        self.asks, self.fails = asks, retries
+        graph.invoke({}, thread(), stream_mode=stream_mode)
+        if asks:
+            graph.invoke(Command(resume="yes"), thread())
+
+    def _look(self, _):
+        configurable = get_config()["configurable"]
+        self.told.append(
+            {
+                "configurable": configurable,
+                "has_answer": run_config.has_answer(configurable),
+                "may_be_resumed": run_config.may_be_resumed(configurable),
+                "node_attempt": run_config.node_attempt(configurable),
+                "began_at": run_config.began_at(configurable),
+            }
+        )
+        if self.fails:
+            self.fails = False
+            raise ConnectionError
+        if self.asks:
+            interrupt("?")
+        return {}
+
+
+def test_the_saver_is_in_the_configurable():
+    """The loop inherits it, and reads calls from it."""
+    assert isinstance(run_config.saver_in(Look().told[0]["configurable"]), InMemorySaver)
+
+
+def test_the_scratchpad_has_the_answers_and_the_counter_of_subgraphs():
+    """Without them a call cannot choose its namespace, nor tell whether an answer waits."""
+    scratchpad = run_config.scratchpad_in(Look().told[0]["configurable"])
+    assert scratchpad is not None
+    assert isinstance(scratchpad.resume, list)
+    assert scratchpad.subgraph_counter() == 0
+    assert scratchpad.get_null_resume() is None
+
+
+def test_an_answer_is_in_the_scratchpad_before_it_is_asked_for():
+    """`has_answer` tells whether an `interrupt` would return at once."""
+    assert [told["has_answer"] for told in Look(asks=True).told] == [False, True]
+
+
+def test_a_run_that_goes_on_says_so():
+    """The key that tells ends in `resuming`; where it is not there, a call is looked up as well."""
+    _, second = Look(asks=True).told
+    assert [value for key, value in second["configurable"].items() if key.endswith("resuming")] == [
+        True
+    ]
+    assert second["may_be_resumed"] is True
+
+
+def test_a_retry_policy_counts_its_attempts_and_keeps_the_scratchpad():
+    """Calls are numbered anew in each attempt, under one scratchpad."""
+    first, second = Look(retries=True).told
+    assert [first["node_attempt"], second["node_attempt"]] == [1, 2]
+    one, other = (run_config.scratchpad_in(each["configurable"]) for each in (first, second))
+    assert one.get_null_resume == other.get_null_resume
+
+
+def test_a_task_knows_when_it_began():
+    """An answer was given no later; a retry keeps the time of the first attempt."""
+    first, second = Look(retries=True).told
+    assert first["began_at"] is not None
+    assert first["began_at"] == second["began_at"]
+
+
+def test_the_channels_around_a_task_are_in_a_partial():
+    """A lost output is told by the state keys of the graph around."""
+    keys = run_config.state_keys_around(Look().told[0]["configurable"])
+    assert keys is not None
+    assert "__root__" in keys
+
+
+def test_a_stream_has_modes_and_can_be_copied_without_values():
+    """The loop streams no `values` into the graph around it, and changes nothing there."""
+    seen = []
+
+    def look(_):
+        configurable = get_config()["configurable"]
+        key = run_config._key(configurable, *run_config._STREAM)
+        inner = run_config.inside(configurable, None)
+        seen.append((configurable[key].modes, inner[key].modes))
+        return {}
+
+    graph = StateGraph(dict).add_node("look", look).set_entry_point("look").compile()
+    list(graph.stream({}, stream_mode=["values", "updates"], subgraphs=True))
+    ((around, inner),) = seen
+    assert "values" in around
+    assert inner == around - {"values"}
+
+
+@pytest.mark.parametrize("form", ["node", "task"])
+def test_every_fact_holds_in_a_task_of_an_entrypoint(form):
+    """Calls are made in nodes and in `@task`s alike."""
+    told = []
+
+    @task
+    def look():
+        told.append(get_config()["configurable"])
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(_):
+        return look().result() if form == "task" else told.append(get_config()["configurable"])
+
+    flow.invoke("", thread())
+    (configurable,) = told
+    assert run_config.saver_in(configurable) is not None
+    assert run_config.scratchpad_in(configurable) is not None
+    assert run_config.node_attempt(configurable) == 1
