@@ -89,7 +89,7 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[A
 
 
 def _key(value: Any) -> Hashable:
-    """Return what is equal for values that JSON Schema calls equal: 1 is 1.0, and no truth value.
+    """Return a key that is equal for values that JSON Schema calls equal: 1 and 1.0, but not true.
 
     Example:
         >>> _key([1, True]) == _key([1.0, True]), _key(1) == _key(True)

@@ -1,4 +1,4 @@
-"""Judge a value against what the caller asked for, and say exactly what is wrong with it."""
+"""Validate a value against the requested output, and list its errors exactly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
       `Annotated[Type, AfterValidator(function)]`.
 
     Raises:
-        TypeError: If `output` is none of these, or pydantic cannot validate the type.
+        TypeError: If `output` is of another kind, or pydantic cannot validate the type.
         ValueError: If a JSON Schema is not valid or refers to something outside of it.
 
     Example:
@@ -91,7 +91,7 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
     """Make a small validator: any JSON, JSON of one type, or an object with some keys.
 
     Raises:
-        ValueError: If `type` is no JSON Schema type, or has no keys although some are `required`.
+        ValueError: If `type` is not a JSON Schema type, or lacks a `required` key.
 
     Example:
         >>> heuristic(required=["id"]).check({"title": "x"}).issues[0]["path"]

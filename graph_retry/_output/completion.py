@@ -1,4 +1,4 @@
-"""Read what an `llm_call` returned: text, a LangChain message, a `Completion`, or any object."""
+"""Read the result of an `llm_call`: text, a LangChain message, a `Completion`, or any object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _INSIDE = ("summary", "text")
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's text together with what the provider said about it.
+    """A model's text together with the provider's metadata.
 
     `usage` is a plain dict of token counts (LangChain's `usage_metadata` keys where possible);
     `finish_reason` is the provider's word, such as `stop` or `length`.
@@ -66,7 +66,7 @@ class Reading:
 
 
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
-    """Tell text from structured values, and pick up usage and the finish reason.
+    """Separate text from structured values, and read usage and the finish reason.
 
     What a provider adds is kept within bounds, and left out where state could not hold it. A value
     that cannot be dumped stays what it is, for the caller to refuse.
@@ -93,7 +93,7 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
 
 
 def said_in(error: Exception) -> Any:
-    """Return what the model said, where an exception holds it: a text, a completion, or None.
+    """Return the model's output from an exception: a text, a completion, or None.
 
     LangChain's parsers hand over the text that they could not read, and OpenAI's client the
     completion that was cut off; Anthropic's quotes the arguments of a tool call.
@@ -174,7 +174,7 @@ def _thoughts(said: Any) -> Iterator[str]:
 
 
 def _refusal_in(content: Any) -> str | None:
-    """Return what a block of OpenAI's responses says where the model declined, if there is one."""
+    """Return the model's refusal from a block of OpenAI's responses, if there is one."""
     for block in content if is_array(content) else []:
         told = block.get("value", block) if is_object(block) else None
         if is_object(told) and told.get("type") == "refusal":
@@ -185,7 +185,7 @@ def _refusal_in(content: Any) -> str | None:
 def _of_tool_calls(
     message: AIMessage, validator: Validator | None, text: str | None
 ) -> tuple[str | None, Any]:
-    """Return the answer that tool calls hold: as text to read, where arguments are no JSON.
+    """Return the answer in tool calls; arguments that are not JSON are returned as text to read.
 
     Several calls are a list. Where one value is wanted, the call named after its type is it.
     """

@@ -75,7 +75,7 @@ def _repair(kind: str, detail: str) -> Repair:
 
 
 def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
-    """Yield what has another value now; conversions that are not strict only with `every`."""
+    """Yield the changed values; conversions that are not strict only with `every`."""
     if is_object(given) or is_array(given):
         for part, child in given.items() if is_object(given) else enumerate(given):
             if (after := child_of(now, part)) is not ABSENT:
@@ -93,7 +93,7 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
 
 
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
-    """Yield the keys of objects that are in no field of what was made of them."""
+    """Yield the keys of objects that became no field of the validated value."""
     if is_object(given):
         known = _known_keys(given, accepted)
         for name in given.keys() - known if known is not None else ():
@@ -150,7 +150,7 @@ def _spellings(
 
 
 def children_of(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the parts of a value by name, with what was made of each."""
+    """Yield the parts of a value by name, each with its validated form."""
     model: Any = accepted if isinstance(accepted, BaseModel) else None
     if isinstance(accepted, RootModel):
         yield from children_of(given, model.root)

@@ -44,13 +44,13 @@ class BudgetExceededError(Exception):
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
-    """Describe an exception as a failure, by what the client that raised it says.
+    """Describe an exception as a failure, by the information from its client.
 
     A `kind` that `classify` returned is taken as it is. An exception nothing is known about is
     `rejected_input`: other params may still help. Keys that the message quotes are masked.
 
     Raises:
-        ValueError: If there is no such kind.
+        ValueError: If the kind does not exist.
 
     Example:
         >>> failure_of(TimeoutError("no answer in 30 s"))["kind"]
@@ -101,7 +101,7 @@ def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) 
 
 
 def is_complete(finish_reason: str | None) -> bool | None:
-    """Tell whether the model said it was done: yes, no (cut off), or unknown.
+    """Return whether the model finished: yes, no (cut off), or unknown.
 
     Example:
         >>> is_complete("stop"), is_complete("length"), is_complete(None)

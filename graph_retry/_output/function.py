@@ -26,7 +26,7 @@ _FORMS = (
 
 
 class FunctionValidator(Validator):
-    """Judge a value by what a function returns for a copy of it; the first of these rules holds.
+    """Validate a value by the result of a function; the first of these rules applies.
 
     The function may be async where the run is.
 
@@ -97,7 +97,7 @@ class FunctionValidator(Validator):
         return issues
 
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
-        """Read what the function returned; see the table above."""
+        """Read the function's result; see the table above."""
         if answer is False:
             return value, [self._issue(REFUSED)]
         if answer is None or answer is True:
@@ -124,7 +124,7 @@ class FunctionValidator(Validator):
         return answer, []
 
     def _is_verdict(self, answer: Any, value: Any) -> TypeIs[dict[str, Any]]:
-        """Tell a verdict from a value that has a field `ok`."""
+        """Return whether a result is a verdict, and not a value with a field `ok`."""
         if not (is_object(answer) and isinstance(answer.get("ok"), bool)):
             return False
         if answer.keys() <= _VERDICT:

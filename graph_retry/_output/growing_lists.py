@@ -49,7 +49,7 @@ class ListPieces:
 
 
 def continues(before: Any, after: Any) -> bool:
-    """Tell whether a value is what another one, still incomplete, may have become."""
+    """Return whether an incomplete value may have grown into another one."""
     if is_object(before) and is_object(after):
         return all(key in after and continues(before[key], after[key]) for key in before)
     if is_array(before) and is_array(after):

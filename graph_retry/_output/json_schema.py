@@ -85,7 +85,7 @@ class SchemaValidator(Validator):
         self._validator = bounded(document, registry=_REGISTRY, format_checker=checker)
 
     def opened(self) -> OpenPart | None:
-        """Return what judges a value while it is written."""
+        """Return the validator of a value that is still being written."""
         return open_schema(self._validator)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
@@ -115,7 +115,7 @@ def _faulty(what: str) -> ValueError:
 
 
 def _format_checker(document: dict[str, Any], draft: Any) -> Any:
-    """Return what asserts `format`; refuse formats of the drafts that cannot be checked here."""
+    """Return the checker of `format`; refuse standard formats that cannot be checked here."""
     checker = draft.FORMAT_CHECKER
     for contents in _contents(document, specification_with(draft.META_SCHEMA["$schema"])):
         name = contents.get("format")

@@ -48,7 +48,7 @@ class MappingKeys:
                     yield key, given[key], after
 
     def _as_read(self, key: str, accepted: Mapping[Any, Any]) -> Any:
-        """Look up what an accepted mapping has under the key that `key` is read as."""
+        """Look up the value of a validated mapping under the validated form of `key`."""
         for reader in self._readers:
             try:
                 after = accepted.get(reader.validate_python(key), ABSENT)

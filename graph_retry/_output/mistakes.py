@@ -24,7 +24,7 @@ from graph_retry._redact import Redact, redacted
 _LOG = logging.getLogger("graph_retry")
 
 BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
-"""What Python itself raises for wrong code. It decides what is told, and nothing else."""
+"""Python's own exceptions for wrong code. They only affect the message."""
 
 _OURS = Path(__file__).parents[1]
 _STANDARD = Path(sysconfig.get_path("stdlib"))
@@ -63,13 +63,13 @@ def place_of_bug(
 
 
 def _is_raise(at: TracebackType) -> bool:
-    """Tell whether an exception was raised there by a statement, which somebody meant."""
+    """Return whether a `raise` statement raised the exception, and so on purpose."""
     steps = get_instructions(at.tb_frame.f_code)
     return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
 
 
 def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
-    """Return where a function is written; None for a runnable and what has no Python code."""
+    """Return the file of a function; None for a runnable and for code that is not Python."""
     code = _code_of(function)
     return None if code is None else Place(code.co_filename, code.co_firstlineno)
 
@@ -94,7 +94,7 @@ def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | No
 
 
 def _is_library(file: str) -> bool:
-    """Tell whether a file is of this package or of an installed one, or no file at all."""
+    """Return whether code is of this package, of an installed one, or without a file."""
     if file.startswith("<frozen"):
         return True
     path = Path(file)

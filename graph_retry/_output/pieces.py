@@ -1,4 +1,4 @@
-"""Put the pieces of a streamed answer together: the text so far, and what it was in the end."""
+"""Join the pieces of a streamed answer: the text so far, and the whole at the end."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Pieces:
         return text
 
     def _note(self, said: dict[str, Any]) -> None:
-        """Note what the provider said about the answer so far."""
+        """Keep the provider's metadata so far."""
         self._said |= {name: value for name, value in said.items() if value is not None}
 
     def _add_value(self, piece: Any) -> None:
-        """Take a piece that is no text."""
+        """Add a piece that is not text."""
         if isinstance(piece, AddableDict):
             self._expect("keys", piece)
             for key, value in piece.items():
@@ -100,7 +100,7 @@ class Pieces:
         self._kind = kind
 
     def result(self, *, as_message: bool = False) -> Any:
-        """Return what the stream gave as a call that does not stream returns it.
+        """Return the result of the stream, in the form of a call that does not stream.
 
         Message chunks stay the chunk they add up to, which keeps what was cut off as it came; with
         `as_message` they become the message.

@@ -311,7 +311,7 @@ WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (k
 
 
 def why_not_offered(question: Question) -> dict[str, str | None]:
-    """Tell of each decision why it cannot be made here; None of those that can."""
+    """Return, for each decision, why it cannot be made here, or None if it can."""
 
     def why(kind: str, row: Row) -> str | None:
         if question.used_up and row.calls[question.failure is None]:

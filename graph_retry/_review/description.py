@@ -39,7 +39,7 @@ def describe(question: Question) -> str:
 def shown_title(question: Question) -> str:
     """Return the title that clients show, behind the reason why the last answer was not applied.
 
-    Some clients take an answer with a "Success" and show nothing but the title of what follows.
+    Some clients confirm an answer with "Success" and show only the title of the next question.
     """
     if not question.problem:
         return question.title
@@ -99,7 +99,7 @@ def _proposed(question: Question, room: int) -> Iterator[str]:
 
 
 def shown_output(question: Question) -> str:
-    """Write the output that may be taken, text as it is and anything else as JSON."""
+    """Write the output that may be accepted: text unchanged, any other value as JSON."""
     output = question.output
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 

@@ -1,7 +1,7 @@
-"""Read what an answer decides, whichever client wrote it.
+"""Read the decision in an answer from any client.
 
-What a word means is a row of `decisions`, and what a client sends in its own way is a file of
-`clients`; here is what they share.
+The meaning of a word is a row of `decisions`. The format of a client is a file of `clients`. This
+module has the parts that all clients share.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def said_in_words(text: str) -> dict[str, Any] | None:
 def interpret(
     answer: Any, *, of_valid: bool = False, offered: Sequence[str] = DECISION_TYPES
 ) -> Said:
-    """Say what an answer decides about an output that failed, or about one `of_valid` form.
+    """Read the decision about a failed output, or about a valid one (`of_valid`).
 
     Raises:
         UnusableAnswerError: If it decides nothing, or a key does not belong to its decision.
@@ -126,7 +126,7 @@ def _titles(given: dict[str, Any], kind: str, content: Content) -> tuple[Any, ..
 def _approved_or_edited(
     word: str, kind: str, content: Content, *, of_valid: bool
 ) -> tuple[str, dict[str, Any] | None]:
-    """Tell an approval from an edit, where the params decide that; return it with its params."""
+    """Distinguish an approval from an edit by the params; return it with its params."""
     params = content.data
     if word == "retry":
         return ("edit", params or None) if params or of_valid else ("approve", None)
@@ -139,7 +139,7 @@ def _approved_or_edited(
 
 
 def _content(given: dict[str, Any], kind: str) -> Content:
-    """Read what stands under the client's own key, and refuse a key that no such decision has."""
+    """Read the content under the client's own key; refuse a key that the decision lacks."""
     readers: dict[str, Callable[[Any], Content]] = {
         key: reader
         for client in CLIENTS

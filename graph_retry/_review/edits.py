@@ -22,7 +22,7 @@ _MAX_PROBLEMS = 20
 
 
 def changes_of(said: Said, question: Question) -> dict[str, Any]:
-    """Return the fields that really change, restored; those that repeat what was shown are not.
+    """Return the fields that really change, restored; fields that repeat the shown value do not.
 
     Raises:
         UnusableAnswerError: If a field is unknown, locked or unreadable; it names all of them.
@@ -75,7 +75,7 @@ def merged(said: Said, changes: dict[str, Any], question: Question) -> Encoded:
     """Return the params with the changes in place, as the params' type writes them.
 
     Raises:
-        UnusableAnswerError: If the type refuses them; it lists what is wrong by field.
+        UnusableAnswerError: If the type refuses them. It lists the errors by field.
     """
     try:
         return question.codec.load({**question.shown, **changes}, question.shown_types)
@@ -202,7 +202,7 @@ def _with_words(output: Any, old: str, new: str) -> Any:
 async def checked_output(output: Any, question: Question) -> Any:
     """Return the output as state keeps it, or what it says as JSON where only that is valid.
 
-    Where it repeats what was shown redacted, it gets the original back.
+    A part that repeats a redacted value gets the original back.
 
     Raises:
         UnusableAnswerError: If it is not valid, or cannot be kept.

@@ -59,7 +59,7 @@ async def _judged(answer: Any, question: Question) -> Accepted | Refused:
 
 
 def _checked_binding(said: Said, question: Question) -> dict[str, Any]:
-    """Return what binds an answer, as the question has it; it must be for this one, and new."""
+    """Check that an answer is for this question and is new; return its ids."""
     binding = dict(said.binding)
     for key in ("decision_id", "by", "channel"):
         text = binding.get(key, "")

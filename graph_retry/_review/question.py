@@ -1,4 +1,4 @@
-"""A question: the record of a review, with what judges its answers; and what an answer comes to."""
+"""A question: the record of a review and the functions that check its answers; their effects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Question(Review):
     redact: Callable[[str], str] | None = None
 
     def has_title(self, title: str) -> bool:
-        """Tell whether a headline is this question's; people may leave out its end."""
+        """Return whether a headline is this question's; people may omit its end."""
         known = (self.title, self.headline.strip(), self.function_name.strip())
         asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
         return asked_again or title.strip() in known
@@ -113,7 +113,7 @@ Effect = CallAgain | End | Wait
 
 @dataclass(frozen=True)
 class Refused:
-    """An answer that cannot be applied; `problem` tells the person why and what to do.
+    """An answer that cannot be applied; `problem` explains why, and what to do.
 
     `kept` are the fields of a form that could be read: the next question shows them as typed.
     """

@@ -1,4 +1,4 @@
-"""Redact what a question shows, and restore the original where an answer repeats it."""
+"""Redact the texts of a question, and restore the originals that an answer repeats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graph_retry._review.question import Question
 
 
 def displayed(question: Question) -> Question:
-    """Return the question with its params, and what is written about them, redacted.
+    """Return the question with redacted params and redacted texts about them.
 
     The raw output, issues and failure come from the ledger, where they are redacted already, and
     the diff is made of redacted params.

@@ -1,4 +1,4 @@
-"""The record of a review, of which people, agents and programs are shown renderings."""
+"""The record of a review. People, agents and programs see it in different renderings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ELSEWHERE = ("thread_id", "value", "history")
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """One open question: what failed, with which params, and what is proposed.
+    """One open question: the failure or valid output, its params, and the suggested change.
 
     Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
     valid output by an approval, one that is not valid by `accept`. `alternatives` are params to
@@ -68,7 +68,7 @@ class Review:
     def title(self) -> str:
         """The headline that forms show and send back, with a short id.
 
-        The id tells apart the calls of one name, whose other words may be equal.
+        The id distinguishes calls of the same name, whose headlines may be equal.
         """
         return f"{self.headline} [{self.review_id[:6]}]"
 
@@ -111,7 +111,7 @@ def in_value(review: Review) -> dict[str, Any]:
 def parts_of(
     value: dict[str, Any], history: list[Attempt], thread_id: str | None
 ) -> dict[str, Any]:
-    """Return the fields of a review that an interrupt's value tells; others are as by default."""
+    """Return the fields of a review that an interrupt's value has; others keep their defaults."""
     known = {name: _KEYS.get(name, name) for name in _IN_VALUE}
     return {
         **{name: value[key] for name, key in known.items() if key in value},

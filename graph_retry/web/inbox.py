@@ -38,7 +38,7 @@ def listed(site: Site, request: Request, access: Access, page: int = 1) -> Listi
 
 
 async def change_view(site: Site, request: Request, access: Access) -> Response:
-    """Keep what somebody wants to see of the inbox."""
+    """Keep a person's filters of the inbox."""
     del access
     form = await site.form(request, 100_000)
     given = {name: text_of(form, name)[:200] for name in View.__dataclass_fields__}
@@ -49,7 +49,7 @@ async def change_view(site: Site, request: Request, access: Access) -> Response:
 
 
 async def live(site: Site, request: Request, access: Access) -> Response:
-    """Tell a page whenever what waits has changed, without telling what."""
+    """Notify a page of every change of the open reviews, without their content."""
     del access
 
     async def changes() -> AsyncIterator[str]:

@@ -69,7 +69,7 @@ class Listing:
 
 
 def make_listing(rows: Iterable[Row], view: View, page: int) -> Listing:
-    """Choose, sort and cut what is shown."""
+    """Filter, sort and cut the list."""
     known = list(rows)
     chosen = [row for row in known if _is_wanted(row, view)]
     alike = Counter(row.alike for row in chosen)
@@ -106,7 +106,7 @@ def _is_wanted(row: Row, view: View) -> bool:
 
 
 def is_put_off(row: Row) -> bool:
-    """Tell whether somebody put a review off until later."""
+    """Return whether a review was deferred."""
     until = row.review.deferred_until
     return until is not None and not is_expired(until)
 

@@ -75,7 +75,7 @@ class Site:
         return form
 
     def can_answer(self, access: Access) -> bool:
-        """Tell whether somebody may answer here."""
+        """Return whether the user may answer here."""
         return access.may_decide and not self.is_read_only
 
     async def not_found(self, request: Request, error: Exception) -> Response:
@@ -126,7 +126,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Return what draws the templates: all that is put in is escaped, and can be seen."""
+    """Return the template environment: all values are escaped, and invisible characters shown."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,

@@ -77,7 +77,7 @@ async def _take(
 
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
-    """Tell what became of an answer; what was refused is shown again as it was typed."""
+    """Show the outcome of an answer; a refused one is shown again as it was typed."""
     run = site.runs.get(request.path_params["name"])
     known = [] if run is None else [key_of(review) for review in run.reviews]
     key = request.path_params["key"]

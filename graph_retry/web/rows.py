@@ -1,4 +1,4 @@
-"""A line of the list: what is known of a review that waits, without what is long."""
+"""A line of the list: the short fields of an open review."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def row_of(review: PendingReview) -> Row:
 
 
 def kind_of(review: PendingReview) -> str:
-    """Say in a word or two what a review is about."""
+    """Return the kind of a review in a word or two."""
     return KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
 
 
@@ -64,7 +64,7 @@ def _alike(review: PendingReview) -> tuple[Any, ...]:
 
 
 def facts(review: PendingReview) -> dict[str, Any]:
-    """Return what a line of the inbox says of a review."""
+    """Return the text of a review in its line of the inbox."""
     if review.failure is None:
         said = "The output is valid and waits to be approved."
     elif review.issues and review.failure["kind"] == "invalid_schema":

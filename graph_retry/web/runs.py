@@ -17,7 +17,7 @@ from graph_retry.notifications import key_of
 from graph_retry.web.waiting import Waiting
 
 KEPT = 1_000
-"""Answers of which the outcome is kept."""
+"""Number of answers whose outcomes are kept."""
 
 BATCHES = 100
 """Answers to many of which the outcomes are kept."""
@@ -64,7 +64,7 @@ class Run:
 
     @property
     def is_done(self) -> bool:
-        """Whether its outcome is known."""
+        """Whether it has an outcome."""
         return self.task is not None and self.task.done()
 
 
@@ -122,7 +122,7 @@ class Runs:
             run.task = asyncio.create_task(in_turn(run))
 
     async def _apply(self, run: Run) -> Outcome:
-        """Answer, run the thread on, and tell what followed; whatever happens, it is told."""
+        """Answer, continue the thread, and record the outcome, errors included."""
         row, cancelled = run.reviews[0], False
         try:
             await self._waiting.answer(row, run.decisions, self._context)
@@ -162,7 +162,7 @@ class Runs:
         return outcome
 
     async def _told(self, run: Run) -> Outcome:
-        """Tell what an applied answer came to."""
+        """Describe the outcome of an applied answer."""
         if len(run.reviews) > 1:
             return Outcome(f"{len(run.decisions)} answers are applied.")
         (word,) = _words(run)

@@ -1,4 +1,4 @@
-"""Who may see and decide, and what a browser may do with the pages."""
+"""Control who may see and decide, and what a browser may do with the pages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Access:
     """The one review that may be seen, of somebody who came by a link to it."""
 
     def sees(self, review: Review) -> bool:
-        """Tell whether a review may be shown."""
+        """Return whether a review may be shown."""
         is_named = self.key is None or self.key == key_of(review)
         return is_named and self.labels.items() <= review.labels.items()
 

@@ -1,4 +1,4 @@
-"""What waits, kept in memory so that a page costs what it shows; and the answers that are given."""
+"""The open reviews, kept in memory so that a page reads only its own; and the given answers."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Waiting:
 
     @property
     def can_answer(self) -> bool:
-        """Whether threads can be run on from here: a checkpointer alone cannot."""
+        """Whether threads can be continued from here: a checkpointer alone cannot."""
         return saver_of(self._source) is not self._source
 
     def shown_to(self, access: Access) -> list[Row]:
-        """List what is known to wait and may be seen by somebody."""
+        """List the known open reviews that a user may see."""
         if not access.labels:
             return list(self._rows.values())
         return [row for row in self._rows.values() if access.sees(row.review)]

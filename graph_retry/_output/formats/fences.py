@@ -17,11 +17,11 @@ _OPEN_FENCE = re.compile(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
 _WHOLE_FENCE = re.compile(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
-"""Where the fields of a text stand in which a fence would be a part of the answer."""
+"""The positions of fields in which a fence is a part of the answer."""
 
 
 class _Fence(NamedTuple):
-    """A fence in a text; `start` and `end` are those of what stands in it."""
+    """A fence in a text; `start` and `end` are those of its content."""
 
     opening: re.Match[str]
     closing: re.Match[str]
@@ -44,7 +44,7 @@ def whole_fence(text: str) -> str:
 def answer_in(
     text: str, tags: frozenset[str], fields: Spans = lambda _text: ()
 ) -> tuple[str, list[Repair]]:
-    """Return the part of a text that is the answer, and what was left out around it.
+    """Return the part of a text that is the answer, and the repairs that say what was left out.
 
     A fence in one of the `fields`, such as code in Markdown, is a part of the answer.
 
@@ -74,7 +74,7 @@ def answer_in(
 
 
 def _fences(text: str, start: int) -> Iterator[_Fence]:
-    """List the fences, in one pass: a fence that is never closed is none."""
+    """List the closed fences, in one pass."""
     lines = [*_MARKS.finditer(text, start)]
     never_closed: dict[str, int] = {}
     place = 0

@@ -37,7 +37,7 @@ class Format(Protocol):
         ...
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
-        """Return the answer in a text, such as what stands in its fence, and what was changed.
+        """Return the answer in a text, such as the content of its fence, and the repairs.
 
         It is asked at the repair levels `standard` and `aggressive`; `minimal` takes off one fence
         around all of it, whatever the format.
@@ -53,7 +53,7 @@ def format_named(given: Any) -> Format | None:
     """Return a format by its name, or as it is given; None is JSON, which has its own reader.
 
     Raises:
-        ValueError: If it is no format.
+        ValueError: If it is not a format.
     """
     if given is None or given == "json":
         return None
@@ -81,7 +81,7 @@ def describe_format(given: FormatName | Format) -> str:
     """Return a sentence for a prompt that tells a model how to write its answer.
 
     Raises:
-        ValueError: If it is no format.
+        ValueError: If it is not a format.
 
     Example:
         >>> describe_format("yaml")

@@ -40,7 +40,7 @@ class JsonLines:
         return elements
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
-        """Take the answer out of what stands around it, and mend each line on its own."""
+        """Find the answer in the text around it, and repair each line separately."""
         inside, repairs = answer_in(text, _TAGS)
         lines = inside.split("\n")
         for place, line in enumerate(lines):
@@ -53,7 +53,7 @@ class JsonLines:
         return "\n".join(lines), repairs
 
     def describe(self) -> str:
-        """Tell a model what to write."""
+        """Return the instruction to the model."""
         return (
             "Write JSON Lines and nothing else: one element of the list on each line as JSON, "
             "without brackets or commas between the lines; [] alone if there is none."

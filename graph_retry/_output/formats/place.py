@@ -55,7 +55,7 @@ class Place:
         return bool(self.kinds) and "string" not in self.kinds
 
     def wants_text_only(self, kind: str) -> bool:
-        """Tell whether text is wanted, and what could be a value of this kind is not."""
+        """Return whether text is wanted here, and a value of this kind is not."""
         wanted = self.kinds
         return "string" in wanted and not {kind, "number" if kind == "integer" else kind} & wanted
 

@@ -36,11 +36,11 @@ class Tagged:
         return _fields(text, Place.of(schema), 0)
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
-        """Take the answer out of its fence and what stands around it."""
+        """Find the answer in its fence or in the text around it."""
         return answer_in(text, frozenset({"xml", "html"}), _spans)
 
     def describe(self) -> str:
-        """Tell a model what to write."""
+        """Return the instruction to the model."""
         return (
             "Write each field in a tag of its name, such as <name>…</name>, and nothing else: text "
             "as it is, without escapes; numbers, lists and objects as JSON."
@@ -77,7 +77,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Read what stands in the tags of one name, as its place wants it."""
+    """Read the content of the tags of one name, as their place requires."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")
@@ -110,7 +110,7 @@ def _one(text: str, place: Place, depth: int) -> Any:
 
 
 def _quoted(text: str) -> str | None:
-    """Return the text in the CDATA sections that a tag holds, if it holds such and nothing else."""
+    """Return the text of a tag that contains only CDATA sections."""
     if not text.lstrip().startswith("<![CDATA["):
         return None
     refuse_if(_CDATA.sub("", text).strip(), "syntax", 0, "Text stands beside a CDATA section.")
@@ -118,7 +118,7 @@ def _quoted(text: str) -> str | None:
 
 
 def _fields_of(text: str, name: str) -> list[str]:
-    """List what stands in tags of one name and nothing between them."""
+    """List the contents of tags of one name with nothing between them."""
     inside, end = list[str](), 0
     for start, stop in [*_spans(text, name), (len(text), len(text))]:
         between = text[end:start].strip()

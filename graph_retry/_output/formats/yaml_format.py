@@ -73,11 +73,11 @@ class Yaml:
             raise Unreadable("syntax", position, f"This is no YAML: {said}{line}.") from None
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
-        """Take the answer out of its fence and what stands around it."""
+        """Find the answer in its fence or in the text around it."""
         return answer_in(text, _TAGS, _blocks)
 
     def describe(self) -> str:
-        """Tell a model what to write."""
+        """Return the instruction to the model."""
         return "Write one YAML document and nothing else: no prose, no anchors, no tags."
 
 
@@ -86,7 +86,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _eliding_comment(text: str) -> re.Match[str] | None:
-    """Find a comment that stands for data; what looks like one in a block of text is text."""
+    """Find a comment in place of data; a comment sign in a block of text is text."""
     outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
     for comment in _COMMENT.finditer(outside):
         said = comment[1].lower()
@@ -149,7 +149,7 @@ class _Reader:
 
 
 def _plain(text: str, place: Place, at: int) -> Any:
-    """Read a scalar without quotes: text, unless it is spelled as JSON spells something else."""
+    """Read a scalar without quotes: it is text, unless it is a JSON number, boolean or null."""
     refuse_if(_ELIDED.search(text), "elided", at, "Data was left out.")
     number = _NUMBER.fullmatch(text)
     if number is None and text not in _WORDS:

@@ -1,4 +1,4 @@
-"""Tell, while an answer comes, that it can no longer become what is asked for."""
+"""Notice, while an answer arrives, that it can no longer become valid."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ class Watch:
 
 
 def _is_wrong_in_a_row(part: OpenPart | None, value: dict[str, Any]) -> bool:
-    """Tell whether a list of documents that begins with this one would be wrong, too."""
+    """Return whether a list of documents that begins with this one would also be wrong."""
     return part is None or bool(part.wrong_kind([value, value]) or part.issues([value]))

@@ -168,7 +168,7 @@ def _kind(error: BaseException) -> FailureKind | None:
 def _said(
     error: BaseException, status: int | None, codes: set[str], names: str
 ) -> FailureKind | None:
-    """Return what a refused request says of itself: too long, filtered, or not paid for."""
+    """Return the kind of a refused request from its text: too long, filtered, or not paid."""
     if codes & _OVERFLOW or _OVERFLOW_NAMES.search(names):
         return "context_overflow"
     if codes & _FILTERED or _FILTERED_NAMES.search(names):
@@ -188,7 +188,7 @@ def _said(
 
 
 def _by_class(error: BaseException, names: str) -> FailureKind | None:
-    """Return what an exception is by its class alone."""
+    """Return the kind of an exception by its class alone."""
     if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError`
         return "transient"
     if _DENIED_NAMES.search(names):
@@ -200,7 +200,7 @@ def _by_class(error: BaseException, names: str) -> FailureKind | None:
 
 
 def _by_code(codes: set[str]) -> FailureKind:
-    """Return what a provider's code stands for."""
+    """Return the kind that a provider's code means."""
     if codes & (_DENIED | _QUOTA):
         return "permanent"
     return "transient" if codes & _BUSY and not codes & _REJECTED else "rejected_input"

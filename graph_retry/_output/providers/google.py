@@ -66,7 +66,7 @@ def _of_json(given: dict[str, Any]) -> Any | None:
 
 
 def _counts(usage: Any) -> dict[str, int] | None:
-    """Count thoughts, too, which Google counts apart; it leaves zeros out."""
+    """Add the tokens of thoughts, which Google counts separately; it omits zeros."""
     if not hasattr(usage, "prompt_token_count"):
         return None
     made = getattr(usage, "candidates_token_count", None) or 0

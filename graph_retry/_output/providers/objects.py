@@ -1,4 +1,4 @@
-"""Turn what providers' own clients return into the LangChain message it stands for."""
+"""Convert the objects of providers' own clients into LangChain messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def raise_error_in(result: Any) -> None:
 
 
 def message_of(result: Any) -> BaseMessage | None:
-    """Return the message a client's object stands for, or None if it is nothing known."""
+    """Return a client's object as a message, or None if its type is unknown."""
     if isinstance(result, str | bytes | int | float | BaseMessage):
         return result if isinstance(result, BaseMessage) else None
     response = response_of_json(result) or result

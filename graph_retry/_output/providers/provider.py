@@ -50,7 +50,7 @@ class ErrorWords:
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
-    """What is known of one provider; each part may be missing.
+    """The facts about one provider; each part may be missing.
 
     `message` reads an object of its client, `chunk` a piece of its stream, together with what
     replaces earlier pieces' word of it (`usage`, `finish_reason`). `of_json` makes the object of a
@@ -120,7 +120,7 @@ def made_chunk(
 
 
 def token_counts(given: Any, made: Any, total: Any = None) -> dict[str, int] | None:
-    """Return token counts under LangChain's names; None where one of them is no number."""
+    """Return token counts under LangChain's names; None if one is not a number."""
     if not (isinstance(given, int) and isinstance(made, int)):
         return None
     total = total if isinstance(total, int) else given + made
@@ -139,7 +139,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
 def at(value: Any, *path: str | int) -> Any:
-    """Return what stands at a path of JSON, None where there is nothing."""
+    """Return the value at a path of JSON, or None."""
     for part in path:
         if is_object(value):
             value = value.get(str(part))

@@ -1,4 +1,4 @@
-"""Reading what a model wrote, losslessly or not at all: what it came to.
+"""The result of reading a model's text, losslessly or not at all.
 
 A text passes `parse` (strict JSON ends there, by `strict`), `answer` (which document is meant),
 `document` (one document: read, judged, built), `search` (the cheapest readings) with the moves of
@@ -45,7 +45,7 @@ class ParsedOutput:
 
 
 class Unreadable(Exception):
-    """Reading stopped: what was found, where, and what is wrong with it."""
+    """Reading stopped: the position, the text found there, and the error."""
 
     def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
         super().__init__(message)

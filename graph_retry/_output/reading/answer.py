@@ -1,4 +1,4 @@
-"""Which document of a text is the answer, and whether what stands around it speaks against it.
+"""Choose the document of a text that is the answer, and check the text around it.
 
 The answer is looked for behind the model's reasoning, and before the text that a base model adds
 when it takes the next turn. Candidates are what begins a fence, and what begins with a bracket
@@ -160,7 +160,7 @@ def _chosen(text: str, start: int, found: list[Candidate], wanted: Wanted) -> Do
 
 
 def _is_whole(text: str, found: Candidate) -> bool:
-    """Tell whether a candidate is strict JSON in a fence or in a paragraph of its own."""
+    """Return whether a candidate is strict JSON in a fence or in a paragraph of its own."""
     document = found.document
     before, after = text[max(0, document.start - 200) : document.start], text[document.end :][:200]
     is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(after)
@@ -308,7 +308,7 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
 def _weighed(
     text: str, start: int, documents: list[Document], one: Document, found: Candidate
 ) -> Document:
-    """Weigh the text around an answer; what is left out is told."""
+    """Weigh the text around an answer, and record the omitted parts."""
     first, last = documents[0], documents[-1]
     turn = TURN.search(text, last.end)
     end = turn.start() if turn else len(text)

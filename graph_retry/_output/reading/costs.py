@@ -1,4 +1,4 @@
-"""What writers do, what it costs, and why: the one table that reading goes by.
+"""The one table of reading: the slips that writers make, their costs, and the reasons.
 
 A cost is a surprise: about three points for each factor of ten by which a writer is less likely to
 do this. `lone` is the price where a text shows no habit of it, `habit` where `evidence` occurs

@@ -89,7 +89,7 @@ def item_nodes(node: Any, root: dict[str, Any], depth: int = 0) -> list[Any]:
 
 
 def expectation(kinds: frozenset[str]) -> str:
-    """Say in words what a field takes.
+    """Describe in words the values that a field takes.
 
     Example:
         >>> expectation(frozenset({"number", "null"}))

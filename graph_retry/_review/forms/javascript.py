@@ -38,7 +38,7 @@ def undamaged(value: Any, shown: Any) -> Any:
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are the same, where `1`, `1.0` and true are not.
+    """Return whether two JSON values are identical; `1`, `1.0` and true differ.
 
     Example:
         >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)

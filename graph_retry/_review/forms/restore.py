@@ -1,4 +1,4 @@
-"""Show fields to a form, and turn what comes back into what the person meant."""
+"""Show fields to a form, and turn the returned fields into the person's values."""
 
 import json
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ MAX_BOX = 4_000
 """Characters of a value that a form shows."""
 
 MAX_FORM = 20_000
-"""Characters of all values that a form shows: it stands three times in a payload."""
+"""Maximum characters of all values in a form, which a payload contains three times."""
 
 _LEAST_SHOWN = 100
 """Characters of a value that are shown however many there were before it."""
@@ -31,7 +31,7 @@ _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or 
 
 
 class UnreadableFieldError(ValueError):
-    """What came is no value of the field; the text names the field."""
+    """A returned text is not a value of its field; the message names the field."""
 
 
 class Field(NamedTuple):
@@ -63,7 +63,7 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
-    """Tell whether a form sends back a box of which only the beginning was shown.
+    """Return whether a form sends back a box of which it showed only the beginning.
 
     Raises:
         UnreadableFieldError: If what was shown of it is changed: the rest is not there.
@@ -87,7 +87,7 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
     form replaces it, because forms send whole fields. Lists are replaced.
 
     Raises:
-        UnreadableFieldError: If the text cannot be read as what the field takes.
+        UnreadableFieldError: If the text cannot be read as a value of the field.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -123,7 +123,7 @@ def _bounded(value: Any, text: str, most: int) -> Any:
 
 
 def _read(text: str, shown: Any, field: Field) -> Any:
-    """Read text typed over a field; one without a type takes what was shown in a form."""
+    """Read text typed over a field; a field without a type gets the type of its shown value."""
     kinds = kinds_of(field.node, field.root)
     if kinds == ANY_KIND and field.from_form and shown is not None:
         kinds = frozenset({kind_of(shown)})

@@ -6,14 +6,14 @@ from typing import Any
 
 
 class NotJsonError(ValueError):
-    """A text is no JSON that state can hold; the error says why."""
+    """A text is not JSON that state can hold; the message says why."""
 
 
 def read_json(text: str) -> Any:
     """Parse JSON whose numbers are finite, whose keys are unique and whose text can be written.
 
     Raises:
-        NotJsonError: If `text` is anything else.
+        NotJsonError: If `text` is not such JSON.
 
     Example:
         >>> read_json('{"a": 1, "a": 2}')

@@ -1,4 +1,4 @@
-"""One review as the page shows it: what is wrong, what the model wrote, and a form for each way."""
+"""One review on the page: the errors, the model's text, and a form for each answer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Posted = Sequence[tuple[str, str]]
 
 @dataclass
 class Card:
-    """One review, and what somebody filled in for it."""
+    """One review, and the values typed into its form."""
 
     review: PendingReview
     ways: list[Way]
@@ -174,7 +174,7 @@ def make_card(
 
 
 def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
-    """Return the way that was chosen on a card, and what was filled in for it.
+    """Return the chosen way of a card, and the values typed for it.
 
     Raises:
         NotYetError: If none was.
@@ -315,7 +315,7 @@ def _written(raw: Any, otherwise: str | None) -> str | None:
 
 
 def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return what changed between two JSON values, by pointer, word by word."""
+    """Return the changes between two JSON values, by pointer, word by word."""
     return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
 
 
@@ -327,7 +327,7 @@ def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def said(value: Any) -> str:
-    """Write a value for a person: a text as it is, and anything else as JSON."""
+    """Write a value for a person: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else plain_json(value)
 
 
