@@ -2,7 +2,7 @@
 
 `python -m bench.prose SEED` prints 20 docstrings, 20 comments and 20 sentences of the pages. The
 reader grades each: understood at the first reading, at the second, or not. The aim is 85 % at the
-first and none not understood; what falls short is written anew, and another seed is drawn.
+first, and 0 not understood. The worst are rewritten, and another seed is drawn.
 """
 
 import ast
@@ -35,7 +35,7 @@ def docstrings() -> Iterator[tuple[str, str]]:
 
 
 def comments() -> Iterator[tuple[str, str]]:
-    """Yield every comment that explains something; those of neighbouring lines are one."""
+    """Yield every comment of four words or more; whole lines of comments are joined."""
     for path in SOURCES:
         lines: list[tuple[int, str]] = []
         for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
@@ -44,7 +44,8 @@ def comments() -> Iterator[tuple[str, str]]:
             ):
                 continue
             text = token.string.partition("#")[2].strip()
-            if lines and token.start[0] == lines[-1][0] + 1:
+            is_alone = token.line.strip() == token.string
+            if is_alone and lines and token.start[0] == lines[-1][0] + 1:
                 lines[-1] = (token.start[0], f"{lines[-1][1]} {text}")
             else:
                 lines.append((token.start[0], text))

@@ -56,7 +56,7 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
     except StopIteration as stop:
         return cast("T", stop.value)
     else:
-        steps.close()  # so that it lets go of a lock
+        steps.close()  # releases its lock
         raise RuntimeError(
             f"{steps!r} awaits an event loop in a sync run: this is a bug in "
             "graph-retry; use the async twin of the function you called until it is mended."

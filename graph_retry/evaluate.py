@@ -190,7 +190,7 @@ class _Run:
                     self.evaluation.results.append(self._done.pop(case.id))
                 elif self._limit.exceeded([], self._spent):
                     self.evaluation.left += 1
-                else:  # in no context: what runs here may itself be the step of a graph
+                else:  # an empty context: the caller may be a step of a graph
                     task = asyncio.create_task(self._judge(case), context=Context())
                     pending.add(task)
             while pending:

@@ -38,7 +38,7 @@ LedgerSource = Any
 """What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a client of
 `langgraph_sdk`, a file that `export_ledgers` wrote (its path), or ledgers."""
 
-_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports had none
+_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # missing in the first exports
 
 
 @with_async_twin
@@ -92,7 +92,7 @@ async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
                 f"the server does not show the attempts of calls that were made "
                 f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
                 "(nothing needs to write it), or read them where the checkpointer is.",
-                stacklevel=5 if is_sync() else 4,  # the sync function has a frame around it
+                stacklevel=5 if is_sync() else 4,  # the sync function adds a frame
             )
     shown = [ledger for ledger in calls if ledger.attempts]
     thread = thread_of(config)

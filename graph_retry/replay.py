@@ -191,7 +191,7 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
         raised = type(failure["type"], (Exception,), {})(failure["message"])
         kind = plan.settings.classify(raised)
         return {**failure, "kind": failure_of(raised, kind)["kind"]} if kind else failure
-    if validator is None:  # what could not be saved was there only then
+    if validator is None:  # an unsaved value existed only then
         return failure if failure and failure["kind"] == "permanent" else None
     if "type" in raw:
         return failure

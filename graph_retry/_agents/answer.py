@@ -31,7 +31,7 @@ from graph_retry._output.reading.parse import parse_output
 from graph_retry.records import Issue, Repair, RepairLevel
 
 _RESPONSE = "structured_response"
-_FORMAT = "response_format"  # which of several structured responses it is
+_FORMAT = "response_format"  # the name of the chosen structured response
 _UNTITLED = "response_format_"
 _CALLS = ("tool_calls", "invalid_tool_calls")
 _FIELDS = ("content", *_CALLS, _RESPONSE)

@@ -138,7 +138,7 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
         return loop, attempts[:-1], False
     if attempts and ended:
         return fresh_loop(), [], True
-    if attempts and not (waits or goes_on(attempts[-1])):  # those of a call before this input
+    if attempts and not (waits or goes_on(attempts[-1])):  # they are of an earlier call
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
     if loop["next"] != "call":
         known = ("identity", "given", "origin", "task_path", "note")

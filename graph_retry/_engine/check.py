@@ -71,7 +71,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     is_json = settings.format is None
     may_be_text = is_json and validator is not None and validator.admits_text
     spelled = _json_string(raw["text"]) if may_be_text else None
-    if spelled is not None:  # a string that holds JSON is a string where one is wanted
+    if spelled is not None:  # a JSON string, where a string is wanted
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:
         complete = False if record.get("stopped_early") else is_complete(record["finish_reason"])
@@ -180,7 +180,7 @@ def _read(
         raise TypeError(f"`repair` returned {came} for a text: return a text, changed or not.")
     if changed == parsed.text:
         return parsed
-    if written is not None and parsed.failure is not None:  # else the text is JSON by now
+    if written is not None and parsed.failure is not None:  # otherwise the text is JSON
         return read_as(written, changed, level, schema=schema, complete=complete)
     return parse(changed)
 

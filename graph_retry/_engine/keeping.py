@@ -160,7 +160,7 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
-    params: Encoded | None = None  # of the record made last, if it was read
+    params: Encoded | None = None  # those of the previous record, if read
     for record in reversed(attempts):
         kept = record.get("kept_in")
         known = await trail.saved(record["number"]) if kept else record

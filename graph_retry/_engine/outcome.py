@@ -103,7 +103,7 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     if reading.reasoning is not None:
         record["raw"]["reasoning"] = reading.reasoning
     failure = record.get("failure")
-    if failure is not None and failure["type"] == "TypeError":  # of a value nobody can keep
+    if failure is not None and failure["type"] == "TypeError":  # the value cannot be saved
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
 

@@ -123,7 +123,7 @@ def _check_default(
         return
     try:
         issues = validator.check(default.get("output")).issues
-    except AsyncUnderSyncError:  # an async validator judges it when the time is over
+    except AsyncUnderSyncError:  # an async validator checks it when the review expires
         return
     if issues:
         what = "`default_decision` responds with an output that is not valid"

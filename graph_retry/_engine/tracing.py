@@ -185,7 +185,7 @@ class CallTrace:
 
     @contextmanager
     def validation(self, settings: Settings, record: Attempt) -> Generator[Ended, None, None]:
-        """Open the span in which an attempt's output is held against the output type."""
+        """Open the span of validating an attempt's output."""
         with self._child(f"{settings.name} validate", settings.name, record, {}) as span:
 
             def ended(outcome: Mapping[str, Any]) -> None:

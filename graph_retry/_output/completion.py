@@ -86,7 +86,7 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
             usage=_usage(result.usage),
             finish_reason=_words(result.finish_reason),
         )
-    message, failed = attempt(message_of, result)  # of an object that may be anything
+    message, failed = attempt(message_of, result)  # any object may come
     if message is not None and not failed:
         return _read_message(message, validator)
     return Reading(text=None, value=_dumped(result))

@@ -75,7 +75,7 @@ def _readers(schema: Any, config: Any, definitions: list[Any]) -> Iterator[Schem
             "schema": known["keys_schema"],
             "definitions": definitions,
         }
-        with suppress(SchemaError):  # of a definition that is made elsewhere
+        with suppress(SchemaError):  # the schema refers to a definition elsewhere
             yield SchemaValidator(whole if definitions else known["keys_schema"], config)
     for name, part in known.items():
         if name not in _NO_KEYS:

@@ -61,7 +61,7 @@ class Pieces:
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
         text = piece.text
-        if text:  # an empty one may tell the usage of what is no text
+        if text:  # an empty one may only carry usage
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:

@@ -200,7 +200,7 @@ class ParamsCodec(Generic[ParamsT]):
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
                 return self.verified(again, owner=owner)
-            path = changed[0][0].removesuffix("/-")  # of a list whose elements changed alike
+            path = changed[0][0].removesuffix("/-")  # several elements of a list changed
             problem = ValueError(
                 f"{part_of(path, owner)} would come back changed from graph state: declare the "
                 "type that it really has, with a validation that leaves it as it is, pass plain "
@@ -298,7 +298,7 @@ class ParamsCodec(Generic[ParamsT]):
         """
         try:
             return bool(differences(self.decode(*before), value))
-        except (TypeError, ValueError):  # what cannot be written was not there before
+        except (TypeError, ValueError):  # a value that cannot be saved is new
             return True
 
     def _as_view(self, value: Any) -> Any:
@@ -311,7 +311,7 @@ class ParamsCodec(Generic[ParamsT]):
             return value
         if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
             return {"value": value}
-        if is_object(value):  # a form may be filled in by alias
+        if is_object(value):  # a form may use a field's alias
             return {kind.aliases.get(name, name): item for name, item in value.items()}
         if kind.form == "object":
             came = f"is {_class_named(value.__class__)}"

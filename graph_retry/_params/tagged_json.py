@@ -172,9 +172,9 @@ class Writer:
             if self.complete:
                 fields.update(hidden_fields(value))
             return self._object(fields, path)
-        if not isinstance(value, Iterator):  # looking at one would use it up
+        if not isinstance(value, Iterator):  # iterating would use it up
             with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
-                adapter = adapter_of(cast("Hashable", cls))  # of a URL, a pattern, …
+                adapter = adapter_of(cast("Hashable", cls))  # for a URL, a pattern, …
                 plain = adapter.dump_python(value, mode="json", warnings=False)
                 return self.write(plain, path)[0], {}
         if self.complete:

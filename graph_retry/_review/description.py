@@ -140,7 +140,7 @@ def _how_to_answer(question: Question) -> str:
     lines = [
         "How to answer, by button or as JSON:",
         *(line for kind in can for line in _ways(kind, question)),
-        "",  # what follows would be a part of the last one
+        "",  # ends the list
     ]
     if "edit" in can:
         lines.append("In a form, write `null` to clear a field.")

@@ -48,7 +48,7 @@ async def why_closed(
         pause = next(lengths)
         await sleep(pause)
         waited += pause
-    if who is None and at_rest:  # while it is run, an answered question looks like that, too
+    if who is None and at_rest:  # a running thread also looks like this
         who = await _not_shown(graph, config, review_id)
     other = await other_question(graph, config)
     why = who or "it was answered already, or never asked here"

@@ -63,7 +63,7 @@ class _IdleThreads:
 
     @property
     def known_until(self) -> str:
-        """Since when a thread must have changed to be unknown; empty where nothing is known."""
+        """Threads that changed after this time have to be read; empty before the first reading."""
         last = self.last_change
         return (datetime.fromisoformat(last) - _CLOCKS).isoformat() if last else ""
 

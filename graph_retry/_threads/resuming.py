@@ -136,11 +136,11 @@ async def take_thread(
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     with ExitStack() as on_failure:
         on_failure.callback(lock.release)
-        if decision is not None:  # it is for the review open now, not for one that follows it
+        if decision is not None:  # it is for the present review, not for the next one
             answers = await _by_review(graph, config, decision, lock)
         lengths, waited = pauses(), 0.0
         while not await lock.try_acquire():
-            await _match(graph, config, answers, lock)  # whether it is still worth waiting
+            await _match(graph, config, answers, lock)  # raises if waiting is pointless
             if waited >= wait:
                 raise TimeoutError(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "

@@ -73,7 +73,7 @@ async def list_saved_reviews(
 def newest_first(
     reviews: Sequence[WaitingT], before: str | None, limit: int | None
 ) -> list[WaitingT]:
-    """Return the first reviews of those asked before the one with a key, the last asked first."""
+    """Return a page of the reviews asked before the one with this key, newest first."""
     by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
@@ -163,7 +163,7 @@ class _Finder(Generic[WaitingT]):
                 threads[str(saved.config.get("configurable", {})["thread_id"])].read(saved)
             if not ordered or len(page) < size:
                 break
-            # Copied checkpoints share an id: the last one is read again, lest its twin be missed.
+            # Copied checkpoints share an id: reading the last one again finds its twin.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})

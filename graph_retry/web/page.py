@@ -100,7 +100,7 @@ class Site:
     def message(
         self, request: Request, status: int, title: str, text: str, access: Access | None = None
     ) -> Response:
-        """Say something, on a page of its own."""
+        """Return a page with only this message."""
         return self.page(
             request, access or Access(may_decide=False), "message.html", status,
             heading=title, text=text, is_known=access is not None,

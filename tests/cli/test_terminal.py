@@ -86,7 +86,7 @@ def test_a_refused_edit_is_opened_again(sqlite, terminal, calls, tmp_path):
         person.type("edit\n")
         person.wait_for(opened)
         person.wait_for('Not applied: `n` expects a number, not "many".')
-        person.wait_for("Type edit to go on with what you wrote.")
+        person.wait_for("Type edit to continue with your text.")
     person.wait_for("answer> ")
     person.type("\x03")
     assert (person.close(), calls()) == (130, 1)

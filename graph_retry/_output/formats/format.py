@@ -106,7 +106,7 @@ def read_as(
     """Read an answer in a format other than JSON; `text` of the result is JSON."""
     repairs, inside = list[Repair](), text
     try:
-        if complete is False:  # most formats show no end of their own
+        if complete is False:  # most formats do not show where they end
             raise Unreadable("truncated", len(text), "The answer was cut off.")
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
         if level in {"standard", "aggressive"}:

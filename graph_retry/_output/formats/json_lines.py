@@ -36,7 +36,7 @@ class JsonLines:
         refuse_if(not elements, "no_json", 0, "There is no line: a list without elements is [].")
         wanted = Place.of(schema).element(0).kinds
         if len(elements) == 1 and is_array(elements[0]) and wanted and "array" not in wanted:
-            return elements[0]  # the whole list on one line
+            return elements[0]  # the model wrote the whole list on one line
         return elements
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:

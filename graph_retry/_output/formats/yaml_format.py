@@ -141,7 +141,7 @@ class _Reader:
             at = event.start_mark.index
             is_key = isinstance(event, _lib.ScalarEvent) and not event.anchor and not event.tag
             refuse_if(not is_key, "syntax", at, "A key must be plain text.")
-            key: str = event.value  # as it is written
+            key: str = event.value  # the key's text, unconverted
             refuse_if(key in members, "ambiguous", at, f"The key `{key[:40]}` is there twice.")
             refuse_if(key == "<<", "syntax", at, "Merge keys are not read.")
             members[key] = self._value(next(self._events), place.member(key), depth + 1)

@@ -113,7 +113,7 @@ class GrowingDocument(GrowingText):
         try:
             read = without_half(text[self._start :])
             self.value = from_json(read, allow_partial="trailing-strings")
-        except TypeError:  # half a character inside of it
+        except TypeError:  # it contains half a character
             self._ended = True
             return False
         except ValueError:

@@ -40,7 +40,7 @@ def _opened(schema: Any, validator: Any, root: Any, followed: int) -> OpenPart |
     if not is_object(schema) or followed > _MAX_REFERENCES:
         return None
     if any(name in schema for name in _NAMED) and schema is not root:
-        return None  # what it refers to is told from another place
+        return None  # its references start at another schema
     if isinstance(schema.get("$ref"), str):
         target = _target(schema["$ref"], root)
         return _opened(target, validator, root, followed + 1)

@@ -176,7 +176,7 @@ class _Tuple(_Typed):
     def part_schema(self, key: Key) -> Schema | None:
         items, variadic = self.schema["items_schema"], self.schema.get("variadic_item_index")
         index = cast("int", key)
-        if variadic is not None and index >= variadic:  # what follows it counts from the end
+        if variadic is not None and index >= variadic:  # later items are counted from the end
             return items[variadic] if variadic == len(items) - 1 else None
         return items[index] if index < len(items) else None
 
@@ -225,7 +225,7 @@ class _Fields(_Typed):
             self._by_key[alias] = one["schema"]
         elif alias is None and one.get("init", True):
             self._by_key[name] = one["schema"]
-        else:  # which of several keys is read is known at the end
+        else:  # only the end shows which alias is used
             self._uncertain |= set(_strings(alias))
         if alias is None or by_name:
             self._uncertain.add(name)

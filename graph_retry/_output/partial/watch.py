@@ -79,7 +79,7 @@ class Watch:
     def _wrong(self, document: GrowingText) -> list[Issue]:
         try:
             return self._certain(document)
-        except RecursionError:  # nested too deeply to be judged in part: the whole will tell
+        except RecursionError:  # too deep for parts: the whole is validated
             self._part = None
             return []
 

@@ -91,7 +91,7 @@ PROVIDER = Provider(
         **finishing("truncated", "max_tokens"),
         **finishing("refused", "safety", "recitation", "blocklist", "prohibited_content"),
         **finishing("refused", "spii", "language"),
-        # It keeps what the model wrote to itself.
+        # This type keeps the model's reasoning.
         **finishing("broken_call", "malformed_function_call", "unexpected_tool_call"),
         **finishing("broken_call", "too_many_tool_calls"),
     },

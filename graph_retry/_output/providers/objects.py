@@ -31,7 +31,7 @@ def raise_error_in(result: Any) -> None:
     Raises:
         ResponseError: If there is one.
     """
-    body, failed = attempt(error_body, result)  # of an object that may be anything
+    body, failed = attempt(error_body, result)  # any object may come
     if body and not failed:
         raise ResponseError(body)
 

@@ -62,7 +62,7 @@ _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_PIECE = lazy(  # what stands directly before a document that is a part of something
+_PIECE = lazy(  # text before a document that makes it a part of something
     r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
     r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
     r"|[\[{][^\[\]{}\n]*\Z|\|\s*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"

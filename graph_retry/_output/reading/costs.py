@@ -126,7 +126,7 @@ ACCIDENTS = {
     "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", kind="supplied"),
     "swapped": Row(14, 14, "marks that changed places", "typed too fast", kind="extra_mark"),
 }
-LOSSES = {  # by these readings data is missing: where one of them competes, there is no answer
+LOSSES = {  # these readings lose data: if one of them competes, the text is refused
     "elided": Row(2, 2, "Data was left out here", "the text says so", kind="elided"),
     "placeholder": Row(4, 4, "A placeholder stands for data", "templates", kind="elided"),
     "code": Row(4, 4, "Arithmetic or a variable's name stands for data: write the value itself",

@@ -139,7 +139,7 @@ def _suspect(nodes: list[Node], size: int, furthest: int) -> bytearray:
     elif not _losses(nodes):
         paid = [(b.pos, b.cost - a.cost) for a, b in pairwise(nodes) if b.cost > a.cost]
         low = high = total = 0
-        for place, cost in paid:  # two pointers: the sum of what was paid within the window
+        for place, cost in paid:  # two pointers: the sum of the costs in the window
             total += cost
             while paid[low][0] < place - WINDOW:
                 total -= paid[low][1]

@@ -26,7 +26,7 @@ _KEY_AHEAD = lazy(r"[\"'“`]|[\w$][\w$.\-]*\s*[:=]|\*+\"")
 _CLEAN = lazy(r"\"[^\"\\\x00-\x1f]*+\"(?=[ \t\r\n]*(?:,[ \t\r\n]*[\"{\[\d\-tfn}\]]|[}\]]))")
 _PYTHON_KEY = lazy(r"[{,]\s*+'[^'\n]{0,80}'\s*+:")
 _SPACED = lazy(r"\+\s*[\"']\s")
-MORE = lazy(  # what no prose begins with behind a document
+MORE = lazy(  # after a document, prose never begins like this
     r"[\w\"'“&]|\.[a-z_]|\s*+[,;]?\s*+(?:[\"'“][^\"\n]*[\"'”]\s*+[:,}\]{\[])"
     r"|\s*+[,;]\s*+\w+\s*+:\s*+[\"\d\[{]"
     r"|\s*+[:=+,](?!\s*+[\[{])|\s*+(?:true|false|null)\b|[^{}\[\]]{0,500}[}\]]"
@@ -54,12 +54,12 @@ class Moves(Strings):
         self, text: str, price: dict[str, int], suspect: bytearray, *, closed: bool
     ) -> None:
         super().__init__(text, price)
-        self.suspect, self.closed = suspect, closed  # where accidents may be; whether text is whole
+        self.suspect, self.closed = suspect, closed  # places of accidents; whole text?
         self.emphasis = dict(m.span(i) for m in lexis.EMPHASIS.finditer(text) for i in (1, 2))
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # a bare name is a variable
-        self.jumps = 2 * len(text) + 2000  # how much may be read in vain
+        self.jumps = 2 * len(text) + 2000  # a limit of useless steps
 
     def first(self) -> Node:
         """Return the reader that begins: at a bracket, or at a key whose brace is missing."""
@@ -330,7 +330,7 @@ class Moves(Strings):
         self.cut_off()
 
     def _behind(self, char: str) -> None:
-        """End behind the document, with what follows it."""
+        """End the document, followed by this text."""
         text, at, pos = self.text, self.at, self.node.pos
         if not char:
             self.go(at, "$", None)
@@ -340,7 +340,7 @@ class Moves(Strings):
             self.go(self.end - len(rest), "z", None, (), "extra_closer")
             if not rest:
                 return
-        is_beside = "\n" not in text[pos:at]  # on another line it is a heading, or prose
+        is_beside = "\n" not in text[pos:at]  # on the next line it is a heading or prose
         if char in "/#" and is_beside and (comment := lexis.COMMENT.match(text, at)):
             self._comment(comment, None)
         if MORE.match(text, pos):
@@ -392,7 +392,7 @@ class Moves(Strings):
                 continue
             if mark in _OPEN:  # the layout tells nothing about it
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
-            if not in_comment and (to[0] != "z" or is_last):  # none is lost before data
+            if not in_comment and (to[0] != "z" or is_last):  # no bracket is lost before data
                 self.go(at, to[0], to[1], to[2], _INSERTED.get(mark, "missing_closer"))
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"

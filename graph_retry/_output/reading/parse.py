@@ -181,7 +181,7 @@ def _dump(value: Any) -> str:
     written = _ENCODER.encode(value)
     try:
         written.encode()
-    except UnicodeEncodeError:  # for half of a surrogate pair
+    except UnicodeEncodeError:  # half of a surrogate pair
         return json.dumps(value)
     return written
 
@@ -198,7 +198,7 @@ def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
 
 def _guess(text: str) -> Any:
     """Let `json_repair` make an object or array of `text`; `None` where it makes none."""
-    if len(text) > 100_000:  # the time it takes grows with the square of a long string
+    if len(text) > 100_000:  # its time is quadratic in a string's length
         return None
     import json_repair  # noqa: PLC0415 - only this level pays for it
 

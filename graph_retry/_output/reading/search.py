@@ -62,7 +62,7 @@ class Search:
         self.limit = CEILING + self.end // 100
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
         self.node = Node(0, 0, "r", None, 0, (), "", 0, None)
-        self.at = self.extra = 0  # where the present move stands, and what it costs besides
+        self.at = self.extra = 0  # position and extra cost of the present move
         self.sig = 0  # of the value that the present reader has read
         self.pops = self.furthest = 0
         self.too_deep = False

@@ -72,7 +72,7 @@ def decode(text: str, start: int) -> tuple[Any, int]:
     # From Python 3.13 on, the standard library's decoder knows no depth of its own.
     may_be_deep = end - start > 2 * MAX_DEPTH
     if may_be_deep and text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
-        from_json(text[start:end])  # refuses what is deeper
+        from_json(text[start:end])  # raises if it is too deep
     return value, end
 
 

@@ -39,7 +39,7 @@ def _read(form: Any) -> Content:
 def _translate(entry: Entry, reading: Reading) -> Entry:
     """Read its button *Accept*, and what was typed into its box: a word or JSON decides."""
     word, args = spelled(entry.get("type")), entry.get("args")
-    if word == "accept" and "args" in entry:  # it repeats its form unedited
+    if word == "accept" and "args" in entry:  # the form comes back unedited
         return {**entry, "type": "approve", "args": {"action": edited_fields(args).title}}
     if word != "response":
         return entry

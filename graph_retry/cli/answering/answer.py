@@ -35,7 +35,7 @@ class Answers:
         """
         reviews = self._open(review_id)
         if review_id is not None and not reviews:
-            self._send(review_id, decide({}))  # the refusal says who answered it
+            self._send(review_id, decide({}))  # raises, and says who answered it
         if len(reviews) > 1:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if not reviews:
@@ -63,8 +63,8 @@ class Answers:
                 code = self._answer(review, decision)
                 if code and draft.text:
                     again = f"edit {draft.path}".strip()
-                    self.screen.say(f"Type {again} to go on with what you wrote.")
-            done.add(review.review_id)  # a server shows some for ever
+                    self.screen.say(f"Type {again} to continue with your text.")
+            done.add(review.review_id)  # a server may keep showing it
             reviews = [
                 review
                 for review in self._open()

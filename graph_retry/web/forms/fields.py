@@ -220,7 +220,7 @@ def quoted(pointer: str) -> str:
 
 
 def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str]]:
-    """List the values that may be chosen, as JSON and as words; none where others may be given."""
+    """List the allowed values, as JSON and as words; empty if any value is allowed."""
     allowed: list[Any] = []
     for node in found:
         if node.get("type") == "null":

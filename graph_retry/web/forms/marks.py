@@ -85,7 +85,7 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
         chosen.setdefault(known[where], pointer)
     pieces: list[tuple[str, str]] = []
     at = 0
-    # Of two faulty places, one in the other, the inner one says more.
+    # If one faulty place contains another, mark the inner one.
     inner = [
         place
         for place in chosen
