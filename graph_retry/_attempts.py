@@ -27,7 +27,7 @@ _NOT_KEPT = {
 """The default of a record whose checkpoint cannot be read: it failed, or it was the last one."""
 
 _KEPT = {"number", "kept_in", "redacted"}
-"""What state has of a record that is kept elsewhere, unless the params must stay known."""
+"""The part in state of a record that another checkpoint keeps."""
 
 _PLACES = 8
 """Last records whose checkpoints state names: to lose more than a record, all must be deleted."""

@@ -40,7 +40,7 @@ _VALUE = lazy(
     r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # no code
 )
 _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
-"""What examples, printed settings and paths have in the place of a credential."""
+"""Placeholders for credentials in examples, printed settings and paths."""
 
 _PLACES = tuple(
     lazy(pattern, re.IGNORECASE)

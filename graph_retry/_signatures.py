@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """What an `llm_call` may know about its attempt, as a second argument named `context`.
+    """Facts about the attempt for an `llm_call` with a second argument named `context`.
 
     `attempt` is 1-based. `idempotency_key` is the same when a crash makes the same call run again,
     and differs for every other call: pass it to a provider that deduplicates requests.
@@ -90,7 +90,7 @@ class Hook(Protocol[ParamsT]):
 
 
 class HookTraits(Protocol):
-    """What a hook may have besides being called, and the loop then uses; each part is optional.
+    """Optional attributes of a hook that the loop uses.
 
     The ready hooks are made of these. A hook of your own is an object with `__call__` and the parts
     it needs.

@@ -1,4 +1,4 @@
-"""What the loop keeps in graph state."""
+"""The values that the loop keeps in graph state."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, cast

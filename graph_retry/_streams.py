@@ -28,7 +28,7 @@ def without_half(text: str) -> str:
 
 
 class Receiver(Protocol):
-    """What the pieces of a stream are given to."""
+    """The receiver of the pieces of a stream."""
 
     def take(self, piece: Any) -> bool:
         """Take the next piece; tell whether that is enough."""

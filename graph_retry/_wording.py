@@ -37,7 +37,7 @@ _EXPECTED = {
     **dict.fromkeys(("list", "tuple", "named_tuple", "set", "frozen_set", "deque"), _LIST),
     "iterable": _LIST,
 }
-"""What pydantic expects, by the beginning of its error codes that end in `_type` or `_parsing`."""
+"""The type that pydantic expects, by the beginning of error codes in `_type` or `_parsing`."""
 _EXPECTED_BY_CODE = {
     "date_from_datetime_inexact": _DATE,
     "finite_number": "a finite number",

@@ -1,4 +1,4 @@
-"""What people made of failed and reviewed outputs, as a data set.
+"""People's corrections of failed and reviewed outputs, as a data set.
 
 Every format is a rendering of the same record, `Correction`. Nothing is sent anywhere: files only.
 """
@@ -120,7 +120,7 @@ async def _aitems(source: Any, selection: Selection) -> AsyncIterator[Any]:
 
 
 def _is_listed(source: Any) -> bool:
-    """Tell what can be iterated over from what is read thread by thread."""
+    """Return whether a source is read thread by thread, and is not an iterable."""
     is_iterable = isinstance(source, Iterable) and not isinstance(source, str)
     return is_iterable and saver_of(source) is None
 

@@ -1,4 +1,4 @@
-"""What can be told from the attempts of a call, once they are made."""
+"""Questions that the attempts of a call can answer."""
 
 from __future__ import annotations
 

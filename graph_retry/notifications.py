@@ -55,7 +55,7 @@ def key_of(review: Review) -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """What a link lets somebody do: answer the review of this key, as `to`, until it expires."""
+    """The right that a link gives: to answer the review of this key, as `to`, until it expires."""
 
     key: str
     expires: int

@@ -54,7 +54,7 @@ _WANTED = {
     "allowed_decisions": "give a list of decisions, such as ['approve', 'reject']",
     "locked": "give a list of fields",
 }
-"""What options take of which pydantic names a type that nobody need write."""
+"""Options whose types have odd names in pydantic's errors."""
 
 
 class StateKeys(TypedDict, total=False):

@@ -37,7 +37,7 @@ _ENDS = {
     "exhausted": ("s", "call exhausted: nobody to ask"),
     "waiting": ("o", "call waits for a person"),
 }
-"""What ends a row of the timeline, by `Ledger.outcome`: a marker, and its words for the legend."""
+"""The end of a row of the timeline, by `Ledger.outcome`: a marker and its legend."""
 
 
 _ENDED = {

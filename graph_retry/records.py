@@ -40,16 +40,16 @@ class Issue(TypedDict):
     """A JSON Pointer; `""` is the whole value."""
 
     message: str
-    """What is wrong, as the validator says it."""
+    """The error in the validator's words."""
 
     code: str
     """The kind of issue, e.g. pydantic's `missing` or JSON Schema's `required`."""
 
     expected: str | None
-    """What was expected, in short; None where there is nothing to say."""
+    """The expected value, in short, or None."""
 
     received: str | None
-    """What was there instead, in short; None where there is nothing to say."""
+    """The received value, in short, or None."""
 
     hopeless: NotRequired[bool]
     """True where the validator says that no other call could help."""
@@ -59,7 +59,7 @@ class Repair(TypedDict):
     """One change that was made to read a text as JSON, or to make a value fit its type."""
 
     kind: str
-    """What was changed, e.g. `trailing_comma`."""
+    """The kind of change, such as `trailing_comma`."""
 
     position: int | None
     """Character offset in the raw text; None where the change has no position in it."""
@@ -96,7 +96,7 @@ class KeptIn(TypedDict):
 
 
 class GateVerdict(TypedDict):
-    """What a gate made of a valid output."""
+    """The verdict of a gate about a valid output."""
 
     ask: bool
     """Whether a person is asked."""
@@ -152,7 +152,7 @@ class Attempt(TypedDict):
     """`{"text": …}`: the JSON text that repair made of it, where that differs."""
 
     repairs: list[Repair]
-    """What was changed to read the text and to make the value fit."""
+    """The changes made to read the text and to fit the value."""
 
     lossless: bool | None
     """Whether the text was read without guessing; None if the output was not JSON text."""
@@ -162,7 +162,7 @@ class Attempt(TypedDict):
     where nothing could be read, and for texts of more than 4,000 characters."""
 
     issues: list[Issue]
-    """What was wrong with the value."""
+    """The errors of the value."""
 
     failure: Failure | None
     """Why the attempt failed; None if it did not."""
@@ -194,13 +194,13 @@ class Attempt(TypedDict):
     """The OpenTelemetry span of the run that made the attempt, where tracing is set up (W3C)."""
 
     gate: NotRequired[GateVerdict]
-    """What a `graph_retry.hooks.Gate` made of a valid output."""
+    """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
 
     logprob: NotRequired[float]
     """Mean log-probability of the answer's tokens, where the provider gave them."""
 
     labels: NotRequired[dict[str, str]]
-    """What the caller gave as `labels`, where there are any."""
+    """The caller's `labels`, if there are any."""
 
     to_review: NotRequired[bool]
     """True in the last record of what a retry node is given, where it is to open a review of that

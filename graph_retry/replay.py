@@ -29,7 +29,7 @@ _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """What one recorded attempt comes to now.
+    """The new result of one recorded attempt.
 
     `attempt` is the record as it would be written now and `output` the accepted value, as JSON.
     `author` and `params` are what hooks would make of a failure, None where they would not.

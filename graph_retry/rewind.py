@@ -23,7 +23,7 @@ __all__ = ["Change", "arewind", "rewind"]
 
 
 class Change(TypedDict):
-    """What to do differently from where.
+    """The attempt to go back to, and the change.
 
     attempt: The attempt to make again, 1-based; with a `decision` the one to decide about.
     params: The fields to change in that attempt's params (default: none).

@@ -1,4 +1,4 @@
-"""What an agent's model answered: its tool calls held against the tools, its structured response.
+"""The answer of an agent's model: its checked tool calls, and its structured response.
 
 In state an answer is one JSON object: the message's own fields, `content` and `tool_calls` first,
 and the `structured_response` where the agent wants one.

@@ -1,4 +1,4 @@
-"""What became of recorded calls that were made again: one by one, and counted."""
+"""The results of recorded calls that were made again: one by one, and counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ share of equal fields), or a function of output and expected value, both as JSON
 
 
 class Judged(TypedDict):
-    """What became of one recorded call. Plain JSON."""
+    """The result of one recorded call, in plain JSON."""
 
     id: str
     """Known by the recorded call and the params it was made with now."""
@@ -40,13 +40,13 @@ class Judged(TypedDict):
 
     attempts: int
     output: Any
-    """What it gave, as JSON; None where a person would have been asked."""
+    """Its output as JSON; None if a person would have been asked."""
 
     failure: Failure | None
     """Why a person would have been asked; None also where a valid output would be reviewed."""
 
     expected: Any
-    """What a person had supplied, taken or approved."""
+    """The output that a person had supplied, accepted or approved."""
 
     agreement: float | None
     """From 0 to 1; None where no person vouched for anything, or nothing came out."""
@@ -62,10 +62,10 @@ class Judged(TypedDict):
 
 @dataclass
 class Evaluation:
-    """What came of recorded calls, made again."""
+    """The results of recorded calls that were made again."""
 
     name: str = ""
-    """What is evaluated: `llm_call`'s name."""
+    """The name of the evaluated `llm_call`."""
 
     results: list[Judged] = field(default_factory=list[Judged])
 

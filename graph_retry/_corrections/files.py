@@ -20,7 +20,7 @@ _NEEDED = ("params", "value")
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote: rows by file, and how many rows were left out, by reason."""
+    """The summary of an export: rows by file, and omitted rows by reason."""
 
     written: dict[str, int] = field(default_factory=dict[str, int])
     left_out: Counter[str] = field(default_factory=Counter[str])

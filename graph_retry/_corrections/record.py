@@ -36,7 +36,7 @@ _HOW: dict[tuple[str, bool], How] = {
     ("reject", True): "rejected",
     ("reject", False): "rejected",
 }
-"""What a decision made of an attempt, by its type and by whether the attempt had failed."""
+"""The `how` of a decision, by its type and by whether the attempt had failed."""
 
 
 class Correction(TypedDict):
@@ -61,7 +61,7 @@ class Correction(TypedDict):
     """Number of the reviewed attempt."""
 
     how: How
-    """What the decision made of it."""
+    """The effect of the decision."""
 
     role: str
     """Who decided: `human`, `rewind` (a person, by `rewind`), `agent` or `system`."""
@@ -76,7 +76,7 @@ class Correction(TypedDict):
     """The client that sent the decision."""
 
     message: str | None
-    """What they wrote beside it."""
+    """The author's message."""
 
     suggested_by: str | None
     """The hook or feedback whose params the review suggested, where the ledger says so."""
@@ -88,13 +88,13 @@ class Correction(TypedDict):
     """The params of the next attempt, where the model was called again."""
 
     raw: dict[str, Any] | None
-    """What the model gave: `{"text": …}` or `{"value": …}`; None if the call raised."""
+    """The model's output: `{"text": …}` or `{"value": …}`; None if the call raised."""
 
     output: Any
-    """What that was read as: its text where nothing could be read."""
+    """The value that was read from it, or its text if nothing could be read."""
 
     issues: list[Issue]
-    """What was wrong with it."""
+    """The errors of it."""
 
     failure: Failure | None
     """Why the attempt failed; None for a valid output."""

@@ -68,7 +68,7 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
 
 
 WITH_OUTPUT = ("succeeded", "overruled")
-"""What the status of a call is that ended with an output."""
+"""The status of a call that ended with an output."""
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:

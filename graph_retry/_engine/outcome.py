@@ -27,7 +27,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Outcome(TypedDict):
-    """What one request adds to the attempt's record, and the output where nothing is validated."""
+    """The fields that one request adds to the record, and the output if nothing is validated."""
 
     record: dict[str, Any]
     output: Any

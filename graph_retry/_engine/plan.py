@@ -1,4 +1,4 @@
-"""What the steps need to know that is not in state."""
+"""The settings of the steps that are not in state."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
-"""Who suggests the fields of a refused answer that could be read."""
+"""The author of suggested params that come from a refused answer."""
 
 
 def question_of(
@@ -121,7 +121,7 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
 
 
 def _note(loop: Loop, review: OpenReview) -> str | None:
-    """Tell a person why automation stopped, what an agent would do, and of a call like this one."""
+    """Explain why automation stopped, what an agent proposed, and whether a similar call waits."""
     notes = [review["note"], loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")

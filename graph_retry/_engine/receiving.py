@@ -18,7 +18,7 @@ from graph_retry.records import Attempt
 
 
 class Reception:
-    """What one request's stream is given to; does nothing for a call that does not stream."""
+    """The receiver of one request's stream; it does nothing for a call that does not stream."""
 
     def __init__(self, plan: Plan[Any], attempt: int) -> None:
         self._validator, self._settings, self._attempt = plan.validator, plan.settings, attempt
@@ -69,7 +69,7 @@ class Reception:
 
     @property
     def stopped(self) -> dict[str, Any]:
-        """What a stopped stream adds to the attempt's record; nothing if it was not stopped."""
+        """The fields that a stopped stream adds to the record; empty if it was not stopped."""
         stopped = _stopped(self._lost)
         return {**stopped, "raw": {"text": self._lost.text}} if self._lost else stopped
 
@@ -91,7 +91,7 @@ def _watch(
     if settings.format is not None:
         return None
     level, function = settings.repair
-    # What a function of the user's makes of the text, nobody knows before.
+    # The result of a user's repair function cannot be known before.
     judges = settings.stop_early and function is None
     return Watch(validator, level, judges=judges, may_be_element=may_be_element)
 

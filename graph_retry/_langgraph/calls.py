@@ -159,7 +159,7 @@ class Slot:
 
 @dataclass
 class _Execution:
-    """What one execution of a task knows of the calls it makes.
+    """The calls of one execution of a task.
 
     `begun` counts the calls of each namespace; `params_of_key` tells what a key was used for;
     `asked` are the namespaces that asked a person before, once they were read. `is_anchored` tells

@@ -240,7 +240,7 @@ async def past_of(
             raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
-    # What was read of its text is read again: a step is not the place to begin from.
+    # Its text is read again: a fork cannot begin in the middle of the steps.
     following = loop_of(values)["next"]
     following = "repair" if following == "validate" else following
     return {**values, LOOP: {**loop_of(values), "next": following, "continues": place}}

@@ -167,7 +167,7 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
 
 
 def saves_later(configurable: Mapping[str, Any]) -> bool:
-    """Tell whether the graphs around a task may be saved while it runs, as LangGraph's default is.
+    """Return whether the graphs around a task may be saved while it runs, LangGraph's default.
 
     LangGraph hands a durability that was asked for down under a private key.
     """

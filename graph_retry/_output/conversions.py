@@ -1,4 +1,4 @@
-"""What validation made of a value beyond accepting it: conversions, lost digits, ignored fields."""
+"""The changes that validation made to a value: conversions, lost digits, ignored fields."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
     "rejected_input": "hooks",
     "permanent": "review",
 }
-"""What each kind of failure is given to first: hooks and feedback, or a reviewer at once."""
+"""The first step after each kind of failure: hooks and feedback, or a reviewer."""
 
 _KINDS: dict[Finish, FailureKind] = {
     "truncated": "truncated",
@@ -63,7 +63,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
             f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
         ) from error
     text = without_keys(text_of(error)) or type(error).__name__
-    # What a client's exception says of itself may be computed, and fail.
+    # Attributes of a client's exception may be computed, and may fail.
     known, failed = (kind, []) if kind else attempt(_kind, error)
     return {
         "kind": "rejected_input" if failed else known,

@@ -20,7 +20,7 @@ _Kind = Literal["text", "keys", "list", "value", "scalar"]
 
 
 class Pieces:
-    """What has come of one stream, or of one key of the dicts that a chain of LangChain's streams.
+    """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or what OpenAI's, Anthropic's or
     Google's own client streams; None is a piece without news. Runnables that make a dict stream it

@@ -44,7 +44,7 @@ class TypedValidator(Validator):
         self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
 
     def opened(self) -> OpenPart | None:
-        """Return what judges a value while it is written."""
+        """Return the validator of a value that is still being written."""
         return self._parts.opened()
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:

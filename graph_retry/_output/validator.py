@@ -1,4 +1,4 @@
-"""What every validator offers, and what one check found."""
+"""The interface of validators, and the result of one check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Validator:
     """Something that judges a value and can rebuild an accepted one from graph state."""
 
     name: str
-    """What is wanted, in a word or two, for titles and messages."""
+    """The wanted output in a word or two, for titles and messages."""
     schema: dict[str, Any] | None = None
     """The JSON Schema of what is wanted, for prompts and forms; `None` if unknown."""
     wants_text: bool = False
@@ -85,7 +85,7 @@ class Validator:
         return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
 
     def opened(self) -> OpenPart | None:
-        """Return what judges a value while it is written; None where only the whole is judged."""
+        """Return the validator of an unfinished value; None if only whole values are."""
         return None
 
     def rebuild(self, jsonable: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What params hold, by name, whatever kind of object they are."""
+"""The fields of params by name, for every kind of object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a params type looks like from outside: its validator, its known fields, its schema."""
+"""The description of a params type: its validator, its known fields, its schema."""
 
 from __future__ import annotations
 

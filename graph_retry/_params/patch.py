@@ -1,4 +1,4 @@
-"""What changed between two views: RFC 6902 patches for the ledger, a short diff for people."""
+"""The changes between two views: RFC 6902 patches for the ledger, a short diff for people."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from graph_retry.records import Issue
 Tagged = tuple[Any, dict[str, str]]
 
 VALIDATOR_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
-"""What a validator or `__post_init__` may raise on odd data, beside what pydantic wraps."""
+"""Exceptions of validators and `__post_init__` on odd data that pydantic does not wrap."""
 
 TYPES: dict[str, type] = {
     **{kind.__name__: kind for kind in (int, float, tuple, set, frozenset)},
@@ -248,7 +248,7 @@ def restore(
 
 
 def _places(holder: Any, tokens: list[str], at: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """Yield what holds each part that a tag speaks of, the key there, and the part's pointer."""
+    """Yield the container of each tagged part, its key there, and its pointer."""
     keys: list[Any] = []
     token = tokens[0].replace("~1", "/").replace("~0", "~")
     if is_object(holder):

@@ -1,4 +1,4 @@
-"""What people and agents decide: the words, made by functions, and who may say them."""
+"""The decisions of people and agents, the functions that make them, and the reviewers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DecisionType = Literal[
 
 
 class Decision(TypedDict):
-    """What a person or an agent decided about one review.
+    """The decision of a person or an agent about one review.
 
     `params` (edit) is partial: it is merged onto what was shown. `message` is the reason (of any
     decision), of a comment what the model is told. `output` (respond) is validated like the
@@ -43,7 +43,7 @@ class Decision(TypedDict):
 
 
 Answer = Mapping[str, Any] | Sequence[Any] | str | bool | None
-"""What a review may be answered with: a `Decision`, or what a client sends instead of one.
+"""An answer to a review: a `Decision`, or a client's form of one.
 
 A function, such as `approve` without its parentheses, is none: type checkers say so.
 """
@@ -191,4 +191,4 @@ class ReviewFunction(Protocol):
 
 
 Reviewer = ReviewFunction | Runnable[Review, Decision | None]
-"""What decides about a review before a person is asked: a function, or a LangChain runnable."""
+"""A reviewer that decides before a person is asked: a function, or a LangChain runnable."""

@@ -42,7 +42,7 @@ def after(moment: str, seconds: float | None) -> str | None:
 
 
 def is_expired(expires_at: str | None, at: str | None = None) -> bool:
-    """Tell whether a review had expired at a moment (default: now).
+    """Return whether a review had expired at a moment (default: now).
 
     Example:
         >>> is_expired("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")

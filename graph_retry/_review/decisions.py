@@ -115,7 +115,7 @@ async def _call_again(said: Said, question: Question) -> Accepted:
     is_approval = not changes and not is_retry and why_not_offered(question)["approve"] is None
     if is_approval and question.failure is None:
         return Accepted(approve(), End("succeeded"))
-    # What was shown is checked, too: the params type may have changed since it was saved.
+    # The shown params are checked as well: their type may have changed since they were saved.
     encoded = merged(said, changes, question)
     decision = approve(choice) if is_approval else edit()
     if changes:

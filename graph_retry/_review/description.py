@@ -135,7 +135,7 @@ def _value(value: Any, most: int) -> str:
 
 
 def _how_to_answer(question: Question) -> str:
-    """Say what each answer does, by button and as JSON, and what goes wrong in the clients."""
+    """Explain each answer, by button and as JSON, with the pitfalls of the clients."""
     can = offered(question)
     lines = [
         "How to answer, by button or as JSON:",

@@ -219,7 +219,7 @@ async def checked_output(output: Any, question: Question) -> Any:
             no_json = f"\nAs text it was taken because it is no JSON: {error}."
         else:
             read = await question.check_output(value)
-            # What is wrong inside an object says more than that a text is no object.
+            # An error inside an object says more than `not an object` does.
             checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:
         wrong = format_issues(checked.issues)

@@ -61,7 +61,7 @@ class Question(Review):
 
 
 class Said(NamedTuple):
-    """What an answer says, before it is held against the question.
+    """The content of an answer, before it is checked by the question.
 
     `binding` tells which question it is for and who gives it: `attempt`, `review_id`,
     `decision_id`, `by`, `channel`. `data` is what the decision needs in its row: params (of an
@@ -108,7 +108,7 @@ class Wait:
 
 
 Effect = CallAgain | End | Wait
-"""What a decision does. None is without one: a decision that decides nothing cannot be accepted."""
+"""The effect of a decision. Every accepted decision has one."""
 
 
 @dataclass(frozen=True)

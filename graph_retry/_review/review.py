@@ -59,7 +59,7 @@ class Review:
 
     @property
     def headline(self) -> str:
-        """What the review is about, in a few words: function, attempt and error class."""
+        """The subject of the review in a few words: function, attempt and error class."""
         if self.failure is None:
             return f"{self.function_name} awaits approval (attempt {self.attempt})"
         return f"{self.function_name} failed (attempt {self.attempt}): {self.failure['type']}"

@@ -36,7 +36,7 @@ async def read_calls(graph: Any, config: RunnableConfig) -> list[Ledger]:
     if isinstance(graph, BaseCheckpointSaver) or (saved and not saved.roots):  # never run
         return list(ledgers.values())
     snapshot = await get_state(graph, config, subgraphs=True)
-    # What is only in the state: where the checkpoints of a call were deleted.
+    # Records that are only in state: the call's checkpoints were deleted.
     known = [_keys(ledger.attempts) for ledger in ledgers.values()]
     for namespace, records in _shown(snapshot, ""):
         if _keys(records) not in known:

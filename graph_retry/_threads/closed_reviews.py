@@ -26,7 +26,7 @@ _ENDED_BY = {
     "input": "a new run began, with another input,",
     "update": "`update_state` changed the state around its call, which the next run makes anew,",
 }
-"""What ends an open review, by the source of the checkpoint that came after its question."""
+"""The event that ended an open review, by the source of the checkpoint after its question."""
 
 _UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
 

@@ -40,7 +40,7 @@ _LOCK_TROUBLE = {
     errno.ENOENT: _MOVED,
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
-"""What to do where a lock file cannot be made, by the number of the error."""
+"""The advice if a lock file cannot be made, by error number."""
 
 
 class ThreadLock:

@@ -23,7 +23,7 @@ _LIMIT = 1_000
 
 
 class RemoteThread(SavedThread):
-    """What a server shows of a thread; of calls only the newest checkpoint.
+    """The server's view of a thread; it has only the newest checkpoint of each call.
 
     The state of a function-form call is shown as far as the outermost graph's state has the same
     keys, and by older servers not at all.

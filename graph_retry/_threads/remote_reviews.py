@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _IdleThreads:
-    """What a client knows of idle threads: those that ask, and when the last of all changed.
+    """A client's knowledge of idle threads: those with questions, and the time of the last change.
 
     A thread becomes idle although it waits where somebody cancels a run that has not begun. No
     filter tells such a thread from finished ones, but it changes when that happens. So a client
@@ -179,7 +179,7 @@ async def _reviews_of(
         return await _if_served(find_reviews(graph, config, kind), [])
     shown: list[tuple[str, Any]] = [(each["id"], each["value"]) for each in questions]
     if any("|" in value["checkpoint_ns"] for value in asked):
-        # Of several questions in one task the server may list the last one only.
+        # The server may list only the last of several questions in one task.
         state = await _if_served(get_state(graph, config), None)
         shown = [(each.id, each.value) for each in state.interrupts] if state else shown
     where: dict[str, Any] = {"graph": graph, "config": config}

@@ -50,7 +50,7 @@ class Waiting(Review):
 
 
 HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
-"""What a config is like that names a thread."""
+"""A hint for messages: a config that names a thread."""
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 

@@ -1,4 +1,4 @@
-"""What is kept of a thread: every call it made, and the checkpoints that led to the present."""
+"""A saved thread: all its calls, and the checkpoints that led to the present."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAITS = {"review": True, "end": False}
 
 
 class SavedThread:
-    """What a saver keeps of a thread, which lists the newest checkpoints of a namespace first.
+    """The checkpoints of a thread in a saver, which lists those of a namespace newest first.
 
     `first` and `newest` are checkpoints by namespace, `roots` those of the outermost graph by id,
     and `steps` the step of each.

@@ -91,7 +91,7 @@ def _row(review: Waiting) -> Row:
 
 @dataclass
 class _Thread:
-    """What the checkpoints of one thread tell, read from the newest to the oldest.
+    """Facts from the checkpoints of one thread, read from the newest to the oldest.
 
     Questions stand beside the newest checkpoint of the outermost graph; whether one is still open
     is told by the newest checkpoint of its call.

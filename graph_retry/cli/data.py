@@ -1,4 +1,4 @@
-"""What the command does with the ledgers of a whole database: export corrections, evaluate."""
+"""Commands on the ledgers of a whole database: export corrections, evaluate."""
 
 from __future__ import annotations
 

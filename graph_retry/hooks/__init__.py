@@ -1,4 +1,4 @@
-"""What is passed to a call to steer it: hooks, feedback, reviewers, budgets, lessons.
+"""Objects that steer a call: hooks, feedback, reviewers, budgets, lessons.
 
 `on_retry=` takes `escalate`, `fall_back`, `raise_limit`, `shorten_history` and functions of your
 own; `feedback=`, `reviewer=`, `budget=` and `lessons=` are options of the same name.

@@ -25,7 +25,7 @@ from graph_retry.records import Attempt
 
 
 class Spent(TypedDict):
-    """What some attempts have spent, in the terms of a `Budget`."""
+    """The cost of some attempts, in the terms of a `Budget`."""
 
     tokens: int
     cost: float
@@ -60,7 +60,7 @@ def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What automation may spend on one call; past a limit every further step is a reviewer's.
+    """The limits of automation for one call; past a limit every further step is a reviewer's.
 
     A reviewer who approves or edits extends the budget by one attempt. Waiting for a person costs
     nothing. What a provider does not report counts as unknown, not as zero, and reaches no limit.
@@ -172,7 +172,7 @@ class Budget:
 
 
 class _Account:
-    """What all calls of one `SharedBudget` have spent, and how the last of them ended."""
+    """The cost of all calls of one `SharedBudget`, and the ends of the last ones."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What one step got wrong, passed on to the steps after it: a rolling window that calls share.
+"""The errors of one step for the steps after it: a rolling window that calls share.
 
 The window is a list in graph state that merges the same way in any order, so that parallel calls
 and repeated writes do no harm. A mistake that has been corrected still teaches the next step.
@@ -27,7 +27,7 @@ _KINDS = ("invalid_syntax", "invalid_schema")
 
 
 class Lesson(TypedDict):
-    """What was wrong with one attempt of a step."""
+    """The errors of one attempt of a step."""
 
     id: str
     """Known by its attempt: a repeated write adds nothing."""
@@ -36,7 +36,7 @@ class Lesson(TypedDict):
     """The name of the call that made the attempt."""
 
     text: str | None
-    """What was wrong; None says that the step succeeded, so that its mistakes before are mended."""
+    """The errors; None means that the step succeeded, and has corrected its earlier errors."""
 
     at: str
     """The attempt's start, in ISO 8601."""

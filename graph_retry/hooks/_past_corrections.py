@@ -1,4 +1,4 @@
-"""What people made of like calls, shown to the model before its first attempt.
+"""People's corrections of similar calls, shown to the model before its first attempt.
 
 The nearest corrections come first: those of equal params, then by likeness of the prompts' texts.
 """

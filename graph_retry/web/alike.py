@@ -106,7 +106,7 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
 
 
 async def outcomes(site: Site, request: Request, access: Access) -> Response:
-    """Tell what became of each of the answers."""
+    """Show the outcome of each answer."""
     batch = site.runs.batch(request.path_params["name"])
     if batch is None or access.key is not None:
         return site.message(
@@ -159,7 +159,7 @@ def _preview(
 
 
 def _doubts(review: PendingReview, output: Any) -> list[str]:
-    """Return what the schema of an output says of one; the call's own check comes after it."""
+    """Return the errors of an output by its schema; the call's own check comes later."""
     root = review.value["response_schema"]
     schema = {"$ref": "#/$defs/output", "$defs": root.get("$defs", {"output": {}})}
     issues = SchemaValidator(schema).check(output).issues

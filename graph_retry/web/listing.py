@@ -26,7 +26,7 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 @dataclass(frozen=True)
 class View:
-    """What somebody wants to see of the inbox. It is kept in a cookie: addresses tell nothing."""
+    """A person's filters of the inbox. A cookie keeps them, so addresses reveal nothing."""
 
     order: str = "newest"
     call: str = ""

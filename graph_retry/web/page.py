@@ -1,4 +1,4 @@
-"""What all pages share: who asks, the templates, and errors as pages."""
+"""The common parts of all pages: the user, the templates, and error pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response
 
 
 class Site:
-    """What the handlers of all addresses need."""
+    """The common parts of all handlers."""
 
     def __init__(
         self, *, waiting: Waiting, runs: Runs, guard: Guard, title: str, is_read_only: bool,

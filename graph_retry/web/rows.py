@@ -29,7 +29,7 @@ class Row:
     alike: tuple[Any, ...]
 
     def has(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether its call has these labels, perhaps beside others."""
+        """Return whether its call has these labels, perhaps beside others."""
         return labels.items() <= self.review.labels.items()
 
 
@@ -51,7 +51,7 @@ def kind_of(review: PendingReview) -> str:
 
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:
-    """Return what the reviews have in common that one answer may be right for.
+    """Return a key that is equal for reviews that may need the same answer.
 
     Items of lists count as one place: the third price is as wrong as the first.
     """

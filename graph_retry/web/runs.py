@@ -39,7 +39,7 @@ _DONE = {
 
 @dataclass
 class Outcome:
-    """What became of an answer.
+    """The outcome of an answer.
 
     `tone` is `good`, `bad` or `plain`. `problem` says why an answer was refused; then the page
     shows `reviews` again with what was typed. `following` are reviews that the thread asks now.

@@ -38,7 +38,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """What somebody may do here.
+    """The rights of a user.
 
     Args:
         user: Who it is: `by` in the ledger.
@@ -59,7 +59,7 @@ class Access:
 
     @property
     def signed(self) -> dict[str, str]:
-        """What the ledger tells of a decision that is made here."""
+        """The ledger's fields of a decision made here."""
         return {"channel": "web"} | ({"by": self.user} if self.user else {})
 
 
@@ -92,7 +92,7 @@ class Guard:
         self._secret = secret.encode() if secret else secrets.token_bytes(32)
 
     async def access(self, request: Request) -> Access:
-        """Return what the sender of a request may do.
+        """Return the access of the sender of a request.
 
         Raises:
             NotAllowedError: If they may see nothing.
@@ -174,7 +174,7 @@ class Guard:
         )  # fmt: skip
 
     def form_token(self, cookie: str) -> str:
-        """Return what the forms of a browser with this cookie carry."""
+        """Return the token in the forms of a browser with this cookie."""
         return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
 
     def check_form(self, request: Request, given: object) -> None:

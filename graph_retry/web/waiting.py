@@ -217,7 +217,7 @@ def _just_after(row: PendingReview) -> PendingReview:
 
 
 async def _is_sync_only(source: Any) -> bool:
-    """Tell whether a source has sync methods only, as `SqliteSaver` and sync clients do."""
+    """Return whether a source has sync methods only, as `SqliteSaver` and sync clients do."""
     saver = saver_of(source)
     if saver is None:
         return not inspect.iscoroutinefunction(source.threads.search)

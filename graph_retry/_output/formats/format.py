@@ -1,4 +1,4 @@
-"""What a format is, which ones are built in, and reading an answer by one."""
+"""The type of a format, the built-in formats, and reading an answer by one."""
 
 from __future__ import annotations
 

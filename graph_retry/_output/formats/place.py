@@ -1,4 +1,4 @@
-"""What a JSON Schema wants in one place of a value, for formats that do not spell it out."""
+"""The type that a JSON Schema wants in one place of a value, for formats without types."""
 
 from __future__ import annotations
 

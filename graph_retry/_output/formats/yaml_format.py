@@ -39,7 +39,7 @@ _WORDS = {
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
 }
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-# Of numbers with an exponent, YAML 1.1 knows these, and takes other ones for text.
+# YAML 1.1 reads only these numbers with an exponent; all others are text to it.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 # A comment on a line of its own, or behind a value without quotes before it on its line.

@@ -41,7 +41,7 @@ class GrowingArguments:
         return separator + self._arguments[-1] if self._is_known and is_answer else ""
 
     def _continues(self, chunk: ToolCallChunk) -> bool:
-        """Tell whether LangChain adds a piece to the call that came last."""
+        """Return whether LangChain adds a piece to the call that came last."""
         same_index = self._count > 0 and self._index == chunk["index"] is not None
         return same_index and (not self._id or chunk["id"] in {None, "", self._id})
 

@@ -71,7 +71,7 @@ class GrowingText:
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Tell whether each key of the text is in the value: one that is there twice is not."""
+        """Return whether each key of the text is in the value: one that is there twice is not."""
         return True
 
     def _read(self, text: str) -> bool:

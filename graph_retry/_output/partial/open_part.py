@@ -21,7 +21,7 @@ Key = str | int
 
 
 class OpenPart:
-    """What a type demands of one container; `issues` is asked again as the container grows."""
+    """The rules of a type for one container; `issues` is called again as the container grows."""
 
     wants_container = True
     """Whether some kind of container is wanted. If it is not the one that came, a bracket that was
@@ -35,7 +35,7 @@ class OpenPart:
         self._last: OpenPart | None = None
 
     def issues(self, value: Container) -> list[Issue]:
-        """Return what is wrong with `value` and will stay wrong however it goes on."""
+        """Return the errors of `value` that no later text can correct."""
         self._issues = self._issues or self._certain(value)
         return self._issues
 
@@ -66,7 +66,7 @@ class OpenPart:
         return []
 
     def wrong_part(self, key: Key, child: Any) -> list[Issue]:  # noqa: ARG002
-        """Say what is wrong with a settled member or element; paths begin with its key."""
+        """Return the errors of a finished member or element; paths begin with its key."""
         return []
 
     def wrong_number(self, value: Container, settled: int) -> list[Issue]:  # noqa: ARG002
@@ -74,7 +74,7 @@ class OpenPart:
         return []
 
     def opened(self, key: Key) -> OpenPart | None:  # noqa: ARG002
-        """Return what judges the container that begins at `key`; None where nothing can."""
+        """Return the validator of the container that begins at `key`, or None."""
         return None
 
 

@@ -32,7 +32,7 @@ _MAX_REFERENCES = 50
 
 
 def open_schema(validator: Any) -> OpenPart | None:
-    """Return what judges a value of a `jsonschema` validator's schema while it is written."""
+    """Return the validator of an unfinished value by a `jsonschema` validator's schema."""
     return _opened(validator.schema, validator, validator.schema, 0)
 
 

@@ -40,7 +40,7 @@ _Validators = dict[tuple[int, int], SchemaValidator | None]
 
 @dataclass(frozen=True)
 class _Scope:
-    """What a schema is read with: the definitions it may refer to, and its model's config."""
+    """The context of a schema: the definitions that it refers to, and its model's config."""
 
     strict: bool | None
     definitions: dict[str, Schema] = field(default_factory=dict[str, Schema])
@@ -92,7 +92,7 @@ class TypedParts:
         self._schema, self._scope = schema, _Scope(strict)
 
     def opened(self) -> OpenPart | None:
-        """Return what judges a new value of the type while it is written."""
+        """Return the validator of a value of the type that is still being written."""
         return _opened(self._schema, self._scope)
 
 
@@ -254,7 +254,7 @@ def _too_long(value: Container, most: int) -> Issue:
 
 
 def _takes_info(schema: Any) -> bool:
-    """Tell whether a validator in a schema may look at the values beside it."""
+    """Return whether a validator in a schema may look at the values beside it."""
     if is_array(schema):
         return any(map(_takes_info, schema))
     if not isinstance(schema, Mapping):

@@ -34,7 +34,7 @@ class Watch:
         is_text = validator is None or validator.wants_text or validator.accepts_text
         self._document = GrowingText() if is_text else GrowingDocument(level)
         self._judged: Validator | None = None
-        # What `aggressive` makes of a text is a guess, and so is what would become of it.
+        # `aggressive` guesses, so nobody can say now what it will read.
         if validator is not None and judges and level != "aggressive" and not validator.admits_text:
             self._judged = validator
         self._part = self._judged.opened() if self._judged else None
@@ -44,12 +44,12 @@ class Watch:
 
     @property
     def value(self) -> Any:
-        """What there is of the answer; `ABSENT` as long as nothing is."""
+        """The present part of the answer; `ABSENT` before any."""
         return self._document.value
 
     @property
     def closed_value(self) -> Any:
-        """What there is of the answer, without a text that is still coming."""
+        """The present part of the answer, without an unfinished text."""
         return self._document.without_open_text()
 
     @property

@@ -1,4 +1,4 @@
-"""What a provider's client says in an exception: the kind of failure, and how long to wait.
+"""Read the exceptions of providers' clients: the kind of failure, and how long to wait.
 
 The clients share no ancestors, so they are read by what they carry: an HTTP status, the provider's
 own error code (in the exception, or in the body of a response that broke off), then the names of
@@ -250,7 +250,7 @@ def _levels(holder: Any) -> Iterator[dict[str, Any]]:
 
 
 def _google_details(error: BaseException) -> list[dict[str, Any]]:
-    """Return what Google adds to an error: the reason in its own words, the time to wait."""
+    """Return the details of a Google error: its reason, and the time to wait."""
     body = getattr(error, "details", None)
     inner = body.get("error", body) if is_object(body) else None
     details = inner.get("details") if is_object(inner) else None

@@ -50,7 +50,7 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
     message = _message(piece)
     if message is None:
         return None
-    # What Google's client parsed of one piece is not the answer.
+    # The parsed part of one piece is not the answer.
     told = {name: message.additional_kwargs.get(name) for name in ("refusal", "reasoning_content")}
     chunk = AIMessageChunk(
         content=message.content,

@@ -1,4 +1,4 @@
-"""What LangChain wraps a message in: generations, an agent's state, a result with `include_raw`."""
+"""LangChain's wrappers of a message: generations, an agent's state, a result with `include_raw`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _of_agent(result: Any) -> BaseMessage | None:
         messages = getattr(result, "result", None)
         value = getattr(result, "structured_response", None)
     elif result.keys() == {"raw", "parsed", "parsing_error"}:
-        # Of several tool calls LangChain parses the first, and of broken ones none.
+        # LangChain parses only the first of several tool calls, and no broken ones.
         raw, parsed = result["raw"], result["parsed"]
         has_calls = isinstance(raw, AIMessage) and (raw.tool_calls or raw.invalid_tool_calls)
         messages, value = [raw], None if has_calls else parsed

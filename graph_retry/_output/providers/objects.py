@@ -87,5 +87,5 @@ def _of_message(message: AIMessage) -> AIMessageChunk:
 
 
 def meaning_of(finish_reason: str | None) -> Finish | None:
-    """Return what a provider's word for the end of an answer stands for; None if it is unknown."""
+    """Return the meaning of a provider's finish reason, or None if it is unknown."""
     return _FINISH_WORDS.get((finish_reason or "").lower())

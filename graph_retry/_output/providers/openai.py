@@ -82,7 +82,7 @@ def _of_response(result: Any) -> AIMessage | None:
 
 
 def _thoughts(said: Any) -> Any:
-    """Return what DeepSeek, vLLM, OpenRouter and others add to a message or a piece of one."""
+    """Return the additions of DeepSeek, vLLM, OpenRouter and others to a message or chunk."""
     return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None)
 
 

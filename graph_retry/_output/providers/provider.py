@@ -1,4 +1,4 @@
-"""What a file about a provider may tell, and what such files make their messages of.
+"""The contents of a provider's file, and the parts that such files build messages from.
 
 The objects are known by their shape, so that no client has to be installed.
 """
@@ -22,7 +22,7 @@ from langchain_core.messages import (
 from graph_retry._json import is_array, is_object
 
 Finish = Literal["stopped", "truncated", "overflowed", "refused", "broken_call"]
-"""What a word for the end of an answer stands for."""
+"""The meaning of a finish reason."""
 
 _NONE: frozenset[str] = frozenset()
 
@@ -43,7 +43,7 @@ class ErrorWords:
     rejected: frozenset[str] = _NONE
     overflow_text: str | None = None
     too_large_text: str | None = None
-    """Of a 413 or 429: one request is above the limit of a whole minute."""
+    """For a 413 or 429: one request is above the limit of a whole minute."""
     filtered_text: str | None = None
     no_credit_text: str | None = None
 

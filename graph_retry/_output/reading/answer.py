@@ -96,7 +96,7 @@ _DECLINED = lazy(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the caller knows of the answer: whether it is whole, a list, and which value fits."""
+    """The caller's knowledge of the answer: is it whole, is it a list, which value fits."""
 
     complete: bool | None = None
     is_list: bool | None = None
@@ -268,7 +268,7 @@ def _fitting(
 
 
 def _is_listed(text: str, documents: list[Document]) -> bool:
-    """Tell whether labels number equal answers: `Item 1: {}` and `Item 2: {}` are two."""
+    """Return whether labels number equal answers: `Item 1: {}` and `Item 2: {}` are two."""
     ends = [max(0, documents[0].start - 200), *(each.end for each in documents)]
     labels = [
         text[end : each.start].strip(EDGES + "`~").rpartition("\n")[2]
@@ -283,7 +283,7 @@ def _is_listed(text: str, documents: list[Document]) -> bool:
 
 
 def _is_small(document: Document) -> bool:
-    """Tell whether a value is empty, or a list of numbers as citations are."""
+    """Return whether a value is empty, or a list of numbers as citations are."""
     value = document.value
     is_list = issubclass(type(value), list)  # `isinstance` would leave the type of its items open
     is_numbers = is_list and all(type(item) in {int, float} for item in value)
@@ -291,7 +291,7 @@ def _is_small(document: Document) -> bool:
 
 
 def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
-    """Tell whether brackets only occur in a sentence: `As [1] shows, use {}.` holds no data."""
+    """Return whether brackets only occur in a sentence: `As [1] shows, use {}.` holds no data."""
     document = found.document
     if found.in_fence or not _is_small(document):
         return False
@@ -302,7 +302,7 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
     return bool(re.search(r"\w", before + after) or re.search(r"[\])-]\s*\Z", before))
 
 
-# What stands around the answer.
+# The text around the answer.
 
 
 def _weighed(

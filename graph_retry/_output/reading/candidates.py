@@ -111,7 +111,7 @@ def _next_start(text: str, position: int, *, is_first: bool) -> int:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Tell whether the bracket at `at` opens a document; in prose it may mean anything."""
+    """Return whether the bracket at `at` opens a document; in prose it may mean anything."""
     before = text[max(0, at - 100) : at].rpartition("\n")[2]
     if text[at] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")", "]"}):
         return before.lower().endswith(("json", "functools"))

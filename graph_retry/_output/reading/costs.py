@@ -16,7 +16,7 @@ HABIT = 2
 ACCIDENT = 12
 """From this cost on a row is an accident: a reading may repair one of them, not two."""
 DOUBTED = 4
-"""What all else in a reading with an accident may cost."""
+"""The maximum cost of the rest of a reading that has an accident."""
 _SAMPLE = 20_000  # characters in which habits are looked for
 
 
@@ -190,7 +190,7 @@ _EVIDENCE = {
 
 
 def prices(text: str) -> dict[str, int]:
-    """Return what everything costs in this text, whose habits are looked at first."""
+    """Return the costs of all slips in this text, after a look at its habits."""
     sample = text[:_SAMPLE]
     found = {"": 0, **{name: row.lone for name, row in COSTS.items()}}
     for name, pattern in _EVIDENCE.items():

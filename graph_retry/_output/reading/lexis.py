@@ -119,7 +119,7 @@ def scalar(token: str) -> tuple[str, Any] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Tell whether a word stands at `at` that resembles nothing else."""
+    """Return whether a word stands at `at` that resembles nothing else."""
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False
@@ -127,7 +127,7 @@ def is_word(text: str, at: int) -> bool:
 
 
 def word_row(token: str) -> tuple[str, str]:
-    """Tell what a word without quotes is: its row of the table, and one more if it is odd."""
+    """Classify a word without quotes: return its row of the table, and another one if it is odd."""
     low = token.lower()
     short = (
         {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()
@@ -148,12 +148,12 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def is_name(token: str) -> bool:
-    """Tell whether a word may be the name of a variable."""
+    """Return whether a word may be the name of a variable."""
     return _NAME.match(token) is not None
 
 
 def comment_row(body: str) -> str:
-    """Tell what a comment may be besides a comment: a row of the table, or nothing."""
+    """Return the row of a comment that may be data, or nothing."""
     if LEFT_OUT.search(body) or _CONTESTED.search(body) or "/*" in body:
         return "elided"
     is_torn = body.count('"') % 2 or any(body.count(a) != body.count(b) for a, b in ("{}", "[]"))

@@ -69,7 +69,7 @@ class Moves(Strings):
         return self.buckets[self.price["missing_opener"]].pop()
 
     def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
-        """Return what follows when strict JSON reads `mark`: mode, stack and meaning, or `None`."""
+        """Return the state after strict JSON reads `mark`: mode, stack and meaning, or `None`."""
         top = stack.kind if stack else ""
         if mode in "rfem" and mark in _OPEN:
             follows, kind = _OPEN[mark]

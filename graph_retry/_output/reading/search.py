@@ -13,7 +13,7 @@ from graph_retry._output.reading.costs import MARGIN
 
 CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 40, 20, 500, (1 << 61) - 1
 Mean = tuple[Any, ...]
-"""What a node adds to the value, as `document.build` reads it."""
+"""The addition of a node to the value, as `document.build` reads it."""
 
 
 class Frame:

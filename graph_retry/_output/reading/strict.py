@@ -23,7 +23,7 @@ def canonical(value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether two JSON values are equal in value and type."""
+    """Return whether two JSON values are equal in value and type."""
     return left is right or canonical(left) == canonical(right)
 
 
@@ -77,7 +77,7 @@ def decode(text: str, start: int) -> tuple[Any, int]:
 
 
 def _may_leave_range(document: str) -> bool:
-    """Tell whether a number has an exponent of three digits, or hundreds of digits."""
+    """Return whether a number has an exponent of three digits, or hundreds of digits."""
     if "E" in document or _LARGE_EXPONENT.search(document):
         return True
     return b"0" * 200 in document.encode(errors="replace").translate(_DIGITS_AS_ZERO)

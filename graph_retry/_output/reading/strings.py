@@ -33,7 +33,7 @@ _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
 def _is_torn(raw: str) -> bool:
-    """Tell whether brackets in a string do not pair up, or whether it ends with a mark."""
+    """Return whether brackets in a string do not pair up, or whether it ends with a mark."""
     return raw[-1] in ",:" or any(raw.count(a) != raw.count(b) for a, b in ("{}", "[]", "()"))
 
 
@@ -43,7 +43,7 @@ class Strings(Search):
     wide = False  # whether an accident may have happened at the present position
 
     def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
-        """Return what follows when strict JSON reads a mark."""
+        """Return the state after strict JSON reads a mark."""
         raise NotImplementedError
 
     def cut_off(self) -> None:
@@ -87,7 +87,7 @@ class Strings(Search):
             self._misplaced_quote(raw, follows, role)
 
     def _surprise(self, raw: str, role: str) -> str:
-        """Tell whether it is odd that a string has this content."""
+        """Return whether it is odd that a string has this content."""
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
         return "edge" if is_torn or (role == "k" and _STRUCTURE.search(raw)) else ""
 

@@ -1,4 +1,4 @@
-"""What the file of a client says: how a question is drawn for it, and how its answers are read."""
+"""The contents of a client's file: how its questions are drawn and its answers read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graph_retry._json import is_object
 
 
 class Form(NamedTuple):
-    """What forms are drawn from; `message` is the question in one line."""
+    """The parts of a form; `message` is the question in one line."""
 
     title: str
     message: str
@@ -21,7 +21,7 @@ class Form(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What an answer says under its client's own key."""
+    """The content of an answer under its client's own key."""
 
     data: Any = None
     title: Any = None
@@ -30,7 +30,7 @@ class Content(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What answers are read with: the decisions that are offered, and what finds words in texts."""
+    """The context of reading answers: the offered decisions, and the reader of typed words."""
 
     offered: Collection[str]
     in_words: Callable[[str], dict[str, Any] | None]

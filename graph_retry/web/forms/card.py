@@ -61,7 +61,7 @@ class Card:
 
     @property
     def title(self) -> str:
-        """What happened, in a sentence for somebody who was just woken up."""
+        """The event, in a sentence for somebody who was just woken up."""
         review = self.review
         if review.failure is None:
             return "The model's output is valid. Should it be used?"
@@ -79,7 +79,7 @@ class Card:
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """What the model wrote, with the pointer of what is wrong beside the faulty places."""
+        """The model's text in pieces; faulty pieces have the pointer of their error."""
         last: dict[str, Any] = self.last or {}
         raw = _written(last.get("raw"), self.review.raw_output)
         if raw is None:
@@ -100,7 +100,7 @@ class Card:
 
     @property
     def suggestion(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """What the suggested params change, by field, word by word."""
+        """The changes of the suggested params, by field, word by word."""
         review = self.review
         if review.suggested_params is None:
             return []
@@ -108,7 +108,7 @@ class Card:
 
     @property
     def params(self) -> Field:
-        """What the model was asked with, to read."""
+        """The params of the call, for reading."""
         return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)
 
     @property
@@ -190,7 +190,7 @@ def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
 
 
 def _own(key: str, posted: Posted) -> list[tuple[str, str]]:
-    """Return what was posted about one review, without its key."""
+    """Return the posted fields of one review, without its key."""
     start = f"{key}."
     return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
 
@@ -224,7 +224,7 @@ def _control(which: str, made: Field, value: Any) -> Field:
 
 
 def first_value(review: Review, which: str) -> Any:
-    """Return what a form begins with: the params as shown, or the output as far as it was read."""
+    """Return the initial values of a form: the shown params, or the output that was read."""
     if which != "output":
         return review.shown if which == "params" else ABSENT
     if review.output is not None:
@@ -306,7 +306,7 @@ def _placed(problem: str, place: str | None) -> tuple[dict[str, list[str]], str,
 
 
 def _written(raw: Any, otherwise: str | None) -> str | None:
-    """Return what the model gave as a text; what was no text, as JSON."""
+    """Return the model's output: text unchanged, any other value as JSON."""
     if not raw:
         return otherwise
     if "text" in raw:

@@ -64,7 +64,7 @@ def carry(before: Any, after: Any, there: Any) -> Any:
 
 
 def _value(was: Any, wanted: Any, present: Any) -> tuple[Any] | None:
-    """Return what a place becomes that holds `present`; None where that is in doubt."""
+    """Return the new value of a place with the value `present`, or None if it is in doubt."""
     if _same(present, was) or _same(present, wanted):
         return (wanted,)
     if isinstance(was, str) and isinstance(wanted, str) and isinstance(present, str) and was:

@@ -55,7 +55,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Unread:
-    """What somebody typed that is no value of its field: it is shown again, with the reason."""
+    """A typed text that is not a value of its field; it is shown again, with the reason."""
 
     kind: str
     text: str
@@ -345,7 +345,7 @@ _READERS: dict[str, Any] = {
 
 
 def has_unread(value: Any) -> bool:
-    """Tell whether something in a value could not be read."""
+    """Return whether something in a value could not be read."""
     if is_object(value) or is_array(value):
         return any(map(has_unread, value.values() if is_object(value) else value))
     return isinstance(value, Unread)

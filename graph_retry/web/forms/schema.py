@@ -1,4 +1,4 @@
-"""What a JSON Schema says about one value: its alternatives, and which of them the value is of."""
+"""A JSON Schema applied to one value: its alternatives, and the one that the value fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROLES = {
     "role": ("user", "assistant", "system", "developer", "tool"),
     "type": ("human", "ai", "system", "tool"),
 }
-"""Who speaks in a chat message, in the words of the providers and of LangChain."""
+"""The roles of chat messages, in the words of providers and of LangChain."""
 
 
 def alternatives(node: Any, root: dict[str, Any], depth: int = 0) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def item_node(node: dict[str, Any], index: int) -> Any:
 
 
 def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
-    """Return what a new item of a list begins with: its default, or an empty value of its kind.
+    """Return the initial value of a new list item: its default, or an empty value of its type.
 
     A chat message begins without words; one with another role than the last, which speaks next.
 

@@ -20,7 +20,7 @@ from graph_retry.web.forms.fields import has_unread
 
 
 class NotYetError(ValueError):
-    """What was filled in makes no decision yet; `place` is the pointer of the field to look at."""
+    """The form is incomplete; `place` is the pointer of the field to complete."""
 
     def __init__(self, why: str, place: str | None = None) -> None:
         super().__init__(why)
@@ -103,7 +103,7 @@ _REASONS = {"needed": "What the model should know", "why": "Why"}
 
 @dataclass(frozen=True)
 class Filled:
-    """What somebody filled in for one way: the value that it needs, and words."""
+    """The input for one way: its value and its words."""
 
     value: Any = ABSENT
     words: str = ""
@@ -132,7 +132,7 @@ class Way:
         return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
 
     def calls(self, review: Review) -> bool:
-        """Tell whether the model is called again."""
+        """Return whether the model is called again."""
         return ROWS[self.word].calls[review.failure is None]
 
     def make(self, review: Review, filled: Filled) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _whole(filled: Filled) -> Any:
 
 
 def _changed(value: Any, review: Review) -> dict[str, Any]:
-    """Return what an edit changes of the params that are shown."""
+    """Return the changes of an edit to the shown params."""
     if place := _removed(value, review.shown):
         raise NotYetError("A field can be changed, not removed: put it back.", place)
     changes = changed_fields(review.shown, value)
