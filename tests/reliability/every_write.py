@@ -353,13 +353,18 @@ def _forked(work: Callable[[Life], None], life: Life, folder: Path) -> Life:
 def play(scene: str, way: str, place: Place, folder: Path, step: int) -> dict[str, Any]:
     """End a scene at its moments, and tell how often and what was different."""
     place.begin()
-    calm = _forked(
-        lambda life: life.live(SCENES[scene], way, place, None), Life(place.copy), folder
-    )
-    faults: list[str] = [event["why"] for event in calm.events if event["event"] == "wrong"]
     offset, ended = crc32(f"{scene} {place} {way}".encode()) % step, 0
+
+    def copy(number: int) -> None:
+        if number % step == offset:
+            place.copy(number)
+
+    calm = _forked(lambda life: life.live(SCENES[scene], way, place, None), Life(copy), folder)
+    faults: list[str] = [event["why"] for event in calm.events if event["event"] == "wrong"]
     for number, (events, what) in enumerate(calm.moments):
-        if number % step == offset and len(faults) < _MOST_FAULTS:
+        if number % step != offset:
+            continue
+        if len(faults) < _MOST_FAULTS:
             after = _forked(
                 lambda life, at=number: life.live(SCENES[scene], way, place, at), Life(), folder
             )
