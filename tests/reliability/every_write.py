@@ -67,8 +67,10 @@ class Life:
         """Pass a moment at which the process might end."""
         with self._lock:
             if self._copy is not None:
+                # Counted first: another thread's write may end while the storage is copied.
+                told = len(self.events)
                 self._copy(len(self.moments))
-                self.moments.append((len(self.events), what))
+                self.moments.append((told, what))
 
     def saved(self, data: Any) -> None:
         """Note what a finished write holds."""
