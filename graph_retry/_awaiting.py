@@ -81,6 +81,11 @@ def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
     return named
 
 
+def is_async_only(error: Exception) -> bool:
+    """Tell whether an error says that a graph or its saver is async only."""
+    return str(error).startswith(_ASYNC_ONLY)
+
+
 @contextmanager
 def naming_twin(twin: str) -> Generator[None, None, None]:
     """Name the async twin of the called function if a graph or its saver is async only.
@@ -91,7 +96,7 @@ def naming_twin(twin: str) -> Generator[None, None, None]:
     try:
         yield
     except (TypeError, asyncio.InvalidStateError) as error:
-        if not str(error).startswith(_ASYNC_ONLY):
+        if not is_async_only(error):
             raise
         why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
         raise AsyncUnderSyncError(

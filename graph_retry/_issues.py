@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterable
@@ -81,12 +82,20 @@ def excerpt(text: str, limit: int) -> str:
     return cut(text, limit)
 
 
+_TURNS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls beyond ASCII's, marks of the writing direction, line separators, lone surrogates."""
+
+
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
-    """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one."""
+    """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one.
+
+    What would turn or break the line it is quoted in is spelled by its number.
+    """
     value = value[:limit] if isinstance(value, str) else value
     try:
         pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
-        return cut("".join(islice(pieces, limit + 1)), limit)
+        text = cut("".join(islice(pieces, limit + 1)), limit)
+        return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     except Exception:  # noqa: BLE001  what a value says of itself may raise anything
         with suppress(Exception):
             return cut(reprlib.repr(value), limit)

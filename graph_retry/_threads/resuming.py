@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
-from graph_retry._awaiting import sleep
+from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
 from graph_retry._engine.graph import function_graph
 from graph_retry._issues import literal
 from graph_retry._json import is_object
@@ -33,6 +35,11 @@ from graph_retry._threads.reviews import (
 )
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
+
+_ANSWER_IS_SAVED = (
+    "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
+    "on with `await aresume(graph, config)`, without a decision."
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,12 @@ class HeldThread:
             options: Any = {"durability": durability or "sync", "context": context}
             if self.chosen:
                 await drop_plain_answer(saver_of(self.graph), thread_of(self.config) or "")
-            state = await invoke(self.graph, self.given, self.config, **options)
+            try:
+                state = await invoke(self.graph, self.given, self.config, **options)
+            except (TypeError, asyncio.InvalidStateError) as error:
+                if self.chosen and is_async_only(error):
+                    raise AsyncUnderSyncError(_ANSWER_IS_SAVED) from error
+                raise
         return state
 
     async def check_shown(self) -> None:
@@ -260,5 +272,7 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
             how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
             came = f"the decision is {quoted_with_article(name)}"
             raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
+        text = json.dumps(note["value"], ensure_ascii=False, default=repr)
+        note["value"] = json.loads(text.encode(errors="replace"))  # no storage keeps it in a key
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note

@@ -17,6 +17,7 @@ from graph_retry import (
     StaleDecision,
     apending_reviews,
     aresume,
+    aretry_llm_call,
     create_retry_node,
     edit,
     inbox,
@@ -47,7 +48,7 @@ def waiting(form, mode, model, saver=None, **options):
 
 
 def test_of_several_answers_the_refused_ones_are_told(mode):
-    """One branch goes on, one asks again: the message is its reason, and the rest is applied."""
+    """One branch goes on, one asks again: the message has its id and reason; the rest is applied."""
     model = Model()
     graph = fan_out("node", mode, model, InMemorySaver(), width=3)
     mode.invoke(graph, {}, thread())
@@ -57,7 +58,7 @@ def test_of_several_answers_the_refused_ones_are_told(mode):
     left = {each.review_id: each.problem for each in reviews(mode, graph, thread())}
 
     assert set(left) == {third, *told.review_ids}
-    assert left[told.review_ids[0]] == told.message
+    assert told.message == f"The answer to {second!r} (`count`): {left[told.review_ids[0]]}"
     assert left[third] is None
     assert len(model.calls) == 4
 
@@ -307,3 +308,59 @@ def test_the_answer_to_a_call_whose_key_was_renamed_is_kept_for_it(caplog):
 
     assert resume(graphs["a"], thread())["output"] == {"n": 1}
     assert [params["n"] for params in model.calls] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_half_a_character_anywhere_in_an_answer_is_refused_in_words(form, part):
+    """In a key, too, where no storage keeps it."""
+    graph = one_call(form, None, Model(goal=1), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    params = {"a\ud800": 1} if part == "key" else {"n": "\ud800"}
+
+    with pytest.raises(AnswerRefused, match="half a character"):
+        resume(graph, thread(), {"type": "edit", "params": params})
+
+    assert resume(graph, thread(), edit(n=1))["output"] == {"n": 1}
+
+
+def test_what_a_refusal_quotes_cannot_turn_its_line():
+    """Marks of the writing direction are spelled by their numbers."""
+    graph = one_call("node", None, Model(goal=1), InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+
+    with pytest.raises(AnswerRefused) as refused:
+        resume(graph, thread(), {"type": "ed\u202ei\x85\u2028t"})
+
+    assert r"ed\u202ei\u0085\u2028t" in str(refused.value)
+
+
+def test_of_several_refused_answers_each_is_named_by_the_id_that_was_sent(mode):
+    """Two people's answers in one `resume`."""
+    graph = fan_out("node", mode, Model(goal=9), InMemorySaver(), width=2)
+    mode.invoke(graph, {"results": []}, thread())
+    open_ = reviews(mode, graph, thread())
+
+    with pytest.raises(AnswerRefused) as refused:
+        answer(mode, graph, thread(), answers={each.review_id: {"type": "x"} for each in open_})
+
+    assert all(
+        f"The answer to '{each.review_id}' (`count`)" in str(refused.value) for each in open_
+    )
+
+
+def test_a_sync_resume_of_an_async_graph_says_that_the_answer_is_saved():
+    """The next run needs no decision."""
+
+    async def ask(state: State) -> State:
+        output = await aretry_llm_call(model, state["params"], output=dict[str, int])
+        return {"output": output}
+
+    model = Model(goal=1)
+    graph = StateGraph(State).add_node("ask", ask).set_entry_point("ask")
+    graph = graph.compile(checkpointer=InMemorySaver())
+    asyncio.run(graph.ainvoke({"params": {"n": 0}}, thread()))
+
+    with pytest.raises(TypeError, match=r"answer is saved.*without a decision"):
+        resume(graph, thread(), edit(n=1))
+
+    assert asyncio.run(aresume(graph, thread()))["output"] == {"n": 1}
