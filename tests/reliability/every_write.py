@@ -375,13 +375,8 @@ def play(scene: str, way: str, place: Place, folder: Path, step: int) -> dict[st
             ended += 1
         place.end(number)
     place.end(None)
-    calls = sum(event["event"] == "call" for event in calm.events)
-    return {
-        "setting": f"{scene}, {place}, {way}",
-        "moments": len(calm.moments),
-        "calls": calls,
-        "ended": ended,
-    } | {"faults": faults}
+    setting = f"{scene}, {place}, {way}"
+    return {"setting": setting, "moments": len(calm.moments), "ended": ended, "faults": faults}
 
 
 def main(*given: str) -> None:

@@ -48,7 +48,7 @@ def waiting(form, mode, model, saver=None, **options):
 
 
 def test_of_several_answers_the_refused_ones_are_told(mode):
-    """One branch goes on, one asks again: the message has its id and reason; the rest is applied."""
+    """One branch goes on, one asks again: told with its id and reason; the rest is applied."""
     model = Model()
     graph = fan_out("node", mode, model, InMemorySaver(), width=3)
     mode.invoke(graph, {}, thread())
