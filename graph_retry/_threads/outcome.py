@@ -36,15 +36,14 @@ async def check_applied(
         and value["problem"]
         and value["review_id"] not in open_before
     ]
-    by_call = {review.value["checkpoint_ns"]: review for review in answered}
+    by_call = {review.namespace: review for review in answered}
 
-    def told(namespace: str, problem: str) -> str:
+    def told(review: Waiting, problem: str) -> str:
         """Say which answer is meant, where several were given."""
-        review = by_call[namespace]
         which = f"The answer to {review.review_id!r} (`{review.function_name}`): "
         return problem if len(answered) == 1 else which + problem
 
-    problems = [told(value["checkpoint_ns"], value["problem"]) for value in again]
+    problems = [told(by_call[namespace_in(value)], value["problem"]) for value in again]
     review_ids = [value["review_id"] for value in again]
     for review in answered:
         now = await question_now(review)
@@ -54,13 +53,12 @@ async def check_applied(
             notes = [note for note in new if note]
             if notes or not questions:
                 why = f"{_KEPT}. Now {notes[0]}" if notes else _ENDED
-                problems.append(told(review.value["checkpoint_ns"], f"{not_made}; {why}."))
+                problems.append(told(review, f"{not_made}; {why}."))
             else:
                 _LOG.warning("%s; %s.", not_made, _KEPT)
         elif asked and now and now["problem"] and now["review_id"] not in review_ids:
-            problems.append(
-                told(review.value["checkpoint_ns"], now["problem"])
-            )  # the thread shows another question first
+            # The thread shows another question first.
+            problems.append(told(review, now["problem"]))
             review_ids.append(now["review_id"])
     if problems:
         raise AnswerRefused("\n".join(dict.fromkeys(problems)), review_ids=review_ids)
