@@ -125,7 +125,7 @@ KNOW_THE_INSIDE = {
     "_threads/resuming.py": 1,
     "_threads/reviews.py": 6,
     "_threads/saved.py": 6,
-    "_threads/saved_reviews.py": 5,
+    "_threads/saved_reviews.py": 3,
     "cli/answering/answer.py": 1,
     "records.py": 1,
     "web/rows.py": 1,

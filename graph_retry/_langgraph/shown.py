@@ -20,6 +20,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.config import get_config
+from langgraph.types import Interrupt
 
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
@@ -30,6 +31,7 @@ from graph_retry._langgraph.checkpoints import (
     waits_for,
 )
 from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
+from graph_retry._namespaces import outermost
 
 _GIVEN = "graph_retry_given"
 """The key under which a thread keeps a given answer."""
@@ -162,3 +164,18 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
                 yield question.value
             elif task not in answered:
                 yield {}
+
+
+def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
+    """Yield the questions of ours that a thread shows, answered ones included.
+
+    A question in a `@task` of an entrypoint is written by that task, and by the outermost one as
+    soon as the entrypoint has come to its result. Only then can it be answered.
+    """
+    writes: Any = (thread and thread.pending_writes) or ()
+    for task, channel, questions in writes:
+        for question in questions if channel == INTERRUPT else ():
+            if is_object(question.value) and "checkpoint_ns" in question.value:
+                first = outermost(str(question.value["checkpoint_ns"]))
+                if not first.is_task or first.id == task:
+                    yield question

@@ -9,7 +9,6 @@ from typing import Any, Generic, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Interrupt
 
 from graph_retry._attempts import records_in
@@ -28,6 +27,7 @@ from graph_retry._langgraph.open_reviews import (
     open_rows,
     row_of,
 )
+from graph_retry._langgraph.shown import interrupts_shown
 from graph_retry._namespaces import outermost
 from graph_retry._review.review import parts_of
 from graph_retry._state import LOOP, loop_of
@@ -118,10 +118,8 @@ class _Thread:
                 self.calls[namespace] = saved
 
     def _read_questions(self, saved: CheckpointTuple) -> None:
-        writes = saved.pending_writes or ()
-        asked = [question for write in writes if write[1] == INTERRUPT for question in write[2]]
         self.root = saved
-        ours = [question for question in asked if intervention(question.value)]
+        ours = [asked for asked in interrupts_shown(saved) if intervention(asked.value)]
         self.questions = {question.value["review_id"]: question for question in ours}
 
     def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:

@@ -1,5 +1,6 @@
 """The table of open reviews: what waits is found without reading what is finished."""
 
+import asyncio
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -9,9 +10,10 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.func import entrypoint, task
 from langgraph.types import Command
 
-from graph_retry import create_retry_node, edit, inbox, resume
+from graph_retry import aretry_llm_call, create_retry_node, edit, inbox, resume, retry_llm_call
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import TABLE
 from graph_retry._langgraph.storage import query
@@ -159,8 +161,8 @@ def copied(saver, name, copy):
         place = {**saved.config["configurable"], "thread_id": copy, "checkpoint_id": parent}
         versions = saved.checkpoint["channel_versions"]
         new = saver.put({"configurable": place}, saved.checkpoint, saved.metadata, versions)
-        for task, channel, value in saved.pending_writes:
-            saver.put_writes(new, [(channel, value)], task)
+        for task_id, channel, value in saved.pending_writes:
+            saver.put_writes(new, [(channel, value)], task_id)
 
 
 @pytest.mark.parametrize("storage", ["memory", "sqlite"])
@@ -249,3 +251,30 @@ def test_a_retry_node_that_is_the_outermost_graph_is_listed(mode, checkpointer):
     assert listed(mode, graph) == listed(mode, checkpointer) == ["1"]
     answer(mode, graph, thread(), edit(n=1))
     assert listed(mode, graph) == []
+
+
+def test_a_review_that_cannot_be_answered_yet_is_not_listed(mode, checkpointer):
+    """Of parallel tasks of an entrypoint the first one asks; the next one when it was answered."""
+
+    def one(number):
+        return retry_llm_call(lambda given: given, f"{number} apples", output=int)
+
+    async def aone(number):
+        return await aretry_llm_call(lambda given: given, f"{number} apples", output=int)
+
+    asked = task(aone if mode.is_async else one)
+
+    def flow(_):
+        return [each.result() for each in [asked(1), asked(2)]]
+
+    async def aflow(_):
+        return await asyncio.gather(asked(1), asked(2))
+
+    graph = entrypoint(checkpointer=checkpointer)(aflow if mode.is_async else flow)
+    mode.invoke(graph, "", thread())
+    answered = 0
+    while found := mode.call(inbox, "list_reviews", graph):
+        (review,) = found
+        result = answer(mode, graph, thread(), answers={review.review_id: edit(value="3")})
+        answered += 1
+    assert (answered, result) == (2, [3, 3])
