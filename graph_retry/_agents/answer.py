@@ -213,14 +213,15 @@ class AnswerValidator(Validator):
                 return [issue("", read.failure["message"], "invalid_json", "one JSON value")]
             reading.repairs += read.repairs
             value = read.value
-        issues: list[Issue] = []
-        for at in range(len(self._formats)) if place is None else [place]:
-            checked = self._formats[at].validator.check(value)
-            if checked.ok:
-                reading.accepted.update({_RESPONSE: checked.jsonable, _FORMAT: at})
-                return []
-            issues = issues or checked.issues
-        return issues
+        places = range(len(self._formats)) if place is None else [place]
+        all_checked = {at: self._formats[at].validator.check(value) for at in places}
+        fitting = [at for at, checked in all_checked.items() if checked.ok]
+        if len(fitting) > 1:
+            names = ", ".join(f"`{self._formats[at].name}`" for at in fitting)
+            return [issue("", f"it could be any of {names}: call that tool", "several_formats")]
+        for at in fitting:
+            reading.accepted.update({_RESPONSE: all_checked[at].jsonable, _FORMAT: at})
+        return [] if fitting else all_checked[places[0]].issues
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,23 @@ def test_of_several_answers_the_one_that_fits_is_read(mode, where):
     assert state["structured_response"] == Report(city="Rome", days=3)
 
 
+def test_words_that_could_be_several_responses_are_a_failed_attempt(mode):
+    """Which one was meant is not guessed: one of them would lose a field."""
+
+    class City(BaseModel):
+        """A city alone."""
+
+        city: str
+
+    text = '{"city": "Rome", "days": 3}'
+    model = scripted(text, reporting(3))
+    agent, _ = started(mode, model, response_format=ToolStrategy(City | Report))
+    (review,) = reviews(mode, agent, thread())
+    assert "`City`, `Report`: call that tool" in review.issues[0]["message"]
+    state = answer(mode, agent, thread(), approve())
+    assert state["structured_response"] == Report(city="Rome", days=3)
+
+
 def test_a_person_calls_tools_in_the_model_s_stead(mode):
     """An id that is not given is supplied, and is the same whenever the thread is read."""
     model, weather = scripted(TimeoutError("no"), "Sunny."), Weather()
