@@ -16,7 +16,7 @@ Redact = Callable[[str], str]
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
     """Return a JSON value with every text and key in it redacted; numbers and `names` stay.
 
-    `names` are keys that a type declares. Keys stay in their order, and as many as they were.
+    `names` are keys that a type declares. The number and order of keys stay the same.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))

@@ -31,7 +31,7 @@ class Receiver(Protocol):
     """The receiver of the pieces of a stream."""
 
     def take(self, piece: Any) -> bool:
-        """Take the next piece; tell whether that is enough."""
+        """Add the next piece; return whether the stream may stop."""
         ...
 
     def result(self) -> Any:

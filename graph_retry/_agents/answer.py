@@ -149,7 +149,7 @@ class AnswerValidator(Validator):
         return message, []
 
     def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
-        """Return the tool calls, those with broken JSON read as far as that loses nothing."""
+        """Return the tool calls. Broken JSON in them is repaired if that loses no data."""
         listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
         for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")

@@ -178,7 +178,7 @@ _executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
 
 
 async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
-    """Return where the state of a call is, or None where LangGraph's own naming has to do.
+    """Return the place of a call's state, or None if LangGraph has to name it.
 
     Raises:
         ValueError: If its key also names a call with other params.

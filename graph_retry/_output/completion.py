@@ -68,12 +68,12 @@ class Reading:
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
     """Separate text from structured values, and read usage and the finish reason.
 
-    What a provider adds is kept within bounds, and left out where state could not hold it. A value
-    that cannot be dumped stays what it is, for the caller to refuse.
+    A provider's additions are kept up to a size, and omitted if state could not hold them. A value
+    that cannot be dumped is returned unchanged, and the caller refuses it.
 
-    Of a message this is the answer, in this order: its `parsed` value (native structured output);
-    its tool calls, unless plain text is wanted and there is some; its text. Objects of providers'
-    clients are read as the message they stand for.
+    The answer of a message is its `parsed` value (native structured output); otherwise its tool
+    calls, unless plain text is wanted and there is some; otherwise its text. Objects of providers'
+    clients are converted to messages first.
     """
     if isinstance(result, str):
         return Reading(text=result, value=None)

@@ -1,4 +1,4 @@
-"""The table of decisions: a row for each word says all that is particular to it.
+"""The table of decisions, with one row for each decision.
 
 The schema of an answer, the forms' flags, the question's text, the console and the loop read the
 rows. Another decision is a row here, its constructor, and the function that gives its effect.

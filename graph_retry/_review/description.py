@@ -24,7 +24,7 @@ from graph_retry._wording import whole_sentences
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""
 
-# What makes a link, an image or HTML; and control characters, those that turn text around included.
+# Beginnings of links, images and HTML; and control characters, also those that reverse text.
 _ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
 _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

@@ -28,7 +28,7 @@ _ENDED_BY = {
 }
 """The event that ended an open review, by the source of the checkpoint after its question."""
 
-_UNTIL_NOTED_S = 10.0  # a loser waits that long for the winner's answer to be written down
+_UNTIL_NOTED_S = 10.0  # seconds that a late answer waits for the first one to be saved
 
 
 async def why_closed(

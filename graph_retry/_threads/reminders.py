@@ -95,7 +95,7 @@ async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Itera
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Put a checkpoint without state that says what was sent, in place of the one before."""
+    """Replace the checkpoint that records the sent reminders; it has no state."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await sync_or_async(saver.put, saver.aput, place, checkpoint, noted, {})

@@ -63,7 +63,7 @@ Call = Annotated[
 How = Annotated[list[str] | None, _HOW]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id, or its beginning.")]
 AnyThread = Annotated[
-    str | None, typer.Argument(metavar="THREAD", help="One thread's (else: all).")
+    str | None, typer.Argument(metavar="THREAD", help="A thread's id, or its beginning.")
 ]
 Url = Annotated[str | None, _URL]
 Db = Annotated[str | None, _DB]
@@ -160,8 +160,8 @@ def answer(
 ) -> None:
     """Answer what waits, and continue the threads.
 
-    Alone, it asks you about every thread of the inbox. With THREAD, about this one. A decision
-    behind THREAD is applied: approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS
+    Without THREAD, it asks you about every thread of the inbox. A decision behind THREAD is
+    applied without asking: approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS
     and the others, each as it is typed at the prompt.
     """
     with _session(url, db, graph) as (source, screen):

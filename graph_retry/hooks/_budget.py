@@ -199,7 +199,7 @@ class _Account:
         if failure and failure["type"] == BudgetExceededError.__name__:
             return  # no call was made, so it says nothing about the model
         if not attempt["started_at"]:
-            return  # a record made by hand
+            return  # an incomplete record, written by hand
         started = datetime.fromisoformat(attempt["started_at"]).timestamp()
         ended, key = started + attempt["duration_s"], attempt["idempotency_key"]
         with self._lock:

@@ -1,6 +1,6 @@
 """Text that goes into prompts: framed so that it can be taken out again, quoted to stay data.
 
-What a model or an error wrote is cut to a length and cannot end its own quotation.
+Texts of models and errors are cut to a length, and cannot end their own quotation.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def spoken(path: str) -> str:
 
 
 def without_type(received: str) -> str:
-    """Leave the Python type out that an issue tells behind a value.
+    """Return a received value without the Python type behind it.
 
     Example:
         >>> without_type('"EUR 12" (str)')

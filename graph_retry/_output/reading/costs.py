@@ -89,7 +89,7 @@ NOTATIONS = {
         rf"(?m)^(?:(?!//|#|/\*)[^\n])*(?:[\"'\d\]}}]|\b(?i:true|false|null|none))[ \t]*+\n\s*+"
         rf"(?:{_KEY}[:=]|[\"'{{])", "missing_comma"),
 }
-SURPRISES = {  # they change no value, but make another reading likelier
+SURPRISES = {  # they change no value, but make other readings more likely
     "layout": Row(5, 5, "indentation that does not fit", "a bracket may be missing or moved"),
     "cut_at_bracket": Row(5, 5, "text cut off just behind a bracket", "few texts end so"),
     "edge": Row(4, 4, "string that begins or ends like structure", "a quote may be misplaced"),
