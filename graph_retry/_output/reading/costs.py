@@ -121,7 +121,6 @@ ACCIDENTS = {
     "missing_quote": Row(12, 12, "quote supplied", "forgotten", kind="supplied"),
     "missing_closer": Row(12, 12, "closing bracket supplied", "forgotten", kind="supplied"),
     "mismatched": Row(12, 12, "closing bracket of the other kind", "nesting lost", kind="supplied"),
-    "inserted": Row(13, 13, "mark supplied", "any mark may be lost", kind="supplied"),
     "deleted": Row(13, 13, "mark left out", "any mark may be too many", kind="extra_mark"),
     "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", kind="supplied"),
     "swapped": Row(14, 14, "marks that changed places", "typed too fast", kind="extra_mark"),
@@ -139,7 +138,6 @@ LOSSES = {  # these readings lose data: if one of them competes, the text is ref
     "swallowed": Row(15, 15, "A character may belong to a value", "typed beside its place",
         kind="ambiguous"),
     "truncated": Row(5, 5, "The text ends before the document does", "cut off", kind="truncated"),
-    "cut_then_prose": Row(9, 9, "Prose follows where data should", "the writer gave up"),
     "truncated_whole": Row(20, 20, "The text ends although the model finished", "it knew its end"),
     "more": Row(14, 14, "More follows than one document", "brackets are wrong", kind="syntax"),
 }

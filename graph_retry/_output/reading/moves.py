@@ -36,7 +36,8 @@ BRACKETS = lazy(r"[{\[]\s*[\"'{\[\d]|[\w\"']\s*:\s*[\"{\[\d]")
 _NEEDED = {"r": "{[", "f": "\"{[]", "e": "\"{[", "m": "\"{[", "k": "\"}", "l": "\"", "c": ":",
            "a": ",]})", "b": ",]})", "p": "\""}  # fmt: skip
 _INSERTED = {"\"": "missing_quote", "'": "missing_quote", "{": "missing_opener",
-             "[": "missing_opener", ",": "inserted", ":": "inserted"}  # fmt: skip
+             "[": "missing_opener", "}": "missing_closer", "]": "missing_closer",
+             ")": "missing_closer"}  # fmt: skip
 _MARKS = frozenset(",:[]{}()\"'/*")
 _QUOTE_AHEAD = lazy(r"[\"']|\Z")
 _DAMAGED = lazy(
@@ -302,8 +303,6 @@ class Moves(Strings):
         """Read what follows a value where neither a comma nor a bracket does."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
         column = self.columns.get(at, -1)
-        if column == 0 and mark.isalpha():  # prose behind a document that was cut off
-            self.lose("truncated", self.end, "$", None, "cut_then_prose")
         in_object, odd = stack.kind in "oO", list[str]()
         if mode == "b" and mark == "+":
             is_apart = in_object or text[at - 2 : at] == ' "' or _SPACED.match(text, at)
@@ -392,8 +391,8 @@ class Moves(Strings):
                 continue
             if mark in _OPEN:  # the layout tells nothing about it
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
-            if not in_comment and (to[0] != "z" or is_last):  # no bracket is lost before data
-                self.go(at, to[0], to[1], to[2], _INSERTED.get(mark, "missing_closer"))
+            if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
+                self.go(at, to[0], to[1], to[2], _INSERTED[mark])  # no bracket is lost before data
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"
                 self.go(at + 1, to[0], to[1], to[2], row)
