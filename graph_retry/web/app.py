@@ -11,6 +11,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from graph_retry.web.alike import answer_alike, outcomes
+from graph_retry.web.history import find_thread, history, thread
 from graph_retry.web.inbox import change_view, inbox, live
 from graph_retry.web.page import HERE, Site
 from graph_retry.web.reviewing import outcome, review
@@ -75,6 +76,9 @@ def create_app(
             Route("/", site.answers(inbox)),
             Route("/view", site.answers(change_view), methods=["POST"]),
             Route("/live", site.answers(live)),
+            Route("/history", site.answers(history), methods=["GET", "POST"]),
+            Route("/t", site.answers(find_thread), methods=["POST"]),
+            Route("/t/{key}", site.answers(thread)),
             Route("/l/{token}", site.by_link),
             Route("/r/{key}", site.answers(review), methods=["GET", "POST"]),
             Route("/r/{key}/a/{name}", site.answers(outcome)),

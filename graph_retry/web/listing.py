@@ -121,13 +121,14 @@ def ago(moment: str | None) -> str:
     if not moment:
         return ""
     seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-    words = _span(abs(seconds))
+    words = in_words(abs(seconds))
     if words == "a moment":
         return "just now" if seconds >= 0 else "in a moment"
     return f"{words} ago" if seconds >= 0 else f"in {words}"
 
 
-def _span(seconds: float) -> str:
+def in_words(seconds: float) -> str:
+    """Write a time in its largest unit."""
     for unit, size in _UNITS:
         if number := int(seconds // size):
             return f"{number:,} {unit}{'' if number == 1 else 's'}"

@@ -16,7 +16,8 @@ from starlette.responses import HTMLResponse, Response
 from graph_retry._wording import counted
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.fields import quoted, visible
-from graph_retry.web.listing import ago, spoken, without_type
+from graph_retry.web.listing import ago, in_words, spoken, without_type
+from graph_retry.web.past import Past, thread_key
 from graph_retry.web.rows import facts
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import (
@@ -44,6 +45,7 @@ class Site:
         max_body: int,
     ) -> None:  # fmt: skip
         self.waiting, self.runs, self.guard = waiting, runs, guard
+        self.past = Past(waiting)
         self._title, self.is_read_only, self._max_body = title, is_read_only, max_body
         self._templates = environment()
 
@@ -136,9 +138,24 @@ def environment() -> Environment:
         finalize=_shown,
     )
     known: Any = {"ago": ago, "facts": facts, "key_of": key_of, "counted": counted}
+    known |= {"thread_key": thread_key, "span": _span, "percent": _percent, "plain": _plain}
     made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
     return made
+
+
+def _span(seconds: float | None) -> str:
+    if seconds is None:
+        return "none"
+    return in_words(seconds) if seconds >= 60 else f"{seconds:.0f} s"
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{share:.0f} %"
+
+
+def _plain(number: float | None) -> str:
+    return "none" if number is None else f"{number:,.0f}"
 
 
 def _shown(value: Any) -> Any:

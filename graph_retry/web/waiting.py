@@ -56,7 +56,7 @@ class Waiting:
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
         self.version = 0
         self.is_whole = False
-        self._source, self._config = source, config
+        self.source, self._config = source, config
         self._rows: dict[str, Row] = {}
         self._is_sync: bool | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -66,7 +66,7 @@ class Waiting:
     @property
     def can_answer(self) -> bool:
         """Whether threads can be continued from here: a checkpointer alone cannot."""
-        return saver_of(self._source) is not self._source
+        return saver_of(self.source) is not self.source
 
     def shown_to(self, access: Access) -> list[Row]:
         """List the known open reviews that a user may see."""
@@ -126,7 +126,7 @@ class Waiting:
     async def _listed(self, row: PendingReview) -> list[PendingReview]:
         page = await self._list(limit=PAGE, before=_just_after(row))
         found = [review for review in page if key_of(review) == key_of(row)]
-        return await self._drive(whole_reviews(self._source, found))
+        return await self._drive(whole_reviews(self.source, found))
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
         """Answer reviews of a thread, by their ids, and run it on."""
@@ -137,6 +137,15 @@ class Waiting:
     async def ledgers(self, row: PendingReview) -> list[Ledger]:
         """Read the ledgers of a thread."""
         return await self._call(attempts_of, aattempts_of, row.graph, row.config)
+
+    async def ledgers_of(self, thread_id: str) -> list[Ledger]:
+        """Read the ledgers of a thread by its id."""
+        rows = (
+            row.review.graph for row in self._rows.values() if row.review.thread_id == thread_id
+        )
+        graph = next(rows, None) or self.source
+        config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+        return await self._call(attempts_of, aattempts_of, graph, config)
 
     def drop(self, key: str) -> None:
         """Forget a review that waits no longer."""
@@ -187,11 +196,11 @@ class Waiting:
         return page
 
     async def _list(self, **page: Any) -> list[PendingReview]:
-        return await self._drive(find_all(self._source, config=self._config, **page))
+        return await self._drive(find_all(self.source, config=self._config, **page))
 
     async def _drive(self, steps: Coroutine[Any, Any, T]) -> T:
         """Run steps that are written once for both kinds of sources."""
-        if await self._is_for_sync():
+        if await self.is_for_sync():
             return await asyncio.to_thread(run_sync, steps)
         return await run_async(steps)
 
@@ -200,13 +209,14 @@ class Waiting:
         *args: Any, **options: Any
     ) -> T:  # fmt: skip
         """Call one of a pair: the async one, unless the source is for sync callers only."""
-        if await self._is_for_sync():
+        if await self.is_for_sync():
             return await asyncio.to_thread(function, *args, **options)
         return await twin(*args, **options)
 
-    async def _is_for_sync(self) -> bool:
+    async def is_for_sync(self) -> bool:
+        """Tell whether the source is for sync callers only."""
         if self._is_sync is None:
-            self._is_sync = await _is_sync_only(self._source)
+            self._is_sync = await _is_sync_only(self.source)
         return self._is_sync
 
 

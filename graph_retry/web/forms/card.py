@@ -120,8 +120,7 @@ class Card:
     @property
     def attempts(self) -> list[dict[str, Any]]:
         """The attempts so far, the last first: who changed what for each, and how it ended."""
-        ledger = Ledger(self.review.history)
-        return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
+        return attempts_told(Ledger(self.review.history))
 
     @property
     def output(self) -> str:
@@ -334,6 +333,11 @@ def said(value: Any) -> str:
 def plain_json(value: Any) -> str:
     """Write a value as JSON for a person."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
+    """Tell the attempts of a call, the last first: who changed what for each, and how it ended."""
+    return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
 
 
 def _told(ledger: Ledger, number: int) -> dict[str, Any]:

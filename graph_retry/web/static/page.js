@@ -39,7 +39,7 @@
   for (const select of all(".filter select")) select.addEventListener("change", () => select.form.requestSubmit());
 
   const step = (by) => {
-    const rows = all(".row");
+    const rows = all(".row, .pick input");
     const at = rows.indexOf(document.activeElement);
     const row = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
     if (row) row.focus();
@@ -67,10 +67,10 @@
     if (event.ctrlKey || event.metaKey || event.altKey || one("dialog[open]")) return;
     if (target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])")) return;
     if (event.key === "j") step(1);
-    else if (event.key === "k" && one(".rows")) step(-1);
+    else if (event.key === "k") step(-1);
     else if (event.key === "/" && one("#search")) one("#search").focus();
     else if (event.key === "?") help.click();
-    else if (event.key === "g") one(".home").click();
+    else if ("gh".includes(event.key) && one(`a[data-key=${event.key}]`)) one(`a[data-key=${event.key}]`).click();
     else if (!choose(event.key)) return;
     event.preventDefault();
   });

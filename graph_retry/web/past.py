@@ -1,0 +1,239 @@
+"""What became of the calls of all threads: a short row for each, read while somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from graph_retry._attempts import tokens_of
+from graph_retry._params.patch import changes
+from graph_retry.history import aevery_ledger, every_ledger
+from graph_retry.ledger import Ledger
+from graph_retry.records import Attempt
+from graph_retry.web.safety import Access
+from graph_retry.web.waiting import Waiting
+
+DAYS = 30
+"""Days that a plot shows."""
+
+MOST = 50_000
+"""Calls that are kept in memory: the figures are those of the ones read first."""
+
+_NUMBERS = re.compile(r"/\d+(?=/|$)")
+
+
+def thread_key(thread_id: str | None) -> str:
+    """Name a thread in an address, so that the address tells nothing of it."""
+    return hashlib.sha256(f"thread\0{thread_id}".encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """One call: `waited` are the seconds that people took, and `changed` what they changed."""
+
+    name: str
+    thread: str
+    started_at: str
+    labels: dict[str, str]
+    outcome: str
+    attempts: int
+    tokens: int | None
+    waited: tuple[float, ...]
+    changed: tuple[str, ...]
+
+    @property
+    def has_output(self) -> bool:
+        """Whether the call ended with an output, a person's included."""
+        return self.outcome in ("succeeded", "responded", "overruled")
+
+
+def past_call(ledger: Ledger) -> PastCall | None:
+    """Make the row of a call; None where its records are not kept."""
+    known = [each for each in ledger.attempts if each["kept_in"] is None]
+    if not known:
+        return None
+    counts = [tokens_of(each)["total_tokens"] for each in known]
+    counted = [count for count in counts if count is not None]
+    waits = [_waited(each) for each in known]
+    return PastCall(
+        name=ledger.title or "a call without a name",
+        thread=ledger.thread,
+        started_at=known[0]["started_at"],
+        labels=dict(known[-1].get("labels") or {}),
+        outcome=ledger.outcome,
+        attempts=len(ledger.attempts),
+        tokens=sum(counted) if counted else None,
+        waited=tuple(wait for wait in waits if wait is not None),
+        changed=tuple(_changed(ledger, known)),
+    )
+
+
+def _waited(attempt: Attempt) -> float | None:
+    """Return the seconds between the end of an attempt and a person's decision about it."""
+    decision = attempt["decision"]
+    if decision is None or not str(decision.get("author", "")).startswith("human"):
+        return None
+    asked = datetime.fromisoformat(attempt["started_at"]) + timedelta(seconds=attempt["duration_s"])
+    return max(0.0, (datetime.fromisoformat(decision["at"]) - asked).total_seconds())
+
+
+def _changed(ledger: Ledger, attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield where people changed params and outputs; items of lists count as one place."""
+    for each in attempts:
+        decision = each["decision"] or {}
+        if not str(decision.get("author", "")).startswith("human"):
+            continue
+        number = each["number"]
+        try:
+            if decision["type"] == "edit":
+                pairs = changes(ledger.params_at(number), ledger.params_at(number + 1))
+            elif decision["type"] == "respond" and "output" in decision:
+                before, after = ledger.value_at(number), decision["output"]
+                pairs = changes({"output": before}, {"output": after})
+            else:
+                continue
+            yield from {_NUMBERS.sub("/*", place) for place, _, _ in pairs}
+        except ValueError:  # these params are not kept any more
+            continue
+
+
+@dataclass
+class Figures:
+    """The figures of one call: in all, and by day, the oldest first."""
+
+    name: str
+    calls: int = 0
+    ended: int = 0
+    with_output: int = 0
+    attempts: int = 0
+    tokens: int | None = None
+    waits: list[float] = field(default_factory=list[float])
+    days: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+
+    @property
+    def success(self) -> float | None:
+        """The share of ended calls that have an output, in percent."""
+        return 100 * self.with_output / self.ended if self.ended else None
+
+    @property
+    def wait(self) -> float | None:
+        """The median of the seconds that people took."""
+        ordered = sorted(self.waits)
+        return ordered[len(ordered) // 2] if ordered else None
+
+
+class Past:
+    """The calls of a source, read from all threads when somebody first looks, and when asked.
+
+    Args:
+        waiting: Knows the source.
+    """
+
+    def __init__(self, waiting: Waiting) -> None:
+        self.read_at: datetime | None = None
+        self.problem = ""
+        self._waiting = waiting
+        self._calls: list[PastCall] = []
+        self._threads: dict[str, str] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether threads are being read."""
+        return self._reading is not None and not self._reading.done()
+
+    def read(self) -> None:
+        """Begin to read all threads, unless that goes on."""
+        if not self.is_reading:
+            self._reading = asyncio.create_task(self._read())
+
+    async def started(self) -> None:
+        """Begin to read where nothing was read, and wait a moment for what there is."""
+        if self._reading is None:
+            self.read()
+        if self._reading is not None:
+            await asyncio.wait({self._reading}, timeout=1.0)
+
+    def calls(self, access: Access) -> list[PastCall]:
+        """List the calls that somebody may see."""
+        labels = access.labels.items()
+        return [each for each in self._calls if labels <= each.labels.items()]
+
+    def know(self, thread_id: str) -> str:
+        """Take in a thread, and return its name in addresses."""
+        key = thread_key(thread_id)
+        self._threads[key] = thread_id
+        return key
+
+    def thread(self, key: str) -> str | None:
+        """Return the thread of a name."""
+        rows = self._waiting.shown_to(Access())
+        known = (row.review.thread_id for row in rows if thread_key(row.review.thread_id) == key)
+        return self._threads.get(key) or next(known, None)
+
+    async def _read(self) -> None:
+        self.problem, fresh = "", list[PastCall]()
+        if not self._calls:
+            self._calls = fresh  # the first figures are shown while they grow
+        try:
+            async for ledger in self._ledgers():
+                if len(fresh) >= MOST:
+                    break
+                if (call := past_call(ledger)) is not None:
+                    fresh.append(call)
+                    self.know(call.thread)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the page says so
+            self.problem = f"{type(error).__name__}: {error}"[:500]
+        self._calls, self.read_at = fresh, datetime.now(UTC)
+
+    async def _ledgers(self) -> AsyncIterator[Ledger]:
+        if not await self._waiting.is_for_sync():
+            async for ledger in aevery_ledger(self._waiting.source):
+                yield ledger
+            return
+        ledgers = iter(every_ledger(self._waiting.source))
+        while (one := await asyncio.to_thread(next, ledgers, None)) is not None:
+            yield one
+
+
+def figures_of(calls: Iterable[PastCall], today: date) -> list[Figures]:
+    """Sum up calls by name, those with the most attempts first."""
+    made: dict[str, Figures] = {}
+    by_day: dict[str, dict[str, list[PastCall]]] = defaultdict(lambda: defaultdict(list))
+    for call in calls:
+        one = made.setdefault(call.name, Figures(call.name))
+        _add(one, call)
+        by_day[call.name][call.started_at[:10]].append(call)
+    days = [(today - timedelta(days=before)).isoformat() for before in range(DAYS - 1, -1, -1)]
+    for name, one in made.items():
+        one.days = {"attempts": [], "success": [], "tokens": [], "wait": []}
+        for day in days:
+            that = Figures(name)
+            for call in by_day[name].get(day, ()):
+                _add(that, call)
+            one.days["attempts"].append(that.attempts)
+            one.days["success"].append(that.success or 0.0)
+            one.days["tokens"].append(that.tokens or 0)
+            one.days["wait"].append(that.wait or 0.0)
+    return sorted(made.values(), key=lambda one: one.attempts, reverse=True)
+
+
+def _add(figures: Figures, call: PastCall) -> None:
+    figures.calls += 1
+    figures.ended += call.outcome not in ("waiting", "open")
+    figures.with_output += call.has_output
+    figures.attempts += call.attempts
+    figures.waits += call.waited
+    if call.tokens is not None:
+        figures.tokens = (figures.tokens or 0) + call.tokens
+
+
+def changed_most(calls: Iterable[PastCall]) -> list[tuple[str, str, int]]:
+    """Count what people changed: call, place and number, the most frequent first."""
+    counts = Counter((call.name, place) for call in calls for place in call.changed)
+    return [(name, place, number) for (name, place), number in counts.most_common(15)]

@@ -1,0 +1,117 @@
+"""Each page in Chromium: axe finds nothing, it fits a narrow screen, keys reach all of it."""
+
+from importlib.resources import files
+
+import pytest
+from selenium.webdriver import Keys
+from selenium.webdriver.common.by import By
+
+from graph_retry.inbox import list_reviews
+from graph_retry.notifications import Links
+from graph_retry.web import create_app
+from tests.web.conftest import chromium, serving
+from tests.web.test_browser import main_text, one, press, send, wait_for, way
+
+AXE = (files("axe_core_python") / "axe.min.js").read_text()
+SECRET = "a text that nobody else knows"
+TOO_WIDE = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def checked(browser):
+    """Look for what shuts somebody out, and for what is too wide; return how much was looked at."""
+    browser.execute_script(AXE)
+    found = browser.execute_async_script("axe.run().then(arguments[0])")
+    told = [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]]
+    assert told == []
+    assert browser.execute_script(TOO_WIDE) <= 0
+    return len(found["passes"])
+
+
+@pytest.mark.parametrize(("width", "light"), [(320, "dark"), (1280, "light")])
+def test_everybody_can_use_every_page(browser, desk, width, light):
+    """The list, a review with each form, a refusal, many alike, the outcomes, history, a ledger."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = [{"name": "prefers-color-scheme", "value": light}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    desk.options["labels"] = {"team": "x" * 120}
+    desk.options["allowed_decisions"] = ["approve", "edit", "comment", "respond", "defer", "reject"]
+    for number in range(2):
+        desk.wait(f"t{number}", {"prompt": "y" * 300, "extra": {"z" * 80: "w" * 300}})
+    try:
+        with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
+            browser.get(f"{page}/")
+            assert checked(browser) > 10
+            one(browser, ".row").click()
+            for key in "ercdx":
+                way(browser, key)
+                checked(browser)
+            way(browser, "r")
+            one(browser, "[name$='number:/count']").clear()
+            one(browser, ".way > input:checked ~ .panel .send").click()
+            wait_for(browser, "Write a number")
+            checked(browser)
+            way(browser, "x")
+            one(browser, ".way > input:checked ~ .panel [name=alike]").click()
+            wait_for(browser, "answer 2 reviews at once")
+            checked(browser)
+            one(browser, ".send").click()
+            wait_for(browser, "2 answers are applied.")
+            checked(browser)
+            browser.get(f"{page}/history")
+            wait_for(browser, "The last calls")
+            checked(browser)
+            one(browser, ".row").click()
+            one(browser, ".attempts summary, .attempts details").click()
+            checked(browser)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_many_are_answered_by_keys_alone(browser, desk, page):
+    """From the list to the answer of each alike without a mouse; one is left out by its tick."""
+    for number in range(3):
+        desk.wait(f"t{number}")
+    browser.get(f"{page}/")
+    wait_for(browser, "3 alike")
+    press(browser, "j", Keys.ENTER)
+    wait_for(browser, "What should happen?")
+    press(browser, "x", Keys.TAB, Keys.TAB, Keys.ENTER)
+    wait_for(browser, "answer 3 reviews at once")
+    press(browser, "j", "j", Keys.SPACE)
+    send(browser)
+    wait_for(browser, "2 answers are applied.")
+    assert len(list_reviews(desk.graph)) == 1
+
+
+def test_without_scripts_many_are_answered_and_the_history_is_shown(desk, page):
+    """Forms and links are enough for it."""
+    for number in range(2):
+        desk.wait(f"t{number}")
+    with chromium(scripts=False) as browser:
+        browser.get(f"{page}/")
+        one(browser, ".row").click()
+        way(browser, "x")
+        one(browser, ".way > input:checked ~ .panel [name=alike]").click()
+        wait_for(browser, "answer 2 reviews at once")
+        one(browser, ".send").click()
+        wait_for(browser, "2 answers are applied.")
+        browser.get(f"{page}/history")
+        wait_for(browser, "2 calls")
+    assert list_reviews(desk.graph) == []
+
+
+def test_a_link_from_a_message_is_enough(browser, desk):
+    """Who opens it answers the one question; the page says that it can be closed."""
+    desk.wait()
+    app = create_app(desk.graph, secret=SECRET)
+    with serving(app) as page:
+        browser.get(Links(page, secret=SECRET).url_for(list_reviews(desk.graph)[0]))
+        assert checked(browser) > 10
+        way(browser, "x")
+        one(browser, ".way > input:checked ~ .panel .send").click()
+        wait_for(browser, "You can close this page.")
+        assert browser.find_elements(By.CSS_SELECTOR, ".home") == []
+        browser.get(f"{page}/")
+        assert "That is not possible." in main_text(browser)

@@ -1,0 +1,118 @@
+"""What became of the calls: figures by call and day, what people changed, a thread's ledger."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from graph_retry import comment, edit, respond, resume
+from graph_retry.history import attempts_of
+from graph_retry.web import Access, past
+from graph_retry.web.past import figures_of, past_call
+from tests.web.test_answers import opened
+
+
+def at(thread):
+    """Return the config of a thread."""
+    return {"configurable": {"thread_id": thread}}
+
+
+def ended(desk):
+    """Let two calls end by an edit and by a person's output, and one wait."""
+    for name in ("t1", "t2", "t3"):
+        desk.wait(name)
+    resume(desk.graph, at("t1"), edit(model="large", options={"top": 5, "tags": ["a"]}))
+    resume(desk.graph, at("t2"), respond({"name": "Ada", "count": 7}))
+
+
+def shown(client, path="/history"):
+    """Return the page of the history once everything is read."""
+    page = client.get(path).text
+    while "Reading all threads" in page:
+        page = client.get(path).text
+    return page
+
+
+def test_the_figures_of_all_threads_are_shown(desk):
+    """Calls, attempts, the share with an output, and what people changed, of every thread."""
+    ended(desk)
+    with desk.client() as client:
+        page = shown(client)
+    assert "<h1>3 calls</h1>" in page
+    assert re.search(r"<dt>Attempts</dt><dd><b>4</b>", page)
+    assert re.search(r"<dt>Calls with an output</dt><dd><b>100 %</b>", page)
+    assert "<td>model</td><td>1</td>" in page
+    assert "<td>options → top</td><td>1</td>" in page
+    assert "<td>output → count</td><td>1</td>" in page
+    assert page.count('<svg class="bars"') == 4
+    assert "0 days ago: 4" in page
+
+
+def test_figures_are_read_again_when_somebody_asks(desk):
+    """A page shows what was read; one press reads anew."""
+    desk.wait("t1")
+    with desk.client() as client:
+        assert "<h1>1 call</h1>" in shown(client)
+        desk.wait("t2")
+        page = shown(client)
+        assert "<h1>1 call</h1>" in page
+        form = re.search(r'name="form" value="(\w+)"', page)[1]
+        client.post("/history", data={"form": form})
+        assert "<h1>2 calls</h1>" in shown(client)
+
+
+def test_a_threads_ledger_is_found_by_its_id_and_from_its_review(desk):
+    """Each attempt with what changed for it and who decided; its address tells nothing."""
+    desk.wait("secret-thread")
+    resume(desk.graph, at("secret-thread"), comment("Count the ships."))
+    with desk.client() as client:
+        page = shown(client)
+        form = re.search(r'name="form" value="(\w+)"', page)[1]
+        found = client.post("/t", data={"form": form, "thread": " secret-thread "})
+        assert "secret" not in str(found.url)
+        assert "Attempt 2" in found.text
+        assert "Then: comment" in found.text
+        assert "waits for an answer" in found.text
+        link = re.search(r'href="(/t/\w+)"', opened(client)[1])[1]
+        assert client.get(link).text == found.text
+        assert client.post("/t", data={"form": form, "thread": "no"}).status_code == 404
+        assert client.post("/t", data={"thread": "secret-thread"}).status_code == 403
+
+
+def test_a_tenant_sees_only_their_own_past(desk):
+    """Figures, the last calls and ledgers are those of calls with one's own labels."""
+    for number, tenant in enumerate(["acme", "umbrella"]):
+        desk.options["labels"] = {"tenant": tenant}
+        desk.wait(f"t{number}")
+    with desk.client(authorize=lambda _: Access("ada", labels={"tenant": "acme"})) as client:
+        page = shown(client)
+        assert "<h1>1 call</h1>" in page
+        assert "umbrella" not in page
+        form = re.search(r'name="form" value="(\w+)"', page)[1]
+        assert client.post("/t", data={"form": form, "thread": "t0"}).status_code == 200
+        assert client.post("/t", data={"form": form, "thread": "t1"}).status_code == 404
+
+
+def test_a_storage_that_fails_is_told_on_the_page(desk, monkeypatch):
+    """What could be read is shown, beside the reason why the rest is not."""
+
+    async def fails(source):
+        raise OSError("the disk is gone")
+        yield
+
+    desk.wait()
+    monkeypatch.setattr(past, "aevery_ledger", fails)
+    with desk.client() as client:
+        assert "OSError: the disk is gone" in shown(client)
+
+
+def test_figures_are_of_their_day(desk):
+    """A call counts on the day it was started, one older than the plots in the totals alone."""
+    ended(desk)
+    calls = [
+        past_call(ledger) for name in ("t1", "t2") for ledger in attempts_of(desk.graph, at(name))
+    ]
+    today = datetime.now(UTC).date()
+    (one,) = figures_of(calls, today + timedelta(days=1))
+    assert one.days["attempts"][-2:] == [3, 0]
+    (one,) = figures_of(calls, today + timedelta(days=past.DAYS))
+    assert (one.attempts, sum(one.days["attempts"])) == (3, 0)
+    assert all(call.waited[0] >= 0 for call in calls)
