@@ -57,7 +57,6 @@ LARGER_ROOMS = {
     "_output": (1_950, 16),
     "_review": (1_950, 13),
     "hooks": (1_700, 12),
-    "web": (1_800, 12),
 }
 """Rooms that hold more: their lines and files at most. A number here only ever gets smaller."""
 

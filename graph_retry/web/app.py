@@ -10,11 +10,11 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from graph_retry.web.alike import answer_alike, outcomes
-from graph_retry.web.history import find_thread, history, thread
-from graph_retry.web.inbox import change_view, inbox, live
 from graph_retry.web.page import HERE, Site
-from graph_retry.web.reviewing import outcome, review
+from graph_retry.web.pages.alike import answer_alike, outcomes
+from graph_retry.web.pages.history import find_thread, history, thread
+from graph_retry.web.pages.inbox import change_view, inbox, live
+from graph_retry.web.pages.reviewing import outcome, review
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import Authorize, Guard, Headers
 from graph_retry.web.waiting import Waiting

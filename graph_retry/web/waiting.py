@@ -26,6 +26,9 @@ from graph_retry.web.safety import Access
 PAGE = 100
 """Reviews read at a time, when all are read."""
 
+TOP = 5
+"""Reviews read first when something new is looked for: mostly they are known."""
+
 NEWS = 25
 """Reviews read at a time later on: looking for what is new must not hold up who is reading."""
 
@@ -61,6 +64,7 @@ class Waiting:
         self._is_sync: bool | None = None
         self._reading: asyncio.Task[None] | None = None
         self._read_at = 0.0
+        self._turning: asyncio.Task[None] | None = None
         self._turn: PendingReview | None = None
 
     @property
@@ -170,17 +174,23 @@ class Waiting:
         self.version += 1
 
     async def _read_news(self) -> None:
-        """Read from the top until something is known, and the page whose turn it is."""
-        before, is_known = None, False
+        """Read from the top until something is known; behind it the page whose turn it is."""
+        if self._turning is not None:
+            await self._turning
+        size, before, is_known = TOP, None, False
         while not is_known:
             known = set(self._rows)
-            page = await self._read_page(before, NEWS)
-            before = page[-1] if len(page) == NEWS else None
+            page = await self._read_page(before, size)
+            before = page[-1] if len(page) == size else None
             is_known = before is None or any(key_of(review) in known for review in page)
-        if before is not None:
-            page = await self._read_page(self._turn, NEWS)
-            self._turn = page[-1] if len(page) == NEWS else None
+            size = NEWS
         self._read_at = time.monotonic()
+        if before is not None:
+            self._turning = asyncio.create_task(self._read_turn())
+
+    async def _read_turn(self) -> None:
+        page = await self._read_page(self._turn, NEWS)
+        self._turn = page[-1] if len(page) == NEWS else None
 
     async def _read_page(self, before: PendingReview | None, size: int) -> list[PendingReview]:
         """Read the reviews asked before one; forget those that should be among them and are not."""

@@ -38,7 +38,7 @@ def test_the_list_is_searched_filtered_and_sorted(desk):
 @pytest.fixture
 def small_pages(monkeypatch):
     """Read a few at a time, and look for what is new with each page."""
-    for name, size in (("PAGE", 4), ("NEWS", 3), ("FRESH_S", 0.0)):
+    for name, size in (("PAGE", 4), ("NEWS", 3), ("TOP", 2), ("FRESH_S", 0.0)):
         monkeypatch.setattr(waiting, name, size)
     monkeypatch.setattr(waiting, "NEWS_S", 60.0)
 

@@ -11,11 +11,11 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.alike import preview
 from graph_retry.web.forms.card import Card, filled_of, make_card
 from graph_retry.web.forms.ways import NotYetError
-from graph_retry.web.inbox import listed
 from graph_retry.web.page import Posted, Site, root_of
+from graph_retry.web.pages.alike import preview
+from graph_retry.web.pages.inbox import listed
 from graph_retry.web.runs import Run, call_of
 from graph_retry.web.safety import Access, NotAllowedError, text_of
 
