@@ -6,6 +6,7 @@ from typing import Annotated, Any, NotRequired, cast
 from typing_extensions import TypedDict
 
 from graph_retry._attempts import merge_attempts
+from graph_retry._json import digest
 from graph_retry.hooks._budget import Spent
 from graph_retry.hooks._lessons import Lesson, merging_lessons
 from graph_retry.records import Attempt
@@ -94,6 +95,14 @@ def fresh_loop() -> Loop:
         "spent": None,
         "continues": None,
     }
+
+
+def review_id_of(attempt_key: str, round_: int) -> str:
+    """Return the id of a question about an attempt, known by its idempotency key.
+
+    Each time that it is asked again the round is one higher, and the id another.
+    """
+    return digest(attempt_key, round_)
 
 
 def fresh_review(review_id: str) -> OpenReview:

@@ -15,11 +15,10 @@ from graph_retry._engine.step import StepInput
 from graph_retry._engine.task import as_task
 from graph_retry._engine.transitions import Reviewed, after_success
 from graph_retry._issues import json_problem
-from graph_retry._json import digest
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
 from graph_retry._review.deadline import after, now
-from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review
+from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review, review_id_of
 from graph_retry.hooks._gate import verdict_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, GateVerdict
@@ -44,7 +43,7 @@ def open_review(
     """Return a new question about an attempt, and say in the stream that it is asked."""
     asked_at = now()
     review: OpenReview = {
-        **fresh_review(digest(record["idempotency_key"], 1)),
+        **fresh_review(review_id_of(record["idempotency_key"], 1)),
         "note": note,
         "asked_at": asked_at,
         "expires_at": after(asked_at, settings.expires_after),

@@ -15,7 +15,6 @@ from graph_retry._engine.plan import Plan
 from graph_retry._engine.questions import TYPED, proposal_in_words
 from graph_retry._engine.reviewers import not_again
 from graph_retry._engine.step import StepInput
-from graph_retry._json import digest
 from graph_retry._langgraph.fork import REFUSED
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._redact import redacted
@@ -24,7 +23,7 @@ from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decisions import ROWS, Accepted
 from graph_retry._review.judge import judge
 from graph_retry._review.question import CallAgain, Effect, End, Question, Refused, Wait
-from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview
+from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -209,7 +208,7 @@ def _ask_again(loop: Loop, record: Attempt, problem: str | None) -> OpenReview:
     review = loop["review"]
     assert review is not None  # noqa: S101
     round_ = review["round"] + 1
-    review_id = digest(record["idempotency_key"], round_)
+    review_id = review_id_of(record["idempotency_key"], round_)
     return {**review, "review_id": review_id, "round": round_, "problem": problem}
 
 

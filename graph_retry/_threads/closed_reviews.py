@@ -10,10 +10,10 @@ from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._engine.keeping import whole
 from graph_retry._issues import literal
-from graph_retry._json import digest, is_object
+from graph_retry._json import is_object
 from graph_retry._langgraph.shown import questions_of
 from graph_retry._namespaces import outermost
-from graph_retry._state import ANSWER, is_open, loop_of
+from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
 from graph_retry._threads.lock import ThreadLock, pauses
@@ -102,7 +102,7 @@ def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None
         if not records or not review or not is_open(values, review["review_id"]):
             continue
         key = records[-1]["idempotency_key"]
-        if review_id in [digest(key, round_) for round_ in range(1, review["round"])]:
+        if review_id in [review_id_of(key, round_) for round_ in range(1, review["round"])]:
             return (
                 "an answer to it was not applied, and it is asked again as review "
                 f"{review['review_id']!r}"
