@@ -20,7 +20,7 @@ from graph_retry._review.clients.client import Content, Reading, spelled
 from graph_retry._review.clients.plain_json import PLAIN_JSON, TEXT
 from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
-from graph_retry._review.question import Said, UnusableAnswerError
+from graph_retry._review.question import NoDecisionError, Said, UnusableAnswerError
 from graph_retry._wording import did_you_mean
 
 CLIENTS = (TEXT, AGENT_INBOX, AGENT_CHAT_UI, AG_UI, PLAIN_JSON)
@@ -49,8 +49,11 @@ def form_of(kind: str) -> str:
     return "{" + ", ".join([f'"type": "{kind}"', *fields]) + "}"
 
 
-_FORMS = ", ".join(map(form_of, ROWS))
-_HOW = f"Answer {_FORMS}, or one word such as approve or reject."
+def how_to_answer(offered: Sequence[str]) -> str:
+    """Say what can be answered, for somebody whose answer decided nothing."""
+    forms = ", ".join(map(form_of, offered))
+    words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
+    return f"Answer {forms}{words and f', or one word such as {words}'}."
 
 
 def said_in_words(text: str) -> dict[str, Any] | None:
@@ -77,7 +80,8 @@ def interpret(
     """Read the decision about a failed output, or about a valid one (`of_valid`).
 
     Raises:
-        UnusableAnswerError: If it decides nothing, or a key does not belong to its decision.
+        NoDecisionError: If it decides nothing.
+        UnusableAnswerError: If a key does not belong to its decision.
 
     Example:
         >>> interpret('{"resume": {"action": "retry", "revisedParams": {"n": 0}}}')[:4]
@@ -108,9 +112,9 @@ def _known_word(given: dict[str, Any]) -> str:
     """Return the word that decides, which must be one of the known."""
     word = _word(given)
     if word is None:
-        raise UnusableAnswerError(f"The answer does not say what to do: no `type`. {_HOW}")
+        raise NoDecisionError("The answer does not say what to do: no `type`.")
     if word not in WORDS:
-        raise UnusableAnswerError(f"The answer's type {literal(word, 80)} is no decision. {_HOW}")
+        raise NoDecisionError(f"The answer's type {literal(word, 80)} is no decision.")
     return word
 
 
@@ -202,7 +206,7 @@ def _unwrapped(answer: Any, offered: Sequence[str]) -> dict[str, Any]:
             value = client.translate(value, Reading(offered, said_in_words))
         if value == entry:
             return {**outer, **entry}
-    raise UnusableAnswerError(f"The answer is wrapped more than {_MAX_WRAPPERS} times. {_HOW}")
+    raise NoDecisionError(f"The answer is wrapped more than {_MAX_WRAPPERS} times.")
 
 
 def _json_text(answer: Any) -> str:
@@ -211,7 +215,7 @@ def _json_text(answer: Any) -> str:
     except ValueError as error:
         why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
         what = f"The answer cannot be written as JSON ({why})"
-        raise UnusableAnswerError(f"{what}. {_HOW}") from None
+        raise NoDecisionError(f"{what}.") from None
 
 
 def _entry_in(value: Any) -> Any:
@@ -221,7 +225,7 @@ def _entry_in(value: Any) -> Any:
     if isinstance(value, bool):
         return {"type": "approve" if value else "reject"}
     if not is_array(value):
-        raise UnusableAnswerError(f"The answer {literal(value, 80)} decides nothing. {_HOW}")
+        raise NoDecisionError(f"The answer {literal(value, 80)} decides nothing.")
     if len(value) == 1:
         return value[0]
     count = f"{len(value)} decisions" if value else "no decision"
@@ -233,7 +237,7 @@ def _parsed(text: str) -> Any:
         return read_json(text)
     except NotJsonError as error:
         what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
-        raise UnusableAnswerError(f"{what}. {_HOW}") from None
+        raise NoDecisionError(f"{what}.") from None
 
 
 def _word(entry: dict[str, Any]) -> str | None:

@@ -11,8 +11,14 @@ from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import cut, literal, wrap_error
 from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS, Accepted, offered, why_not_offered
-from graph_retry._review.dialects import interpret
-from graph_retry._review.question import Question, Refused, Said, UnusableAnswerError
+from graph_retry._review.dialects import how_to_answer, interpret
+from graph_retry._review.question import (
+    NoDecisionError,
+    Question,
+    Refused,
+    Said,
+    UnusableAnswerError,
+)
 
 MAX_PROBLEM = 2_000
 """Characters of a refusal's text."""
@@ -51,6 +57,8 @@ async def _judged(answer: Any, question: Question) -> Accepted | Refused:
         said = interpret(answer, of_valid=question.failure is None, offered=offered(question))
         binding = _checked_binding(said, question)
         verdict = await _decided(said, question)
+    except NoDecisionError as problem:
+        return Refused(cut(f"{problem} {how_to_answer(offered(question))}", MAX_PROBLEM))
     except UnusableAnswerError as problem:
         return Refused(cut(str(problem), MAX_PROBLEM), problem.kept)
     reason = {"message": said.message} if said.message is not None else {}

@@ -129,3 +129,7 @@ class UnusableAnswerError(ValueError):
         """Keep the fields that could be read."""
         super().__init__(problem)
         self.kept = kept or {}
+
+
+class NoDecisionError(UnusableAnswerError):
+    """An answer that is none of the decisions; the person is told which there are."""

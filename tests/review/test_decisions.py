@@ -76,6 +76,14 @@ def test_the_console_reads_every_row() -> None:
         assert from_line(line, {"n": 1})["type"] == kind
 
 
+def test_an_answer_that_decides_nothing_is_told_what_would() -> None:
+    """Only what is offered here is proposed."""
+    asked = question(allowed=("reject", "respond"))
+    forms = 'Answer {"type": "reject", "message": "…"}, {"type": "respond", "output": …}'
+    for answer in ("perhaps", 7, {}, {"type": "maybe"}):
+        assert judge(answer, asked).problem.endswith(f"{forms}, or one word such as reject.")
+
+
 def test_a_review_that_may_only_wait_can_be_rejected() -> None:
     """With the attempts used up, `edit` is not offered, and `defer` alone would never end it."""
     asked = question(allowed=("edit", "defer"), used_up=True)
