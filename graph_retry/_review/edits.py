@@ -44,6 +44,7 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
             if said.from_form and is_untouched(name, value, shown):
                 continue
             field = Field(name, nodes.get(name, others), schema, said.from_form)
+            _check_inside(value, shown.get(name), field, is_open=question.codec.fields is None)
             read = restored(value, shown.get(name), field)
             new = unredacted(read, shown.get(name), original.get(name))
         except (UnreadableFieldError, UnusableAnswerError) as problem:
@@ -159,28 +160,32 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
         raise UnusableAnswerError(f"{what}; here it met {literal(wrong, 80)}.")
     schema = question.schema_of_output or {}
     shown = redacted(original, question.redact, property_names(schema))
-    _check_fields(fields, shown, schema, schema)
+    field = Field("output", schema, schema)
+    _check_inside(fields, shown, field, is_open=False)
     try:
-        whole = restored(fields, shown, Field("output", schema, schema))
+        whole = restored(fields, shown, field)
     except UnreadableFieldError as problem:
         raise UnusableAnswerError(str(problem)) from None
     return unredacted(whole, shown, original)
 
 
-def _check_fields(
-    fields: dict[str, Any], shown: dict[str, Any], node: Any, root: dict[str, Any], above: str = ""
-) -> None:
-    """Refuse fields that the output does not have, which most types would pass over."""
-    named, others = inner_fields(node, root)
-    for name, value in fields.items():
-        path, before = f"{above}{name}", shown.get(name)
+def _check_inside(sent: Any, shown: Any, field: Field, *, is_open: bool) -> None:
+    """Refuse unknown fields inside an object: most types pass over them, so nothing would change.
+
+    An object that takes any fields (`is_open`, or by its schema) may gain some, unless the name is
+    close to one that is there.
+    """
+    if not (is_object(sent) and is_object(shown)):
+        return
+    named, others = inner_fields(field.node, field.root)
+    for name, value in sent.items():
+        below = field._replace(name=f"{field.name}.{name}", node=named.get(name, others))
         if name not in shown and name not in named:
-            near = did_you_mean(name, (*shown, *named))
-            if near or (named and not others):
-                what = f"The output has no field {literal(path, 80)}."
-                raise UnusableAnswerError(f"{what}{near}")
-        if is_object(value) and is_object(before):
-            _check_fields(value, before, named.get(name, others), root, f"{path}.")
+            near = closest(name, (*shown, *named))
+            if (near is not None and near not in sent) or not (is_open or others or not named):
+                what = f"There is no field {literal(below.name, 80)}."
+                raise UnusableAnswerError(f"{what}{did_you_mean(name, (*shown, *named))}")
+        _check_inside(value, shown.get(name), below, is_open=is_open)
 
 
 def _with_words(output: Any, old: str, new: str) -> Any:

@@ -65,8 +65,8 @@ def test_one_word_of_a_mail_is_changed():
 @pytest.mark.parametrize(
     ("answer", "value", "why"),
     [
-        ({"changes": {"totl": 7}}, READ, 'no field "totl". Did you mean `total`?'),
-        ({"changes": {"weight": 7}}, READ, 'no field "weight".'),
+        ({"changes": {"totl": 7}}, READ, 'no field "output.totl". Did you mean `total`?'),
+        ({"changes": {"weight": 7}}, READ, 'no field "output.weight".'),
         ({"changes": {"vendor": "Bob"}}, READ, "/total"),
         ({"changes": {"total": "many"}}, READ, '`output.total` expects a number, not "many"'),
         ({"changes": 7}, READ, "names fields of an output that is an object; here it met 7"),

@@ -263,3 +263,28 @@ def test_a_huge_answer_is_not_echoed() -> None:
         problem = problem_of(question(), answer)
         assert len(problem) <= 1_000
         assert "x" * 200 not in problem
+
+
+@pytest.mark.parametrize(
+    ("params", "changes", "why"),
+    [
+        (None, {"style": {"ton": "loud"}}, 'no field "style.ton". Did you mean `tone`?'),
+        (None, {"style": {"weight": 1}}, 'no field "style.weight".'),
+        ({"o": {"model": "x"}}, {"o": {"modle": "y"}}, 'no field "o.modle". Did you mean `model`?'),
+        ({"o": {"p": {"model": "x"}}}, {"o": {"p": {"modle": 1}}}, 'no field "o.p.modle".'),
+    ],
+)
+def test_an_unknown_field_inside_an_object_is_refused(params, changes, why) -> None:
+    """Its type would pass over it, and the call would be paid again without the change."""
+    verdict = judge({"type": "edit", "params": changes}, question(params))
+    assert isinstance(verdict, Refused)
+    assert why in verdict.problem
+
+
+def test_an_object_that_takes_any_fields_may_gain_some() -> None:
+    """One that is close to another only where that is sent as well."""
+    asked = question({"o": {"model": "x"}})
+    for inside in ({"seed": 1}, {"modle": "y", "model": "x"}):
+        verdict = judge({"type": "edit", "params": {"o": inside}}, asked)
+        assert isinstance(verdict, Accepted)
+        assert verdict.params == {"o": {"model": "x", **inside}}
