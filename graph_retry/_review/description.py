@@ -9,7 +9,7 @@ question.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
@@ -30,10 +30,17 @@ _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def describe(question: Question) -> str:
-    """Write the description, in Markdown, of at most 4,000 characters; changes get what is left."""
-    rest = "\n\n".join([*_facts(question, 0), _how_to_answer(question)])
-    room = MAX_DESCRIPTION - len(rest)
-    return "\n\n".join([*_facts(question, room), _how_to_answer(question)])
+    """Write the description, in Markdown, of at most 4,000 characters.
+
+    Where the parts are too long together, each is cut to a smaller share. Changes get what is left.
+    """
+    how, text = _how_to_answer(question), ""
+    for share in (1.0, 0.6, 0.35, 0.2, 0.1):
+        room = MAX_DESCRIPTION - len("\n\n".join([*_facts(question, 0, share), how]))
+        text = "\n\n".join([*_facts(question, room, share), how])
+        if len(text) <= MAX_DESCRIPTION:
+            break
+    return text
 
 
 def shown_title(question: Question) -> str:
@@ -56,46 +63,53 @@ def one_line(text: str, limit: int) -> str:
     return _inert(" ".join(cut(text, limit).replace("`", "'").split()))
 
 
-def _facts(question: Question, room: int) -> Iterator[str]:
+def _facts(question: Question, room: int, share: float) -> Iterator[str]:
+    """Say what happened; a long text gets its share of the usual number of characters."""
+
+    def most(usual: int) -> int:
+        return max(60, int(usual * share))
+
     if question.problem:
-        what, _, details = cut(question.problem, 600).partition("\n")
+        what, _, details = cut(question.problem, most(600)).partition("\n")
         yield f"Your answer was not applied: {_inert(what)}"
         if details:
             yield _quote(details)
-    which = f"{one_line(question.function_name, 100)}, attempt {question.attempt}"
+    which = f"{one_line(question.function_name, most(100))}, attempt {question.attempt}"
     if question.failure is None:
         yield f"Valid, and waits for approval — {which}."
-        yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), 1_500))}"
+        yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), most(1_500)))}"
     else:
         message = question.failure["message"]
         if question.issues:  # they follow in full
             message = message.removesuffix(f": {format_issues(question.issues)}")
-        yield f"{question.failure['type']}: {one_line(message, 300)} — {which}."
+        kind = cut(question.failure["type"], most(100))
+        yield f"{kind}: {one_line(message, most(300))} — {which}."
     if question.issues:
-        yield f"What is wrong with the output:\n{_quote(cut(format_issues(question.issues), 600))}"
+        issues = cut(format_issues(question.issues), most(600))
+        yield f"What is wrong with the output:\n{_quote(issues)}"
     if question.raw_output is not None and question.failure is not None:
-        yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), 400))}"
+        yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), most(400)))}"
     if question.reasoning:
-        yield f"Before, it reasoned:\n{_quote(excerpt(noted(question.reasoning), 200))}"
-    yield from _proposed(question, room)
+        yield f"Before, it reasoned:\n{_quote(excerpt(noted(question.reasoning), most(200)))}"
+    yield from _proposed(question, room, most)
     if question.labels:
         labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
-        yield one_line(labels, 300)
+        yield one_line(labels, most(300))
     if question.expires_at:
         yield f"Answer before {question.expires_at}."
 
 
-def _proposed(question: Question, room: int) -> Iterator[str]:
+def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iterator[str]:
     """Say why a person is asked, and what is suggested."""
     if question.note:
-        yield one_line(question.note, 300)
+        yield one_line(question.note, most(300))
     if question.diff:
         what = (
             "Changed for this attempt" if question.suggested_params is None else "Suggested changes"
         )
         yield f"{what}:\n{_quote(_changes(question.diff, room))}"
     if question.alternatives:
-        yield f"Alternatives:\n{_quote(cut(_alternatives(question), 900))}"
+        yield f"Alternatives:\n{_quote(cut(_alternatives(question), most(900)))}"
 
 
 def shown_output(question: Question) -> str:
@@ -107,7 +121,7 @@ def shown_output(question: Question) -> str:
 def _changes(diff: list[dict[str, Any]], room: int) -> str:
     """Write the first changes, in as many characters of whole sentences as there is room for."""
     first = diff[:5]
-    most = max(60, room // (2 * len(first)) - 80)
+    most = max(20, room // (2 * len(first)) - 80)
     lines = [
         f"{cut(str(change.get('path')), 60)}: {_value(change.get('before'), most)} → "
         f"{_value(change.get('after'), most)}"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._params.patch import readable_diff
-from graph_retry._review.decisions import Accepted
+from graph_retry._review.decisions import DECISION_TYPES, Accepted
 from graph_retry._review.description import MAX_DESCRIPTION
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question, Refused
@@ -249,6 +249,30 @@ def test_any_question_is_plain_bounded_json(more: dict[str, Any]) -> None:
     assert len(json.dumps(payload)) < 60_000
     for example in examples_in(payload):
         assert isinstance(judge(example, asked), Accepted)
+
+
+def test_the_description_keeps_its_bound_whatever_there_is_to_tell() -> None:
+    """All decisions, many changes and alternatives, and long texts everywhere."""
+    long = "A sentence of some words. " * 300
+    asked = question(
+        allowed=DECISION_TYPES,
+        suggested=HOT,
+        takes_output=True,
+        read={"value": {"name": "Ada"}},
+        with_comment=lambda said: Encoded({"prompt": said}, {}),
+        locked=("prompt",),
+        failure={**failed(long), "type": "Odd" * 200},
+        expires_at="2030-01-01T00:00:00Z",
+        issues=[{**ISSUE, "message": long, "path": long}] * 9,
+        diff=[{"path": long, "before": long, "after": long}] * 9,
+        alternatives=[Params(prompt=long).model_dump(mode="json")] * 9,
+        labels={"tenant": long},
+        **dict.fromkeys(("problem", "raw_output", "reasoning", "note"), long),
+    )
+    description = build_payload(asked)["description"]
+    assert len(description) <= MAX_DESCRIPTION
+    for kind in DECISION_TYPES:
+        assert f'{{"type": "{kind}"' in description
 
 
 def test_a_change_at_the_end_of_a_long_text_is_visible():
