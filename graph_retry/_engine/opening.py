@@ -31,7 +31,7 @@ def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] |
     """
     if finish_kind(record["finish_reason"]) is not None:
         return None
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):  # nested too deeply to be read
         value = parsed_value(record, as_text=validator is not None and validator.wants_text)
         return None if json_problem(value) is not None else {"value": value}
     return None
