@@ -120,7 +120,8 @@ def look(mode, graph, doors, when):
     screen = Screen()
     show_review(screen, review)
     screen.say(as_json(review))
-    screen.table(("row",) * 6, inbox_rows([listed]))
+    rows = inbox_rows([listed])
+    screen.table(("row",) * len(rows[0]), rows)
     for ledger in mode.call(history, "attempts_of", graph.checkpointer, thread()):
         show_ledger(screen, ledger)
         doors[f"{when}: ledger"] = vars(ledger)
