@@ -63,10 +63,19 @@ def main() -> None:
     """Take all pictures."""
     with office() as url, chromium() as browser:
         show(browser, 960, DAY)
+        browser.implicitly_wait(20)
         browser.get(f"{url}/")
         save(browser, "web-inbox", 900)
         open_review(browser, url, "Nordlicht")
         save(browser, "web-review", 1_190)
+        browser.find_element(By.CSS_SELECTOR, "[data-way=e] + label").click()
+        browser.find_element(By.CSS_SELECTOR, "[name$='text:/prompt']").send_keys(" In euros.")
+        chosen = ".way > input:checked ~ .panel [name=alike]"
+        browser.find_element(By.CSS_SELECTOR, chosen).click()
+        browser.find_element(By.CSS_SELECTOR, ".preview")
+        save(browser, "web-alike", 800)
+        browser.get(f"{url}/history")
+        save(browser, "web-history", 900)
         show(browser, 400, NIGHT)
         open_review(browser, url, "Meyer")
         browser.find_element(By.CSS_SELECTOR, "[data-way=e] + label").click()
