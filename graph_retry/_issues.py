@@ -178,7 +178,7 @@ def schema_issue(error: Any) -> Issue:
     """Make an issue of a violation of a JSON Schema; of the closest one in `anyOf` and the like."""
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
     path = [*closest.absolute_path]
-    # A `false` schema has no keyword, nor has an error that somebody made.
+    # A `false` schema names no keyword, nor does an error that custom code made.
     code = closest.validator if isinstance(closest.validator, str) else "schema"
     # The message spells out the whole value, however long it is.
     text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)

@@ -32,7 +32,7 @@ def is_whole(value: object) -> TypeIs[int]:
 
 
 def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a JSON Lines file, each behind the words for its place.
+    """Yield each value of a JSON Lines file, after its place such as `line 2 of data.jsonl`.
 
     Raises:
         ValueError: If a line is not JSON. The message names the wanted kind of file (`of`).

@@ -49,7 +49,7 @@ def outermost(namespace: str) -> Part:
 
 
 def around(namespace: str) -> str:
-    """Return the namespace around one."""
+    """Return the namespace that encloses the given one."""
     return namespace.rpartition(_BETWEEN)[0]
 
 

@@ -31,7 +31,7 @@ _NOTE = lazy(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
 
 
 class UnknownPictureError(ValueError):
-    """A text has the note of a picture that was not shown."""
+    """A text contains a note in place of a picture, and that picture was not shown."""
 
 
 def noted(value: Any) -> Any:

@@ -139,7 +139,8 @@ async def _expire(
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """End the reviews of one thread.
 
-    A sweeper that runs on the server must not wait for a run that may wait for its worker.
+    It does not wait for the run on a server: if the sweep itself runs there, it may occupy the only
+    worker that could do the run.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews]

@@ -24,8 +24,8 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 class Summary(TypedDict):
     """Figures over some calls. What nobody reported is None, never zero.
 
-    An attempt whose record is not kept any more counts as an attempt of one request, and in nothing
-    else.
+    An attempt whose record is no longer kept counts as one attempt and one request, and in no other
+    figure.
     """
 
     calls: int

@@ -1,4 +1,4 @@
-"""The options all three forms share, and their validation."""
+"""The options that the function, the node and the agent middleware share; their validation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast, get_args

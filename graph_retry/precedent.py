@@ -1,7 +1,7 @@
-"""Which suggestions people always approve, and the reviewer that would do it for them.
+"""Find suggestions that people always approve, and write a reviewer that would approve them.
 
-Nothing is switched on: a precedent is printed with its counts, and its code is for a person to
-read.
+Nothing is switched on: a precedent is printed with its counts, and a person reads the code before
+using it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _Like = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class Precedent:
-    """A suggestion that people approved unchanged, every time of late, for like failures.
+    """A suggestion that people lately approved every time, unchanged, after similar failures.
 
-    Failures are alike if they are of the same call, kind and type, with the same issues at the same
-    places. `in_a_row` are the approvals since the last other decision, `approved` and `decided` are
-    counts over all of them, and `since` is when the row began.
+    Failures are similar if they have the same call, kind and type, and the same issues at the same
+    places. `in_a_row` counts the approvals since the last decision that was not one, and `since` is
+    when they began. `approved` and `decided` count all approvals and all decisions.
     """
 
     call: str

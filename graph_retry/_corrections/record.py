@@ -220,7 +220,7 @@ def read_output(attempt: Attempt) -> Any:
 
 
 def answer_text(given: Any) -> str | None:
-    """Return a model's output as the text that it may have written, or None."""
+    """Return a recorded output as text: what the model wrote, or its value as JSON; or None."""
     if not is_object(given):
         return None
     if "text" in given:

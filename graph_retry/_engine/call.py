@@ -80,7 +80,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     record.update(cast("Attempt", outcome["record"]))
     loop.update({"types": params.types, "output_types": outcome["output_types"]})
     update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None, REVIEWED: None}
-    if state.get(keys["status"]) is not None:  # of an earlier call, or before a rewind
+    if state.get(keys["status"]) is not None:  # left from an earlier call, or from before a rewind
         update |= {keys["output"]: None, keys["status"]: None}
     update |= await _called(plan, loop, record, outcome["output"])
     added: Any = [record]

@@ -79,7 +79,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         parsed = _read(raw["text"], settings, complete, schema)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
-            # One of a few words needs no quotes to be read.
+            # A string, such as one of a few allowed words, may come without its quotes.
             update["parsed"] = {"value": raw["text"].strip()}
         elif parsed.failure is not None:
             announced = finish_kind(record["finish_reason"])

@@ -160,7 +160,7 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
-    params: Encoded | None = None  # those of the previous record, if read
+    params: Encoded | None = None  # of the attempt after `record`, if just read
     for record in reversed(attempts):
         kept = record.get("kept_in")
         known = await trail.saved(record["number"]) if kept else record
@@ -202,7 +202,7 @@ class _Trail:
         return params_at(self._attempts, number)
 
     def _here(self, number: int) -> Attempt | None:
-        # In state somebody may have taken a number away.
+        # `get`: somebody may have edited the state and removed a `number`.
         return next((known for known in self._attempts if known.get("number") == number), None)
 
 

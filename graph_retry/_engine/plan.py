@@ -112,7 +112,7 @@ def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> Non
 def _check_default(
     settings: Settings, validator: Validator | None, fields: Collection[str] | None
 ) -> None:
-    """Refuse a default that would not be accepted when nobody is there to see it."""
+    """Refuse a `default_decision` that would fail only later, when a review expires."""
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")

@@ -28,12 +28,11 @@ async def write_answer(
     namespace: str,
     note: Mapping[str, Any],
 ) -> bool:
-    """Write an answer into the state of a call that a node's code made; False where it cannot be.
+    """Write an answer into the state of a call that a node's code made; False if that fails.
 
-    LangGraph writes into the state of a subgraph only where it knows the graphs around it. A
-    function's loop is in no graph, so graphs with one node each lead to it here, by the names in
-    its namespace. Nothing runs in them. `graph`
-    is the loop.
+    LangGraph updates the state of a subgraph only through the graphs around it. The loop of a
+    function (`graph`) is part of no graph, so here it is wrapped in graphs of one node each, with
+    the names in its namespace. Nothing runs in them.
     """
     call = await newest_checkpoint(saver, thread_id, namespace)
     # A retry node that was invoked by hand may have its state under other keys.

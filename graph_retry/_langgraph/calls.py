@@ -1,9 +1,10 @@
 """Find the saved state of a call among the calls of one task, by its identity.
 
-LangGraph names the graphs that a task invokes by a counter, so that calls which start in another
-order would find each other's state. Here each call has a namespace made of its identity. While a
-task runs, only the numbers among equal calls are remembered, by its scratchpad: a retry policy runs
-a node again with the same one. Found by printing both in a node that fails.
+LangGraph numbers the graphs that a task invokes in the order in which they start. If that order
+changed, a call would find the state of another. So here the namespace of a call is made of its
+identity, and a number if there are equal calls in the task. These are counted per scratchpad of the
+task and per attempt of its node: a retry policy runs a node again with the same scratchpad. Found
+by printing both in a node that fails.
 """
 
 from __future__ import annotations

@@ -125,10 +125,10 @@ def reopened(state: Mapping[str, Any]) -> Loop:
 
 
 class _ForkNote(TypedDict):
-    """What the calls of a fork are told.
+    """What a fork tells the calls that run in it.
 
-    `root` is the checkpoint of the outermost graph that was forked. With an `answer` the call saved
-    at `call` is taken up again and given that answer.
+    `root` is the forked checkpoint of the outermost graph. If there is an `answer`, the call that
+    is saved at `call` is resumed with it.
     """
 
     root: str

@@ -118,7 +118,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _usage(given: Any) -> dict[str, Any] | None:
-    """Return token counts as state can hold them, or None."""
+    """Return the token counts that are numbers, or None if graph state cannot hold the usage."""
     if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
         return None
     odd = {key for key, count in given.items() if key.endswith("_tokens") and not _is_count(count)}

@@ -89,7 +89,7 @@ class SchemaValidator(Validator):
         return open_schema(self._validator)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        """Find the issues; a model instance or the like is taken as the JSON it dumps to."""
+        """Return the value as JSON (a model instance is dumped), and its issues."""
         value, unreadable = attempt(to_jsonable_python, value)
         problem = None if unreadable else json_problem(value)
         if problem:

@@ -27,7 +27,7 @@ class MappingKeys:
         self._readers = [*_readers(schema, None, definitions)]
 
     def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
-        """Return the path of an object two keys of which became one, so that a value was lost."""
+        """Return the path of an object where two keys became one, which lost a value; else None."""
         if is_object(given) and is_object(accepted) and len(accepted) < len(given):
             # Of a `TypedDict`, or where a validator filters, the keys that are gone were left out.
             missing = given.keys() - accepted.keys()

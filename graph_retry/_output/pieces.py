@@ -61,7 +61,7 @@ class Pieces:
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
         text = piece.text
-        if text:  # an empty one may only carry usage
+        if text:  # an empty one may be there only for its usage
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:

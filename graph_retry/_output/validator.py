@@ -43,7 +43,7 @@ class Validator:
 
     @property
     def accepts_text(self) -> bool:
-        """Whether text without JSON in it may be the value: its schema allows only strings."""
+        """Whether the schema allows only strings, so that text without JSON may be the value."""
         return _kinds(self.schema or {}) == {str}
 
     @property

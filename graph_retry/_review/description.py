@@ -80,7 +80,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
         yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), most(1_500)))}"
     else:
         message = question.failure["message"]
-        if question.issues:  # they follow in full
+        if question.issues:  # told below, as a list
             message = message.removesuffix(f": {format_issues(question.issues)}")
         kind = cut(question.failure["type"], most(100))
         yield f"{kind}: {one_line(message, most(300))} — {which}."

@@ -25,10 +25,10 @@ MAX_ISSUES = 20
 def build_payload(question: Question) -> dict[str, Any]:
     """Return the interrupt value of a question.
 
-    `params` is the retry surface in full, `suggested_params` the hooks' proposal. The args that
-    graphical clients edit are what another call would use: the proposal if there is one. `output`
-    is what a person may take. Everything but it, `params` and `suggested_params` is bounded, a
-    field at a time in the forms. A question about a valid output has no `failure`.
+    `params` is the retry surface, `suggested_params` is what the hooks propose, and `output` is
+    what a person may take. These three are never shortened. All else is cut at a limit; in
+    forms, each field is. The args that graphical clients edit are the params of the next call: the
+    proposal if there is one. A question about a valid output has no `failure`.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec

@@ -112,7 +112,7 @@ async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, cont
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:
-        # It ends as it had ended: perhaps with an error.
+        # The run ends as the thread had ended before, perhaps with an error.
         with suppress(RemoteException):
             await _run(graph, there, context)
 

@@ -25,7 +25,7 @@ def is_remote(graph: object) -> bool:
 
 
 def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer of a local graph, or the one that `source` is itself."""
+    """Return the checkpointer of a local graph, or `source` if it is one itself, else None."""
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 

@@ -44,7 +44,7 @@ _LOCK_TROUBLE = {
 
 
 class ThreadLock:
-    """The right to run one thread of one checkpointer on."""
+    """A lock on one thread of one checkpointer: whoever holds it may continue the thread."""
 
     def __init__(self, saver: Any, thread_id: str) -> None:
         self._saver, self._thread_id = saver, thread_id

@@ -81,8 +81,8 @@ async def list_remote_reviews(
 ) -> list[WaitingT]:
     """List the reviews of all threads that wait, whatever status the server gives them.
 
-    A thread has asked nothing after its state was last saved: so where only the newest reviews are
-    wanted, threads are read from the last saved on, until none can have asked later than those.
+    A thread's questions are never newer than its last save. So if only the newest reviews are
+    wanted, threads are read by their last save, newest first, until the rest can only be older.
     """
     waiting: dict[tuple[str, str], WaitingT] = {}
 

@@ -273,6 +273,7 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
             came = f"the decision is {quoted_with_article(name)}"
             raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
-        note["value"] = json.loads(text.encode(errors="replace"))  # no storage keeps it in a key
+        # Replaced in keys, too: no storage keeps half a character there.
+        note["value"] = json.loads(text.encode(errors="replace"))
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note

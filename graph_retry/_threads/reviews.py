@@ -89,8 +89,8 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
         call = calls.get(question.id)
         saved = None if call else await _saved_call(graph, config, value)
         values: Any = call.values if call else saved and saved.checkpoint["channel_values"]
-        # LangGraph shows a question until its node has ended: an answered one while its answer
-        # is applied, too, and after a crash on the way.
+        # LangGraph shows a question until its node has ended, so also one that has its answer:
+        # while that is applied, or after a crash on the way.
         if call:
             waits = is_open(values, value["review_id"]) and call.next == ("review",)
         elif saved:

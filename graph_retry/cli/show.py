@@ -126,7 +126,7 @@ def _changes(ledger: Ledger, number: int) -> str:
         return "(first)"
     try:
         changes = ledger.params_diff(number)
-    except ValueError:  # these params, or those before, were not kept
+    except ValueError:  # params of this attempt or the one before are gone
         return "(not kept)"
     return "\n".join(
         f"{change['path']}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"

@@ -67,7 +67,7 @@ class PastCorrections(Lessons):
     )
 
     def __post_init__(self) -> None:
-        """Take the rows that can be shown.
+        """Keep the rows that may be shown: those with params and a value that a person vouched for.
 
         Raises:
             ValueError: If they are of several calls.

@@ -37,7 +37,7 @@ _HINTS = {
 
 
 def framed(frame: Frame, lines: Iterable[str]) -> str:
-    """Put lines into a frame."""
+    """Return the lines as a text between the two marks of a frame."""
     return "\n".join([frame.begin, *lines, frame.end])
 
 

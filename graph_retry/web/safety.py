@@ -59,7 +59,7 @@ class Access:
 
     @property
     def signed(self) -> dict[str, str]:
-        """The ledger's fields of a decision made here."""
+        """The fields that the ledger gets for a decision made on the page: `channel` and `by`."""
         return {"channel": "web"} | ({"by": self.user} if self.user else {})
 
 

@@ -28,7 +28,7 @@ _THOUGHTS = r"(?s:<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>)?"
 _BEGIN = lazy(rf"(?i){_SPACE}{_THOUGHTS}{_SPACE}{_FENCE}{_SPACE}(?=[{{\[])")
 _MAY_BEGIN = lazy(rf"{_SPACE}(?:[<`~]|\Z)")
 _IN_PROSE = lazy(
-    r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # a fence, wherever it begins
+    r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # a fence, even inside a line
     r"|(?=\{\s*+[\"}])|^[ \t]*+(?=\[\s*+[\[{\"])"
 )
 _STRICT_BEGIN = lazy(r"[ \t\r\n]*+")

@@ -102,7 +102,7 @@ class AllOfParts(OpenPart):
         self._demands = demands
 
     def issues(self, value: Container) -> list[Issue]:
-        """Return the issues of the first demand that has some."""
+        """Return the issues of the first demand that is not met."""
         return _first([demand.issues(value) for demand in self._demands])
 
     def wrong_kind(self, value: Container) -> list[Issue]:

@@ -112,7 +112,7 @@ def _opened(schema: Schema, scope: _Scope) -> OpenPart | None:
     if kind == "json-or-python":
         return _opened(schema["json_schema"], scope)
     if kind in {"model", "dataclass"} and not schema.get("custom_init"):
-        # Its config is for its fields; the schema around it keeps its own.
+        # A model's config is for its own fields, not for the schema around it.
         own = replace(scope, config=schema.get("config") or scope.config)
         return _opened(schema["schema"], own)
     if kind in {"union", "tagged-union"}:

@@ -79,7 +79,7 @@ class Watch:
     def _wrong(self, document: GrowingText) -> list[Issue]:
         try:
             return self._certain(document)
-        except RecursionError:  # too deep for parts: the whole is validated
+        except RecursionError:  # too deep to check in parts: only the whole is
             self._part = None
             return []
 

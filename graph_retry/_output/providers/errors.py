@@ -71,7 +71,7 @@ _TOO_LARGE_TEXT = _any_of(words.too_large_text for words in _WORDS)
 _FILTERED_TEXT = _any_of(words.filtered_text for words in _WORDS)
 _NO_CREDIT_TEXT = _any_of(words.no_credit_text for words in _WORDS)
 
-# The clients' own classes (httpx, openai, anthropic, requests, aiohttp, …) share names.
+# Many clients (httpx, openai, anthropic, requests, aiohttp, …) name their classes like this.
 _TRANSPORT_NAMES = lazy(
     r"(?:Timeout|Connection|Transport|Network|Protocol)(?:Error|Exception)?\b"
     r"|\b(?:ChunkedEncodingError|ClientPayloadError|IncompleteRead(?:Error)?|BadStatusLine)\b"
@@ -281,7 +281,7 @@ def _seconds(text: Any, scale: float, date: str | None) -> float | None:
     except ValueError:
         pass
     try:
-        # The server's clock, where it tells the time, is the one the date was made with.
+        # The server made the date by its own clock, so its time is compared if it is known.
         now = _moment(date) if date else datetime.now(UTC)
         return (_moment(text) - now).total_seconds()
     except (TypeError, ValueError):

@@ -62,7 +62,7 @@ _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_PIECE = lazy(  # text before a document that makes it a part of something
+_PIECE = lazy(  # text before a document that shows it to be part of something else
     r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
     r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
     r"|[\[{][^\[\]{}\n]*\Z|\|\s*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
@@ -333,7 +333,7 @@ def _weighed(
 
 
 def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterator[str]:
-    """Name what speaks against an answer in the text before and behind it."""
+    """Yield the reasons, found in the text around a document, why it may not be the answer."""
     before, after = (CALLS.sub("", _CDATA.sub("", side)) for side in said)
     if _word("retracted").search(after):
         yield "retracted"

@@ -129,8 +129,8 @@ def _records(nodes: list[Node], start: int) -> list[Repair]:
 def _suspect(nodes: list[Node], size: int, furthest: int) -> bytearray:
     """Mark where an accident may explain a text at about the same cost as a reading without one.
 
-    That is around places where the reading paid enough, and everywhere if there is no reading or
-    one by which data is missing, unless that one is so cheap that no accident competes.
+    If there is no reading, or an expensive one that lost data, that is everywhere; if a cheap one
+    lost data, nowhere. Otherwise it is around the places where the reading was expensive.
     """
     suspect = bytearray(size + 2)
     spans = list[tuple[int, int]]()

@@ -96,7 +96,7 @@ RAW_CONTROL = lazy(r"[\x00-\x1f]")
 
 
 def scalar(token: str) -> tuple[str, Any] | None:
-    """Read a number or a literal in any spelling: its row in the table, and its value."""
+    """Read a number or a literal: its row in `costs` (empty if strict JSON), and its value."""
     if token in _PLAIN:
         return "", _PLAIN[token]
     word = token.lower().replace("infinity", "inf")

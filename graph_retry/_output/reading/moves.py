@@ -60,7 +60,7 @@ class Moves(Strings):
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # a bare name is a variable
-        self.jumps = 2 * len(text) + 2000  # a limit of useless steps
+        self.jumps = 2 * len(text) + 2000  # limits the work of short cuts that fail
 
     def first(self) -> Node:
         """Return the reader that begins: at a bracket, or at a key whose brace is missing."""
@@ -192,7 +192,7 @@ class Moves(Strings):
         return True
 
     def _short_cut(self, mark: str, stack: Frame | None) -> bool:
-        """Read what is strict in one step, where no accident is looked for."""
+        """Read strict JSON in one step, at a place where no accident is suspected."""
         mode, at = self.node.mode, self.at
         if self.wide or mark not in '"{[' or mode not in "femkl":
             return False
@@ -320,7 +320,7 @@ class Moves(Strings):
             self.go(pos, follows, stack, (), row, *odd)
 
     def _at_end(self) -> None:
-        """End with the text: the document is cut off, or only its last bracket is missing."""
+        """Handle the end of the text: it was cut off there, or only its last bracket is missing."""
         mode, stack = self.node.mode, self.node.stack
         is_last = self.closed and mode in "able" and stack and not stack.parent
         if is_last and stack and (stack.kind == "o" or stack.indent > 0):

@@ -23,7 +23,7 @@ class Frame:
 
     def __init__(self, parent: "Frame | None", kind: str, line_indent: int, indent: int) -> None:
         self.parent, self.kind = parent, kind
-        self.line_indent, self.indent = line_indent, indent  # of its line, and of its members
+        self.line_indent, self.indent = line_indent, indent  # indents: its line's, its members'
         self.depth: int = parent.depth + 1 if parent else 1
 
 
