@@ -121,8 +121,9 @@ async def _aitems(source: Any, selection: Selection) -> AsyncIterator[Any]:
 
 def _is_listed(source: Any) -> bool:
     """Return whether a source is read thread by thread, and is not an iterable."""
-    is_iterable = isinstance(source, Iterable) and not isinstance(source, str)
-    return is_iterable and saver_of(source) is None
+    if not isinstance(source, Iterable) or isinstance(source, str):
+        return False
+    return saver_of(cast("Any", source)) is None
 
 
 class _Sieve:

@@ -21,7 +21,6 @@ from graph_retry._engine.step import check_identity
 from graph_retry._engine.stored import restore_value
 from graph_retry._langgraph.identity import identity_of
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._params.run_codec import RunCodec
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._state import LOOP, fresh_loop, loop_of
 from graph_retry._wording import quoted_with_article
@@ -220,7 +219,7 @@ class Call:
         codec: ParamsCodec[Any] | None = None,
     ) -> None:
         settings = settle(name_of(llm_call, "llm_call"), "function", options)
-        codec = RunCodec[Any](codec or ParamsCodec[Any].for_value(params))
+        codec = (codec or ParamsCodec[Any].for_value(params)).for_one_run()
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
         self.graph = function_graph(learns=settings.lessons.window if settings.lessons else None)
         encoded = codec.encode(params)

@@ -115,7 +115,9 @@ async def _asked(
             )
         if revised is None:
             return None
-        options = revised.params if isinstance(revised, Alternatives) else [revised]
+        options: list[Any] = [revised]
+        if isinstance(revised, Alternatives):
+            options = [*revised.params]
         owner = f"the params returned by hook `{name}`"
         return [list(plan.codec.encode(each, owner=owner)) for each in options]
 

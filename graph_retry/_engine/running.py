@@ -24,7 +24,6 @@ from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
 from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
-from graph_retry._params.run_codec import RunCodec
 from graph_retry._state import LOOP, Loop, loop_of
 
 CALL = "__graph_retry_call"
@@ -164,9 +163,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         given_plan = configurable.pop(CALL, None)
         plan = cast("Plan[Any]", given_plan)
         if self.plan is not None:  # a function has made its own
-            plan = replace(self.plan, codec=RunCodec(self.plan.codec))
-        own = self.checkpointer if isinstance(self.checkpointer, BaseCheckpointSaver) else None
-        saver = saver_in(configurable) or own
+            plan = replace(self.plan, codec=self.plan.codec.for_one_run())
+        saver = saver_in(configurable) or self._own_saver
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
@@ -196,10 +194,15 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         configurable[_RUN] = run
         return run, input, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
 
+    @property
+    def _own_saver(self) -> BaseCheckpointSaver[Any] | None:
+        own = cast("Any", self.checkpointer)
+        return None if isinstance(own, bool) else own
+
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
         """Return the position of the outermost graph if it waits: a new input starts there."""
-        saver = self.checkpointer
-        if not isinstance(saver, BaseCheckpointSaver) or "thread_id" not in configurable:
+        saver = self._own_saver
+        if saver is None or "thread_id" not in configurable:
             return None
         saved = await newest_checkpoint(saver, str(configurable["thread_id"]), "")
         loop = loop_of(saved.checkpoint["channel_values"] if saved else {})

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,9 +27,10 @@ from langgraph.types import Command
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint, read_checkpoint
+from graph_retry._langgraph.checkpoints import check_clock, is_saved, newest_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
 from graph_retry._langgraph.identity import changed_fields, identity_of, saved_call
+from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
     node_attempt,
@@ -83,7 +84,8 @@ class Made:
         """The input by state key; None if the input is `None` or a `Command`."""
         if self.given is None or is_object(self.given):
             return self.given
-        fields = {} if isinstance(self.given, Command) else fields_of(self.given)
+        is_command = isinstance(self.given, Command)
+        fields: Mapping[str, Any] = {} if is_command else fields_of(self.given)
         return {key: item for key, item in fields.items() if item is not None} or None
 
     @cached_property
@@ -109,7 +111,8 @@ class Made:
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in an input, with the types of an attempt that is given with them."""
         keys = self.settings.keys
-        last = (values.get(keys["attempts"]) or [{}])[-1]
+        attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or [{}]
+        last = attempts[-1]
         is_asked = last.get("status") == "running" or last.get("to_review")
         return values.get(keys["params"]), last["params_types"] if is_asked else {}
 
@@ -230,10 +233,9 @@ async def _wait_for_anchor(
     """
     thread_id = str(configurable["thread_id"])
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
-        place = {"thread_id": thread_id, "checkpoint_ns": namespace}
-        place["checkpoint_id"] = checkpoint_id
+        place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         pause, waited = 0.001, 0.0
-        while waited < _ANCHORED and not await read_checkpoint(saver, {"configurable": place}):
+        while waited < _ANCHORED and not await is_saved(saver, place):
             await sleep(pause)
             pause, waited = min(2 * pause, 0.1), waited + pause
 
@@ -278,8 +280,10 @@ async def _note_changed(
     """
     thread_id, task = str(configurable["thread_id"]), configurable["checkpoint_ns"]
     if execution.asked is None:
-        root = await newest_checkpoint(saver, thread_id, "")
-        execution.asked = list(_asking(root))
+        if has_table(saver):
+            execution.asked = await waiting_in(saver, thread_id)
+        else:
+            execution.asked = list(_asking(await newest_checkpoint(saver, thread_id, "")))
     name, params = made.settings.name, made.params
     differences: list[list[str]] = []
     for namespace in execution.asked:

@@ -7,7 +7,7 @@ after a crash in between only the writes tell. Found by ending processes at each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._awaiting import collect, sleep, sync_or_async
+from graph_retry._langgraph.storage import query, storage_of
 from graph_retry._state import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 
@@ -50,6 +51,24 @@ async def read_checkpoint(
     wanted = config.get("configurable", {})["checkpoint_id"]
     saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None
+
+
+async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) -> bool:
+    """Return whether a checkpoint is saved where a process that dies leaves it behind.
+
+    LangGraph's databases are asked without reading the state, which may hold types of the user's.
+    """
+    storage = storage_of(saver)
+    if storage == "memory":
+        return True  # the process takes it along
+    if storage == "other":
+        return await read_checkpoint(saver, {"configurable": dict(place)}) is not None
+    sql = (
+        "SELECT 1 FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s"
+        " AND checkpoint_id = %s"
+    )
+    values = (place["thread_id"], place["checkpoint_ns"], place["checkpoint_id"])
+    return bool(await query(saver, sql, *values))
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     empty_checkpoint,
 )
+from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import START
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
@@ -45,6 +46,12 @@ _FORK = "graph_retry_fork"
 
 On a server, which takes no metadata, it is in the `configurable` of the run: a list with the JSON.
 A plain string would be copied into each checkpoint.
+"""
+
+_NODE = int.from_bytes(b"grfork")
+"""The last 48 bits of the id of such a copy, which are random in others.
+
+So a call that begins reads the checkpoint around it, with all of the user's state, only in a fork.
 """
 
 
@@ -157,8 +164,8 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     saved = await read_checkpoint(saver, old)
     if saved is None:
         raise ValueError(f"{REFUSED}the checkpoint it goes back to is gone.")
-    made = empty_checkpoint()
-    copy: Checkpoint = {**saved.checkpoint, "id": made["id"], "ts": made["ts"]}
+    own_id = str(uuid6(node=_NODE, clock_seq=-2))  # otherwise as LangGraph makes them
+    copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
     step = saved.metadata.get("step", -1) + 1
     told: Any = {**saved.metadata, "source": "fork", "step": step, _FORK: note}
     place = old.get("configurable", {})
@@ -174,9 +181,10 @@ async def _note_of(
     """Return what the calls of this task are told, if the checkpoint it began from is a fork."""
     told: Any = configurable.get(_FORK)
     note: str | None = told[0] if told else None
-    if note is None:
+    root_id = _root_of(configurable)
+    if note is None and root_id.endswith(f"{_NODE:012x}"):
         place = {"thread_id": str(configurable["thread_id"]), "checkpoint_ns": ""}
-        root = {**place, "checkpoint_id": _root_of(configurable)}
+        root = {**place, "checkpoint_id": root_id}
         saved = await read_checkpoint(saver, {"configurable": root})
         note = saved and cast("Any", saved.metadata).get(_FORK)
     return None if note is None else json.loads(note)

@@ -128,6 +128,13 @@ async def open_rows(
     return [Row(*row) for row in await query(saver, f"{_SELECT}{_PAGE}{limit}", *given)]
 
 
+async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[str]:
+    """Return the namespaces of the calls of a thread that may wait; no state is read."""
+    await make_table(saver)
+    rows = await query(saver, _SELECT + "WHERE thread_id = %s", thread_id)
+    return [Row(*row).namespace for row in rows]
+
+
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
     """Return whether a review that its thread does not show can never be shown again.
 

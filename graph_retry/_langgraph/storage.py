@@ -3,7 +3,7 @@
 LangGraph's savers for SQLite and PostgreSQL keep their connection in `conn` (for PostgreSQL perhaps
 a pool), a lock around its use in `lock`, and the async ones the loop they were made on in `loop`.
 Found by reading `langgraph.checkpoint.sqlite` and `langgraph.checkpoint.postgres`; each of the four
-is asked in `tests/langgraph/test_storage.py`.
+is asked in `tests/langgraph/test_saved.py`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import copy
 import dataclasses
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from jsonpointer import resolve_pointer
 from pydantic import BaseModel, ValidationError
@@ -96,6 +96,17 @@ class ParamsCodec(Generic[ParamsT]):
             ValueError: The type declares a secret field.
         """
         self._type = describe_type(params_type)
+        self._known: Verified | None = None
+
+    def for_one_run(self) -> Self:
+        """Return a copy that encodes and builds the params of one run only once.
+
+        It knows the params that it encoded last by their view, the same object. State that another
+        run saved, or that somebody edited, holds other objects, and is looked at.
+        """
+        own = copy.copy(self)
+        own._known = Verified(Encoded({}, {}))  # noqa: SLF001 (a copy of its own)
+        return own
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
@@ -174,10 +185,9 @@ class ParamsCodec(Generic[ParamsT]):
             TypeError: The value has another type, or a part of it cannot be stored.
             ValueError: A part is a secret, or would come back changed.
         """
-        return self.verified(value, owner=owner).encoded
+        return self._remembered(self._verified(value, owner)).encoded
 
-    def verified(self, value: ParamsT, *, owner: str = "params") -> Verified:
-        """Do what `encode` does, and keep the copy that was made to compare."""
+    def _verified(self, value: ParamsT, owner: str = "params") -> Verified:
         if not isinstance(value, self._type.instance):
             want, came = map(_class_named, (self._type.instance, value.__class__))
             raise TypeError(f"{owner} must be {want}, not {came}")
@@ -199,7 +209,7 @@ class ParamsCodec(Generic[ParamsT]):
                 return Verified(Encoded(view, types), again)
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
-                return self.verified(again, owner=owner)
+                return self._verified(again, owner)
             path = changed[0][0].removesuffix("/-")  # several elements of a list changed
             problem = ValueError(
                 f"{part_of(path, owner)} would come back changed from graph state: declare the "
@@ -217,6 +227,11 @@ class ParamsCodec(Generic[ParamsT]):
         Raises:
             ParamsInvalid: The view does not fit the params type.
         """
+        known = self._known
+        if known is not None and known.copy is not ABSENT and self._is_known(view, types):
+            # The copy that encoding made is as fresh, and is handed out once.
+            self._known = Verified(known.encoded)
+            return cast("ParamsT", known.copy)
         problems: list[Issue] = []
         data = restore(view, types, problems)
         if problems and self._type.schema is None:
@@ -244,13 +259,14 @@ class ParamsCodec(Generic[ParamsT]):
             >>> ParamsCodec(int).load("5", {})
             Encoded(view={'value': 5}, types={})
         """
-        return self.load_verified(value, types).encoded
+        if self._known is not None and self._is_known(value, types):
+            return self._known.encoded
+        return self._remembered(self._loaded(value, types)).encoded
 
-    def load_verified(self, value: Any, types: dict[str, str]) -> Verified:
-        """Do what `load` does, and keep the copy that was made to compare."""
+    def _loaded(self, value: Any, types: dict[str, str]) -> Verified:
         kind, value = self._type, self._as_view(value)
         if not is_object(value):
-            return self.verified(cast("ParamsT", value))
+            return self._verified(cast("ParamsT", value))
         # Python values may stand among the JSON.
         typed = kind.schema is not None
         view, tags = Writer("params", typed=typed).write(value)
@@ -265,7 +281,7 @@ class ParamsCodec(Generic[ParamsT]):
         complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
         if unknown := list(self._unknown_fields(view, complete)):
             raise ParamsInvalid(unknown)
-        return self.verified(params)
+        return self._verified(params)
 
     def given(self, value: Any, types: dict[str, str]) -> Encoded:
         """Write of what stands in a state channel what was given there, without the defaults.
@@ -300,6 +316,15 @@ class ParamsCodec(Generic[ParamsT]):
             return bool(differences(self.decode(*before), value))
         except (TypeError, ValueError):  # a value that cannot be saved is new
             return True
+
+    def _remembered(self, made: Verified) -> Verified:
+        if self._known is not None:
+            self._known = made
+        return made
+
+    def _is_known(self, view: Any, types: dict[str, str]) -> bool:
+        known = self._known
+        return known is not None and known.encoded.view is view and known.encoded.types == types
 
     def _as_view(self, value: Any) -> Any:
         """Return the value of a state channel as a view, which may contain Python values.

@@ -189,14 +189,14 @@ def _check_inside(sent: Any, shown: Any, field: Field, *, is_open: bool) -> None
 
 
 def _with_words(output: Any, old: str, new: str) -> Any:
-    count = 0
+    found: list[int] = []
 
     def change(text: str) -> str:
-        nonlocal count
-        count += text.count(old)
+        found.append(text.count(old))
         return text.replace(old, new)
 
     changed = with_texts(output, change)
+    count = sum(found)
     if count != 1:
         there = f"is in the output {counted(count, 'time')}" if count else "is not in the output"
         how = "Give more of the text around it." if count else "Copy it from there."

@@ -48,7 +48,11 @@ def evaluate_calls(
     function = load_object(llm_call, "--call")
     wanted = None if output is None else load_object(output, "--output")
     with screen.progress("calls made") as advance:
-        selected["progress"] = lambda _: advance()
+
+        def report(_: object) -> None:
+            advance()
+
+        selected["progress"] = report
         done = source.runner.run(aevaluate(source.opened, function, output=wanted, **selected))
     figures = done.figures()
     screen.table(("figure", "value"), [(name, _number(value)) for name, value in figures.items()])

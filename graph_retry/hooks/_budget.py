@@ -118,7 +118,7 @@ class Budget:
             >>> Budget().spent_on([attempt, attempt])
             {'tokens': 18, 'cost': 0.0, 'seconds': 4.0, 'rounds': 0}
         """
-        total = before or _NOTHING
+        total = (before or _NOTHING).copy()
         for attempt in attempts:
             if not attempt.get("kept_in"):
                 total = _added(total, self._spent_on_one(attempt))

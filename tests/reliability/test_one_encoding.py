@@ -13,9 +13,10 @@ from langgraph.types import RetryPolicy
 from pydantic import AfterValidator, BaseModel, Field
 
 from graph_retry import AttemptContext, create_retry_node, edit, resume, retry_llm_call
-from graph_retry._params.codec import ParamsCodec
+from graph_retry._langgraph.storage import storage_of
+from graph_retry._params import codec
 from graph_retry.hooks import Lessons
-from tests.loops import State, thread
+from tests.loops import Model, State, one_call, thread
 
 
 class Crash(BaseException):
@@ -77,7 +78,7 @@ def test_a_node_that_is_cut_off_repeats_its_call_with_the_same_params_and_key(gi
 
     assert seen[0] == seen[1]
     assert saved["retry_loop"]["identity"]
-    again = ParamsCodec(params_type).decode(saved["params"], saved["retry_loop"]["types"])
+    again = codec.ParamsCodec(params_type).decode(saved["params"], saved["retry_loop"]["types"])
     assert again == seen[0][0]
 
 
@@ -136,9 +137,9 @@ class Counted(BaseModel):
 def test_params_are_encoded_and_built_once_before_the_model_sees_them(monkeypatch, form, answered):
     """One value is built to see that nothing is lost, and that one is handed to the model."""
     built: list[Any] = []
-    decode = ParamsCodec.decode
+    validate = codec.validate
     monkeypatch.setattr(
-        ParamsCodec, "decode", lambda self, *given: built.append(given) or decode(self, *given)
+        codec, "validate", lambda *given, **how: built.append(given) or validate(*given, **how)
     )
 
     def model(params: Counted) -> str:
@@ -204,3 +205,20 @@ def test_a_node_that_is_retried_in_a_run_from_an_old_checkpoint_calls_once(form,
 
     assert len(failures) == 3
     assert len(keys) == len(set(keys)) == 2
+
+
+@pytest.mark.parametrize("form", ["node", "function"])
+def test_a_first_call_builds_nothing_of_the_state_around_it(mode, checkpointer, monkeypatch, form):
+    """The state of the user's graph may hold types that LangGraph builds with a warning."""
+    if form == "function" and storage_of(checkpointer) == "memory":
+        return  # the questions of its thread are looked at, and are in no table
+    loaded: list[str] = []
+    load = checkpointer.serde.loads_typed
+    monkeypatch.setattr(
+        checkpointer.serde, "loads_typed", lambda typed: loaded.append(typed[0]) or load(typed)
+    )
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 5}}, thread())
+    assert len(model.calls) == 1
+    assert loaded == []
