@@ -94,8 +94,8 @@ def literal(value: Any, limit: int = VALUE_CHARS) -> str:
     value = value[:limit] if isinstance(value, str) else value
     try:
         pieces = json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value)
-        text = cut("".join(islice(pieces, limit + 1)), limit)
-        return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = "".join(islice(pieces, limit + 1))[: limit + 1]
+        return cut(_TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), limit)
     except Exception:  # noqa: BLE001  what a value says of itself may raise anything
         with suppress(Exception):
             return cut(reprlib.repr(value), limit)

@@ -257,7 +257,7 @@ def test_a_sync_function_on_an_async_graph_names_its_twin_and_loses_nothing():
 
     async def use():
         await graph.ainvoke({"params": {"n": 0}}, thread())
-        with pytest.raises(TypeError, match=r'\(No sync.*"node"\): use `await aresume'):
+        with pytest.raises(TypeError, match=r"Your answer is saved.*`await aresume"):
             graph_retry.resume(graph, thread(), edit(n=1))
         return await graph_retry.aresume(graph, thread())
 
