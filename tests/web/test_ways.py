@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graph_retry._review import decisions
+from graph_retry.hooks import Alternatives
 from graph_retry.inbox import list_reviews
 from graph_retry.web.forms.ways import Filled, ways_of
 from tests.web.forms import Form
@@ -84,3 +85,23 @@ def test_what_decides_nothing_is_offered_where_it_is_allowed(desk, word):
     desk.wait()
     with desk.client() as client:
         assert f'value="{word}" data-way' not in opened(client)[1]
+
+
+@pytest.mark.parametrize("chosen", [None, 2])
+def test_one_of_several_alternatives_is_chosen_by_its_number(desk, chosen):
+    """The first is chosen beforehand; the model is called with the one that was taken."""
+    options = [{"model": "large", "temperature": 0.5}, {"model": "large", "temperature": 0.0}]
+
+    def propose(_error, _attempt, params):
+        return Alternatives([params.model_copy(update=each) for each in options])
+
+    desk.options["on_retry"] = propose
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("approve")
+        if chosen:
+            form.fill(".choice.choice:", str(chosen))
+        sent(client, form)
+    taken = options[(chosen or 1) - 1]
+    assert [call.temperature for call in desk.calls[1:]] == [taken["temperature"]]

@@ -26,7 +26,7 @@ from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
 _LINE = re.compile(r"\d+\. (/\S*|\(whole value\)): (.*)")
 _NAMED = re.compile(r"`([^`]+)` (.*)")
 
-_ASKED = {"until": "Until when", "to": "To whom"}
+_ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
 """Labels of the values that are no objects."""
 
 _LATER = {
@@ -225,7 +225,7 @@ def _control(which: str, made: Field, value: Any) -> Field:
 def first_value(review: Review, which: str) -> Any:
     """Return the initial values of a form: the shown params, or the output that was read."""
     if which != "output":
-        return review.shown if which == "params" else ABSENT
+        return {"params": review.shown, "choice": 1}.get(which, ABSENT)
     if review.output is not None:
         return review.output
     records = [each for each in review.history if each["number"] == review.attempt]

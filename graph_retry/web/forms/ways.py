@@ -92,6 +92,12 @@ _SUGGESTED = Button(
     "The call is made with the suggested changes that are shown above.",
     "Call the model again with the suggestion",
 )
+_ALTERNATIVES = Button(
+    "a",
+    "Call the model again with an alternative",
+    "The call is made with the alternative that you choose; they are numbered above.",
+    "Call the model again with this alternative",
+)
 _VALID = Button(
     "a",
     "Take this output",
@@ -165,11 +171,12 @@ def _place(word: str) -> int:
 def _way(word: str, review: Review) -> Way:
     row = ROWS[word]
     ends = row.outcome is not None and row.data is None
+    needs = "choice" if word == "approve" and review.alternatives else row.data
     return Way(
         word,
         _button(word, review),
-        needs=row.data or "",
-        schema=_schema(word, row.data, review),
+        needs=needs or "",
+        schema=_schema(word, needs, review),
         words=_REASONS[row.message] if ends or row.message == "needed" else "",
         must_say=row.message == "needed",
         is_dangerous=ends,
@@ -179,6 +186,8 @@ def _way(word: str, review: Review) -> Way:
 def _button(word: str, review: Review) -> Button:
     if word == "approve" and review.failure is None:
         return _VALID
+    if word == "approve" and review.alternatives:
+        return _ALTERNATIVES
     if word == "approve" and review.suggested_params is not None:
         return _SUGGESTED
     if word in _BUTTONS:
