@@ -232,12 +232,22 @@ async def _wait_for_anchor(
     when it is run again, and its calls, of which some may be paid, would not be found.
     """
     thread_id = str(configurable["thread_id"])
+    places: dict[str, list[dict[str, str]]] = {}
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
+        places.setdefault(checkpoint_id, []).append(place)
+    for same in places.values():  # a `@task` has that of the graph also as its caller's
         pause, waited = 0.001, 0.0
-        while waited < _ANCHORED and not await is_saved(saver, place):
+        while waited < _ANCHORED and not await _is_any_saved(saver, same):
             await sleep(pause)
             pause, waited = min(2 * pause, 0.1), waited + pause
+
+
+async def _is_any_saved(saver: BaseCheckpointSaver[Any], places: list[dict[str, str]]) -> bool:
+    for place in places:
+        if await is_saved(saver, place):
+            return True
+    return False
 
 
 def _begun(made: Made, execution: _Execution, task: str) -> str:

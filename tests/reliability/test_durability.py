@@ -1,14 +1,16 @@
 """What LangGraph's `durability` changes, and what it must not."""
 
 import threading
-from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.func import entrypoint, task
 
 import graph_retry
-from graph_retry import aretry_llm_call, edit, retry_llm_call
+from graph_retry import aretry_llm_call, edit, resume, retry_llm_call
+from graph_retry._langgraph import calls
 from graph_retry.history import aattempts_of, attempts_of
 from tests.loops import Model, State, StateGraph, answer, fan_out, one_call, thread
 
@@ -80,38 +82,90 @@ def test_each_attempt_is_saved_before_the_next_call(form, mode, checkpointer, du
     assert saved == [[], ["failed"], ["failed", "failed"]]
 
 
-class Slow(InMemorySaver):
-    """A saver whose writes of the outermost graph wait until somebody looks for them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.done: list[str] = []
-        self.wanted: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+class Slow(SqliteSaver):
+    """A saver whose writes of the outermost graph take a while."""
 
     def put(self, config, checkpoint, *args):
         if not config["configurable"]["checkpoint_ns"]:
-            self.wanted[checkpoint["id"]].wait(0.3)
-            self.done.append(checkpoint["id"])
+            threading.Event().wait(0.1)
         return super().put(config, checkpoint, *args)
 
-    def get_tuple(self, config):
-        self.wanted[config["configurable"].get("checkpoint_id", "")].set()
-        return super().get_tuple(config)
+    def roots(self) -> int:
+        """Count the checkpoints of the outermost graph."""
+        with self.cursor() as cursor:
+            found = cursor.execute("SELECT count(*) FROM checkpoints WHERE checkpoint_ns = ''")
+            return found.fetchone()[0]
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_call_waits_until_the_checkpoint_is_saved_that_it_begins_from(form, depth):
+def test_a_call_waits_until_the_checkpoint_is_saved_that_it_begins_from(form, depth, tmp_path):
     """Under LangGraph's default; else a crash would leave a paid call that nobody finds again."""
-    saver, saved = Slow(), []
+    saved: list[int] = []
 
     def model(_: Any) -> str:
-        saved.append(len(saver.done))
+        saved.append(saver.roots())
         return '{"n": 1}'
 
-    graph: Any = one_call(form, None, model, saver if depth == 1 else None)
-    if depth == 2:
-        graph = StateGraph(State).add_node("inner", graph).set_entry_point("inner")
-        graph = graph.compile(checkpointer=saver)
-    graph.invoke({"params": {"n": 0}}, thread())
+    with Slow.from_conn_string(str(tmp_path / "checkpoints.sqlite")) as saver:
+        graph: Any = one_call(form, None, model, saver if depth == 1 else None)
+        if depth == 2:
+            graph = StateGraph(State).add_node("inner", graph).set_entry_point("inner")
+            graph = graph.compile(checkpointer=saver)
+        graph.invoke({"params": {"n": 0}}, thread())
 
     assert saved == [2]
+
+
+def ask_in(surrounding: str, model: Model) -> Any:
+    """Return the builder of a graph that makes one call in a task, or in graphs within graphs."""
+
+    def ask(state: State) -> State:
+        return {"output": retry_llm_call(model, state["params"], output=dict[str, int])}
+
+    step = task(ask)
+
+    def graph_of(node: Any) -> Any:
+        return StateGraph(State).add_node("ask", node).set_entry_point("ask")
+
+    nodes: dict[str, Callable[[], Any]] = {
+        "node": lambda: ask,
+        "task": lambda: lambda state: step(state).result(),
+        "task in a task": lambda: lambda state: task(lambda: step(state).result())().result(),
+        "graph": lambda: graph_of(ask).compile(),
+        "graph invoked in a task": lambda: (
+            lambda state: task(lambda: graph_of(ask).compile().invoke(state))().result()
+        ),
+        "task in a graph": lambda: graph_of(lambda state: step(state).result()).compile(),
+        "entrypoint in a node": lambda: entrypoint()(lambda state: step(state).result()),
+    }
+    return graph_of(nodes[surrounding]())
+
+
+@pytest.mark.parametrize(
+    "surrounding",
+    [
+        "node",
+        "task",
+        "task in a task",
+        "graph",
+        "graph invoked in a task",
+        "task in a graph",
+        "entrypoint in a node",
+    ],
+)
+def test_a_call_waits_for_no_checkpoint_that_is_never_saved(surrounding, monkeypatch, tmp_path):
+    """Wherever it is made, it begins as soon as the checkpoints around it are saved."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        await really_sleep(seconds)
+
+    really_sleep = calls.sleep
+    monkeypatch.setattr(calls, "sleep", sleep)
+    model = Model()
+    with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.sqlite")) as saver:
+        graph = ask_in(surrounding, model).compile(checkpointer=saver)
+        graph.invoke({"params": {"n": 0}}, thread())
+        assert resume(graph, thread(), edit(n=5))["output"] == {"n": 5}
+    assert sum(waited) < calls._ANCHORED / 2
