@@ -96,7 +96,7 @@ async def _answers(
 
 
 def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None:
-    """Name the question that took a review's place when an answer to it was refused."""
+    """Name the question that took a review's place, which is about the same attempt."""
     for _, values in saved.calls() if saved else ():
         records, review = records_in(values), loop_of(values)["review"]
         if not records or not review or not is_open(values, review["review_id"]):
@@ -104,8 +104,8 @@ def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None
         key = records[-1]["idempotency_key"]
         if review_id in [review_id_of(key, round_) for round_ in range(1, review["round"])]:
             return (
-                "an answer to it was not applied, and it is asked again as review "
-                f"{review['review_id']!r}"
+                f"it is asked again as review {review['review_id']!r}: it was put off, given to "
+                "somebody, or an answer to it was refused"
             )
     return None
 

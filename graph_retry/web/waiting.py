@@ -41,6 +41,9 @@ FIRST_S = 2.0
 NEWS_S = 0.25
 """Seconds that a page waits for what is new."""
 
+OVER = 1_000
+"""Reviews remembered after they are over, for those who still have them open."""
+
 T = TypeVar("T")
 
 
@@ -61,6 +64,7 @@ class Waiting:
         self.is_whole = False
         self.source, self._config = source, config
         self._rows: dict[str, Row] = {}
+        self._over: dict[str, PendingReview] = {}
         self._is_sync: bool | None = None
         self._reading: asyncio.Task[None] | None = None
         self._read_at = 0.0
@@ -100,6 +104,23 @@ class Waiting:
         found = await self._find(key)
         seen = [review for review in found if access.sees(review)]
         return seen if seen and key_of(seen[0]) == key else []
+
+    async def asked_again(
+        self, key: str, access: Access
+    ) -> tuple[PendingReview, PendingReview] | None:
+        """Return a review that is over and the one that asks the same, if there is one.
+
+        A question is asked again about the same attempt after it was put off or given to somebody,
+        and after an answer to it was refused.
+        """
+        before = self._over.get(key)
+        if before is None or not access.sees(before):
+            return None
+        place = (before.value["checkpoint_ns"], before.attempt)
+        for review in await self.of_thread(before):
+            if (review.value["checkpoint_ns"], review.attempt) == place:
+                return before, review
+        return None
 
     async def _find(self, key: str) -> list[PendingReview]:
         await self.refresh()
@@ -153,8 +174,11 @@ class Waiting:
 
     def drop(self, key: str) -> None:
         """Forget a review that waits no longer."""
-        if self._rows.pop(key, None) is not None:
+        if (row := self._rows.pop(key, None)) is not None:
             self.version += 1
+            self._over[key] = row.review
+            if len(self._over) > OVER:
+                self._over.pop(next(iter(self._over)))
 
     def _take(self, reviews: list[PendingReview]) -> None:
         for review in reviews:

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from graph_retry import resume
 from graph_retry.history import attempts_of
-from graph_retry.inbox import list_reviews
+from graph_retry.inbox import assign, list_reviews
+from graph_retry.notifications import Links
 from tests.web.forms import Form
 
 
@@ -259,6 +261,32 @@ def test_who_comes_late_is_told_so(desk):
     assert (late.status_code, back.status_code) == (410, 410)
     assert "waits no longer" in late.text
     assert len(desk.calls) == 2
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_question_that_was_asked_again_meanwhile_keeps_what_was_typed(desk, by_link):
+    """Another person gave it to somebody: both tabs lead to the question as it is asked now."""
+    desk.options["allowed_decisions"] = ["edit", "assign"]
+    desk.wait()
+    secret = "a secret of at least 16 characters"
+    options = {"authorize": lambda _: None, "secret": secret} if by_link else {}
+    with desk.client(**options) as client:
+        (review,) = list_reviews(desk.graph)
+        link = Links("http://testserver", secret=secret).url_for(review)
+        address, page = (link, client.get(link).text) if by_link else opened(client)
+        form = Form(page)
+        form.choose("edit")
+        form.fill("text:/prompt", "How many apples?")
+        resume(desk.graph, {"configurable": {"thread_id": "t1"}}, assign("bob"))
+        late = sent(client, form)
+        assert late.status_code == 409
+        assert "asked again since you opened it" in late.text
+        assert len(desk.calls) == 1
+        again = client.get(address)
+        assert (again.status_code, "Change the call" in again.text) == (200, True)
+        desk.says = lambda _: '{"name": "Ada", "count": 3}'
+        assert sent(client, Form(late.text)).status_code == 200
+    assert [call.prompt for call in desk.calls[1:]] == ["How many apples?"]
 
 
 def test_questions_of_a_thread_are_answered_together(desk):

@@ -27,6 +27,9 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     """Show a review, or take an answer to it and to others of its thread."""
     key = request.path_params["key"]
     found = await site.waiting.find(key, access)
+    again = None if found else await site.waiting.asked_again(key, access)
+    if again is not None:
+        return await _asked_again(site, request, access, *again)
     if request.method == "POST":
         return await _take(site, request, access, found)
     if not found:
@@ -34,6 +37,19 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     together = request.query_params.get("together") == "1"
     cards = [make_card(each) for each in (found if together else found[:1])]
     return review_page(site, request, access, cards, found)
+
+
+async def _asked_again(
+    site: Site, request: Request, access: Access, before: PendingReview, review: PendingReview
+) -> Response:
+    """Lead from a review that is over to the one that asks the same, with what was typed."""
+    page: Response = RedirectResponse(f"{root_of(request)}/r/{key_of(review)}", 303)
+    if request.method == "POST":
+        typed = Run([before], {}, await site.form(request))
+        why = "The question was asked again since you opened it: send your answer once more."
+        page = review_page(site, request, access, _again(typed, [review], why), [review], 409)
+    site.guard.follow(request, page, access, [key_of(review)])
+    return page
 
 
 async def _take(
