@@ -91,7 +91,7 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
         return CallCancelled(msg, attempts, reason=reason)
     msg = (
         f"`{name}` failed {made} and may not ask anybody; the last failure was "
-        f"{why}. Add hooks, raise `auto_retries` or `max_attempts`, or allow `review`."
+        f"{why.rstrip('.')}. Add hooks, raise `auto_retries` or `max_attempts`, or allow `review`."
     )
     return AttemptsExhausted(msg, attempts)
 
