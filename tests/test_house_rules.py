@@ -51,12 +51,12 @@ def test_no_file_is_long():
 
 ROOM_LINES, ROOM_FILES = 1_500, 12
 LARGER_ROOMS = {
-    "_engine": (3_500, 24),
-    "_output/reading": (2_400, 11),
-    "_threads": (2_300, 16),
-    "_output": (1_950, 16),
-    "_review": (1_950, 13),
-    "hooks": (1_700, 12),
+    "_engine": (3_480, 24),
+    "_output/reading": (2_355, 10),
+    "_threads": (2_260, 15),
+    "_output": (1_840, 15),
+    "_review": (1_865, 12),
+    "hooks": (1_600, 10),
 }
 """Rooms that hold more: their lines and files at most. A number here only ever gets smaller."""
 
@@ -128,7 +128,6 @@ KNOW_THE_INSIDE = {
     "cli/answering/answer.py": 1,
     "records.py": 1,
     "web/rows.py": 1,
-    "web/runs.py": 1,
 }
 """Lines outside the room that name something of LangGraph's inside; only ever fewer."""
 

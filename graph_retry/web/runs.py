@@ -11,6 +11,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from langgraph.pregel.remote import RemoteException
 
+from graph_retry._threads.reviews import namespace_in
 from graph_retry.answering import PendingReview
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 from graph_retry.notifications import key_of
@@ -155,8 +156,8 @@ class Runs:
             if key_of(review) not in open_keys:
                 self._waiting.drop(key_of(review))
         if outcome.problem:
-            calls = [call_of(review) for review in run.reviews]
-            again = [review for review in outcome.following if call_of(review) in calls]
+            calls = [namespace_in(review.value) for review in run.reviews]
+            again = [review for review in outcome.following if namespace_in(review.value) in calls]
             if not again:  # it was answered by somebody else meanwhile
                 return Outcome("It waits no longer.", outcome.problem, "plain", "", "", again)
         return outcome
@@ -172,7 +173,9 @@ class Runs:
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The model was not called.")
         ledgers = await self._waiting.ledgers(review)
-        ledger = next((each for each in ledgers if each.namespace == call_of(review)), None)
+        ledger = next(
+            (each for each in ledgers if each.namespace == namespace_in(review.value)), None
+        )
         if ledger is None or not ledger.attempts:
             return Outcome("Your answer is applied.")
         last = ledger.attempts[-1]
@@ -185,11 +188,6 @@ class Runs:
         value = ledger.value_at(last["number"])
         text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
         return Outcome(title, output=text)
-
-
-def call_of(review: PendingReview) -> str:
-    """Name the call of a review within its thread: it stays when the question is asked again."""
-    return str(review.value["checkpoint_ns"])
 
 
 def _words(run: Run) -> list[str]:

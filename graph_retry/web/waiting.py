@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._threads.graphs import saver_of
-from graph_retry._threads.reviews import whole_reviews
+from graph_retry._threads.reviews import namespace_in, whole_reviews
 from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
 from graph_retry.history import aattempts_of, attempts_of
 from graph_retry.inbox import find_all
@@ -116,9 +116,9 @@ class Waiting:
         before = self._over.get(key)
         if before is None or not access.sees(before):
             return None
-        place = (before.value["checkpoint_ns"], before.attempt)
+        place = (namespace_in(before.value), before.attempt)
         for review in await self.of_thread(before):
-            if (review.value["checkpoint_ns"], review.attempt) == place:
+            if (namespace_in(review.value), review.attempt) == place:
                 return before, review
         return None
 

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from graph_retry._threads.reviews import namespace_in
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.card import Card, filled_of, make_card
@@ -16,7 +17,7 @@ from graph_retry.web.forms.ways import NotYetError
 from graph_retry.web.page import Posted, Site, root_of
 from graph_retry.web.pages.alike import preview
 from graph_retry.web.pages.inbox import listed
-from graph_retry.web.runs import Run, call_of
+from graph_retry.web.runs import Run
 from graph_retry.web.safety import Access, NotAllowedError, text_of
 
 _SOON_S = 1.5
@@ -142,10 +143,10 @@ def _keys(form: Posted) -> list[str]:
 
 def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]:
     """Make the cards of reviews that are asked again, with what was typed for them before."""
-    old = {call_of(review): key_of(review) for review in run.reviews}
+    old = {namespace_in(review.value): key_of(review) for review in run.reviews}
     cards: list[Card] = []
     for review in following:
-        if (before := old.get(call_of(review))) is not None:
+        if (before := old.get(namespace_in(review.value))) is not None:
             key = key_of(review)
             posted = [
                 (key + name.removeprefix(before) if name.startswith(f"{before}.") else name, text)
