@@ -71,12 +71,7 @@ async def run(request: Any) -> StreamingResponse:
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
-async def page(_: Any) -> HTMLResponse:
-    """Answer a GET with the page."""
-    return HTMLResponse(PAGE)
-
-
-routes = [Route("/", page), Route("/run/{thread}", run, methods=["POST"])]
+routes = [Route("/", HTMLResponse(PAGE)), Route("/run/{thread}", run, methods=["POST"])]
 app = Starlette(routes=routes)
 if __name__ == "__main__":
     client = TestClient(app)

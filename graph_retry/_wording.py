@@ -28,6 +28,7 @@ _EXPECTED = {
     "int": "a whole number",
     "json": "JSON",
     "string": "a string",
+    "string_sub": "a string",
     "time": "a time (hh:mm:ss)",
     "time_delta": "a duration, such as PT1H30M",
     "url": "a URL",

@@ -1,5 +1,6 @@
 """The options that the function, the node and the agent middleware share; their validation."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
@@ -160,6 +161,9 @@ class RetryOptions(TypedDict, total=False):
     keys: StateKeys
 
 
+_building = threading.Lock()
+
+
 class Settings(BaseModel):
     """Options after validation, every default filled in."""
 
@@ -284,6 +288,9 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     if "default_decision" in options and "expires_after" not in options:
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
     ending = "raise" if form == "function" else "end"
+    if not Settings.__pydantic_complete__:
+        with _building:  # pydantic 2.11 does not see to it that one thread builds a model
+            Settings.model_rebuild()
     try:
         settings = Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
     except ValidationError as error:

@@ -80,8 +80,11 @@ class Screen:
     @contextmanager
     def progress(self, doing: str, total: int | None = None) -> Generator[Callable[[], None]]:
         """Show a progress bar in a terminal. Call the yielded function after each step."""
+        if not self.is_terminal:  # Rich 14.0 writes an empty line even if its bar is disabled
+            yield lambda: None
+            return
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-        with Progress(*columns, console=self._console, disable=not self.is_terminal) as bar:
+        with Progress(*columns, console=self._console) as bar:
             task = bar.add_task(doing, total=total)
             yield lambda: bar.advance(task)
 
