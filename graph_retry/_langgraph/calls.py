@@ -13,7 +13,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +21,6 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
 from graph_retry._attempts import records_in
@@ -38,6 +37,7 @@ from graph_retry._langgraph.run_config import (
     saves_later,
     scratchpad_in,
 )
+from graph_retry._langgraph.shown import questions_of
 from graph_retry._namespaces import call_namespace_of, namesakes
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._params.fields import fields_of
@@ -293,7 +293,8 @@ async def _note_changed(
         if has_table(saver):
             execution.asked = await waiting_in(saver, thread_id)
         else:
-            execution.asked = list(_asking(await newest_checkpoint(saver, thread_id, "")))
+            shown = questions_of(await newest_checkpoint(saver, thread_id, ""))
+            execution.asked = [str(each["checkpoint_ns"]) for each in shown if each]
     name, params = made.settings.name, made.params
     differences: list[list[str]] = []
     for namespace in execution.asked:
@@ -313,12 +314,3 @@ async def _note_changed(
     )
     _LOG.warning("`%s` makes a new call: %s.", name, note)
     return note
-
-
-def _asking(root: CheckpointTuple | None) -> Iterator[str]:
-    """Yield the namespaces of the calls whose questions a thread shows."""
-    writes: Any = (root and root.pending_writes) or ()
-    for _, channel, questions in writes:
-        for question in questions if channel == INTERRUPT else ():
-            if is_object(question.value) and "checkpoint_ns" in question.value:
-                yield str(question.value["checkpoint_ns"])
