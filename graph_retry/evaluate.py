@@ -24,8 +24,8 @@ from graph_retry._corrections.evaluation import (
     agreement_of,
 )
 from graph_retry._corrections.record import counted_value
-from graph_retry._engine.plan import make_plan
 from graph_retry._json import digest, is_whole
+from graph_retry._loop.plan import make_plan
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._redact import redacted

@@ -9,12 +9,12 @@ from typing import Any, NoReturn, Unpack, cast
 
 from graph_retry._attempts import params_at, readable
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.check import read_raw, validate_attempt
-from graph_retry._engine.hooks import propose
-from graph_retry._engine.plan import Plan, make_plan
-from graph_retry._engine.receiving import stopped_again
-from graph_retry._engine.revise import hooks_may_help
-from graph_retry._engine.task import in_place
+from graph_retry._loop.check import read_raw, validate_attempt
+from graph_retry._loop.hooks import propose
+from graph_retry._loop.plan import Plan, make_plan
+from graph_retry._loop.receiving import stopped_again
+from graph_retry._loop.revise import hooks_may_help
+from graph_retry._loop.task import in_place
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._signatures import OnRetry

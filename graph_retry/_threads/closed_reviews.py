@@ -8,10 +8,10 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
-from graph_retry._engine.keeping import whole
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.shown import questions_of
+from graph_retry._loop.keeping import whole
 from graph_retry._namespaces import outermost
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of

@@ -14,12 +14,12 @@ from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
-from graph_retry._engine.graph import function_graph
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.answers import write_answer
 from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint
 from graph_retry._langgraph.shown import drop_plain_answer
+from graph_retry._loop.graph import function_graph
 from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._state import ANSWER
 from graph_retry._threads.closed_reviews import has_expired, why_closed

@@ -12,7 +12,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.types import Interrupt
 
 from graph_retry._attempts import records_in
-from graph_retry._engine.running import RetryGraph
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     newest_checkpoint,
@@ -28,6 +27,7 @@ from graph_retry._langgraph.open_reviews import (
     row_of,
 )
 from graph_retry._langgraph.shown import interrupts_shown
+from graph_retry._loop.running import RetryGraph
 from graph_retry._namespaces import outermost
 from graph_retry._review.review import parts_of
 from graph_retry._state import LOOP, loop_of

@@ -28,7 +28,7 @@ from graph_retry import (
     retry_llm_call,
     rewind,
 )
-from graph_retry._engine import step
+from graph_retry._loop import step
 from tests.loops import Model, one_call, reviews, thread
 
 

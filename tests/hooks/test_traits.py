@@ -116,7 +116,7 @@ def test_the_engine_asks_for_no_class_of_a_plug_in():
     """What a ready hook may do is read from its parts, so that another one may do it, too."""
     plug_ins = {"Escalation", "Feedback", "SharedBudget", "Budget", "LimitRaise"}
     asked = []
-    for file in (Path(graph_retry.__file__).parent / "_engine").rglob("*.py"):
+    for file in (Path(graph_retry.__file__).parent / "_loop").rglob("*.py"):
         for call in ast.walk(ast.parse(file.read_text())):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "isinstance":
                 asked += plug_ins & {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}

@@ -9,8 +9,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import Completion, edit
 from graph_retry._awaiting import run_sync
-from graph_retry._engine.check import read_raw, validate_attempt
-from graph_retry._engine.stored import store
+from graph_retry._loop.check import read_raw, validate_attempt
+from graph_retry._loop.stored import store
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import failure_of
 from graph_retry.hooks import Budget

@@ -5,7 +5,7 @@ import logging
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry._engine import credential_warnings
+from graph_retry._loop import credential_warnings
 from tests.loops import Model, one_call, reviews, thread
 
 SENT = "sk-Ab3dEf6hIj9kLm2nOp5qRs8t"

@@ -9,14 +9,14 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from graph_retry._engine.asking import Taken, take_answer
-from graph_retry._engine.finish import emit, log_review, without_output
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.questions import TYPED, proposal_in_words
-from graph_retry._engine.reviewers import not_again
-from graph_retry._engine.step import StepInput
 from graph_retry._langgraph.fork import REFUSED
 from graph_retry._langgraph.run_config import thread_in_logs
+from graph_retry._loop.asking import Taken, take_answer
+from graph_retry._loop.finish import emit, log_review, without_output
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.questions import TYPED, proposal_in_words
+from graph_retry._loop.reviewers import not_again
+from graph_retry._loop.step import StepInput
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Decision, reject
 from graph_retry._review.deadline import is_expired, now

@@ -9,11 +9,11 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.config import get_config, get_stream_writer
 
 from graph_retry._awaiting import call
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.running import current_run
-from graph_retry._engine.step import StepInput
-from graph_retry._engine.task import as_task
 from graph_retry._langgraph.run_config import seen_from, thread_in_logs
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.running import current_run
+from graph_retry._loop.step import StepInput
+from graph_retry._loop.task import as_task
 from graph_retry._redact import shown_record
 from graph_retry._signatures import name_of
 from graph_retry._wording import counted

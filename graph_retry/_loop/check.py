@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, cast
 
 from graph_retry._attempts import params_at, parsed_value
-from graph_retry._engine.opening import read_value, succeeded
-from graph_retry._engine.step import StepInput
 from graph_retry._issues import issue, json_problem
+from graph_retry._loop.opening import read_value, succeeded
+from graph_retry._loop.step import StepInput
 from graph_retry._output.build import Checked, Validator, build_validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete

@@ -17,13 +17,13 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.tracing import CallTrace
 from graph_retry._langgraph.calls import Made, Slot, find_slot
 from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
 from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.tracing import CallTrace
 from graph_retry._state import LOOP, Loop, loop_of
 
 CALL = "__graph_retry_call"

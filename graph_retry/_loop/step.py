@@ -12,11 +12,11 @@ from langgraph.types import Overwrite
 
 from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._engine.keeping import leave_earlier
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.running import LoopRun, current_run
 from graph_retry._langgraph.open_reviews import row_of
 from graph_retry._langgraph.run_config import call_namespace, current_thread, state_keys_around
+from graph_retry._loop.keeping import leave_earlier
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.running import LoopRun, current_run
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._state import LOOP, Loop, loop_of

@@ -8,13 +8,13 @@ from typing import Any
 from langgraph.types import Overwrite
 
 from graph_retry._attempts import parsed_value
-from graph_retry._engine.finish import emit, finished, log_review
-from graph_retry._engine.hooks import Proposal
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.step import StepInput
-from graph_retry._engine.task import as_task
-from graph_retry._engine.transitions import Reviewed, after_success
 from graph_retry._issues import json_problem
+from graph_retry._loop.finish import emit, finished, log_review
+from graph_retry._loop.hooks import Proposal
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.step import StepInput
+from graph_retry._loop.task import as_task
+from graph_retry._loop.transitions import Reviewed, after_success
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
 from graph_retry._review.deadline import after, now

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graph_retry._awaiting import call, refuse_async
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.task import Once, as_task
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.task import Once, as_task
 from graph_retry._params.codec import Encoded
 from graph_retry._signatures import Alternatives, name_of
 from graph_retry.errors import AttemptFailed

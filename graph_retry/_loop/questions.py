@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_retry._attempts import decision_ids, params_at
-from graph_retry._engine.opening import read_value
-from graph_retry._engine.plan import Plan
 from graph_retry._issues import json_problem
 from graph_retry._langgraph.run_config import current_thread
+from graph_retry._loop.opening import read_value
+from graph_retry._loop.plan import Plan
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff

@@ -10,9 +10,9 @@ from langchain_core.messages import BaseMessage
 from typing_extensions import TypedDict
 
 from graph_retry._credentials import without_keys
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.stored import store, unsavable
 from graph_retry._langgraph.run_config import current_saver
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.stored import store, unsavable
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import mean_logprob, read_result, said_in
 from graph_retry._output.failures import announced, failure_of

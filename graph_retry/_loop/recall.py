@@ -6,8 +6,8 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
-from graph_retry._engine.step import StepInput
-from graph_retry._engine.transitions import goes_on
+from graph_retry._loop.step import StepInput
+from graph_retry._loop.transitions import goes_on
 from graph_retry._state import LOOP, Loop, fresh_loop
 from graph_retry.hooks._lessons import merging_lessons
 

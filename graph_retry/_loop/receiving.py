@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from graph_retry._engine.finish import emit
-from graph_retry._engine.plan import Plan
 from graph_retry._issues import ABSENT
+from graph_retry._loop.finish import emit
+from graph_retry._loop.plan import Plan
 from graph_retry._output.partial.arguments import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces

@@ -11,11 +11,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
-from graph_retry._engine.keeping import whole_here
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.questions import question_of
-from graph_retry._engine.reviewers import Passed, ask_reviewers, notify
-from graph_retry._engine.step import StepInput
 from graph_retry._langgraph.fork import Fork, fork_of, forked, goes_back
 from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
@@ -27,6 +22,11 @@ from graph_retry._langgraph.run_config import (
     thread_in_logs,
 )
 from graph_retry._langgraph.shown import ended_by_input, look_at_shown, sent_at, was_sent_before
+from graph_retry._loop.keeping import whole_here
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.questions import question_of
+from graph_retry._loop.reviewers import Passed, ask_reviewers, notify
+from graph_retry._loop.step import StepInput
 from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question

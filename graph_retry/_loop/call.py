@@ -18,19 +18,6 @@ from langgraph.types import Overwrite, RetryPolicy
 
 from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
-from graph_retry._engine.asking import check_checkpointer
-from graph_retry._engine.check import needs_repair, read_raw
-from graph_retry._engine.credential_warnings import warn_of_credentials
-from graph_retry._engine.finish import emit
-from graph_retry._engine.hooks import check_first
-from graph_retry._engine.opening import reviewed_later, succeeded
-from graph_retry._engine.outcome import Outcome, outcome_of_error, outcome_of_result
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.receiving import Reception
-from graph_retry._engine.running import LoopRun
-from graph_retry._engine.step import StepInput, read_input, warn_of_lost_output
-from graph_retry._engine.task import as_task
-from graph_retry._engine.transitions import goes_on
 from graph_retry._json import digest
 from graph_retry._langgraph.fork import continued
 from graph_retry._langgraph.run_config import (
@@ -39,6 +26,19 @@ from graph_retry._langgraph.run_config import (
     current_thread,
     seen_from,
 )
+from graph_retry._loop.asking import check_checkpointer
+from graph_retry._loop.check import needs_repair, read_raw
+from graph_retry._loop.credential_warnings import warn_of_credentials
+from graph_retry._loop.finish import emit
+from graph_retry._loop.hooks import check_first
+from graph_retry._loop.opening import reviewed_later, succeeded
+from graph_retry._loop.outcome import Outcome, outcome_of_error, outcome_of_result
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.receiving import Reception
+from graph_retry._loop.running import LoopRun
+from graph_retry._loop.step import StepInput, read_input, warn_of_lost_output
+from graph_retry._loop.task import as_task
+from graph_retry._loop.transitions import goes_on
 from graph_retry._output.providers.errors import retry_after
 from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.codec import Encoded

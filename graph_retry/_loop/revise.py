@@ -6,13 +6,13 @@ import logging
 from typing import Any
 
 from graph_retry._attempts import times_sent
-from graph_retry._engine.finish import finished, without_output
-from graph_retry._engine.hooks import Proposal, propose
-from graph_retry._engine.keeping import whole_here
-from graph_retry._engine.opening import open_review
-from graph_retry._engine.step import StepInput
-from graph_retry._engine.transitions import after_failure, why_no_call
 from graph_retry._langgraph.run_config import thread_in_logs
+from graph_retry._loop.finish import finished, without_output
+from graph_retry._loop.hooks import Proposal, propose
+from graph_retry._loop.keeping import whole_here
+from graph_retry._loop.opening import open_review
+from graph_retry._loop.step import StepInput
+from graph_retry._loop.transitions import after_failure, why_no_call
 from graph_retry._output.failures import ROUTES
 from graph_retry._state import LOOP, Loop
 from graph_retry._wording import counted, with_article

@@ -13,12 +13,12 @@ from typing_extensions import TypedDict
 from graph_retry._attempts import times_sent
 from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._credentials import without_keys
-from graph_retry._engine.keeping import whole_here
-from graph_retry._engine.plan import Plan
-from graph_retry._engine.task import as_task
-from graph_retry._engine.transitions import why_no_call
 from graph_retry._issues import text_of
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
+from graph_retry._loop.keeping import whole_here
+from graph_retry._loop.plan import Plan
+from graph_retry._loop.task import as_task
+from graph_retry._loop.transitions import why_no_call
 from graph_retry._params.codec import Encoded
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer
