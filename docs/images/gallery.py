@@ -5,8 +5,10 @@ serve a page: of these a Chromium without a window takes the picture. `moving` m
 """
 
 import io
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +40,12 @@ PRINTED = (
 
 
 def printed(name: str) -> None:
-    """Run a program, and draw what it prints."""
+    """Run a program in a folder of its own, and draw what it prints."""
     command = [sys.executable, "-m", f"examples.{name}"]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
-    done = subprocess.run(command, check=True, **pipes)  # noqa: S603 - our own programs
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryDirectory() as folder:
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": folder}
+        done = subprocess.run(command, check=True, env=environment, **pipes)  # noqa: S603 - our own programs
     lines = [f"\x1b[2m$\x1b[0m python -m examples.{name}", *done.stdout.splitlines()]
     draw(lines, f"example-{name.replace('_', '-')}", title="")
 
