@@ -46,11 +46,13 @@ _WEEK_S = 7 * 86_400
 
 
 def key_of(review: Review) -> str:
-    """Name a review in an address that reveals nothing about it.
+    """Name a review in an address that reveals nothing about it."""
+    return address_key(review.thread_id, review.review_id)
 
-    Copied threads have reviews of equal ids, so the thread counts as well.
-    """
-    return hashlib.sha256(f"{review.thread_id}\0{review.review_id}".encode()).hexdigest()[:24]
+
+def address_key(thread_id: str | None, review_id: str) -> str:
+    """Return a hash of a review's ids. Copied threads share review ids, so it covers both."""
+    return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True)

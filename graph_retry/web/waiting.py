@@ -1,45 +1,44 @@
-"""The open reviews, kept in memory so that a page reads only its own; and the given answers."""
+"""What waits, in short rows in memory, so that a page costs what it shows; and given answers."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
+from graph_retry._langgraph.open_reviews import Row as TableRow
+from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import saver_of
 from graph_retry._threads.reviews import namespace_in, whole_reviews
+from graph_retry._threads.saved_reviews import noted_reviews, read_noted
 from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
 from graph_retry.history import aattempts_of, attempts_of
 from graph_retry.inbox import find_all
 from graph_retry.ledger import Ledger
-from graph_retry.notifications import key_of
+from graph_retry.notifications import address_key, key_of
 from graph_retry.web.rows import Row, row_of
 from graph_retry.web.safety import Access
 
 PAGE = 100
-"""Reviews read at a time, when all are read."""
+"""Reviews read at a time."""
 
-TOP = 5
-"""Reviews read first when something new is looked for: mostly they are known."""
-
-NEWS = 25
-"""Reviews read at a time later on: looking for what is new must not hold up who is reading."""
+AGAIN = 25
+"""Known reviews that are read again at each look, those read longest ago first."""
 
 FRESH_S = 1.0
-"""Seconds for which what was read last is taken for what waits."""
+"""Seconds for which the last look is taken for what waits."""
 
 FIRST_S = 2.0
-"""Seconds that a page waits for the first reading, which goes on behind it."""
+"""Seconds that a page waits for the first look, which goes on behind it."""
 
 NEWS_S = 0.25
-"""Seconds that a page waits for what is new."""
+"""Seconds that a page waits for a later look."""
 
 OVER = 1_000
 """Reviews remembered after they are over, for those who still have them open."""
@@ -48,11 +47,12 @@ T = TypeVar("T")
 
 
 class Waiting:
-    """The open reviews of a source.
+    """The open reviews of a source, in short rows.
 
-    They are read once from the newest to the oldest, and from then on some from the top and some in
-    turn: new ones appear at once, and ones that are answered elsewhere go when their turn comes. A
-    review that is opened is read anew, whatever is kept here.
+    A look at a database reads its table of open reviews whole, which is cheap, and the threads of
+    the rows that are new there. A look at a server, or at a storage without that table, reads
+    everything; the next look then waits as long as this one took. Opening a review always reads
+    its thread.
 
     Args:
         source: What `list_reviews` takes.
@@ -62,14 +62,13 @@ class Waiting:
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
         self.version = 0
         self.is_whole = False
-        self.source, self._config = source, config
+        self.source, self._base = source, check_placeless(config)
         self._rows: dict[str, Row] = {}
+        self._noted: dict[str, TableRow] = {}
         self._over: dict[str, PendingReview] = {}
         self._is_sync: bool | None = None
-        self._reading: asyncio.Task[None] | None = None
-        self._read_at = 0.0
-        self._turning: asyncio.Task[None] | None = None
-        self._turn: PendingReview | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._look_at = 0.0
 
     @property
     def can_answer(self) -> bool:
@@ -89,15 +88,12 @@ class Waiting:
         return sorted(others, key=lambda row: row.key != key)
 
     async def refresh(self) -> None:
-        """Read what is new, unless that was done a moment ago; what takes long goes on behind."""
-        if self._reading is None or (
-            self._reading.done() and time.monotonic() - self._read_at >= FRESH_S
-        ):
-            reading = self._read_news() if self.is_whole else self._read_all()
-            self._reading = asyncio.create_task(reading)
-        await asyncio.wait({self._reading}, timeout=NEWS_S if self.is_whole else FIRST_S)
-        if self._reading.done():
-            self._reading.result()
+        """Look what waits, unless that was done a moment ago; a long look goes on behind."""
+        if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
+            self._looking = asyncio.create_task(self._look())
+        await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)
+        if self._looking.done():
+            self._looking.result()
 
     async def find(self, key: str, access: Access) -> list[PendingReview]:
         """Return a review as it is now, and the others of its thread; nothing if it is over."""
@@ -124,15 +120,16 @@ class Waiting:
 
     async def _find(self, key: str) -> list[PendingReview]:
         await self.refresh()
-        while key not in self._rows and not self.is_whole:
+        while not (key in self._rows or key in self._noted or self.is_whole):
             await self.refresh()
         row = self._rows.get(key)
-        if row is None:
+        first = [row.review] if row else await self._read_one(key)
+        if not first:
             return []
-        found = await self.of_thread(row.review)
+        found = await self.of_thread(first[0])
         if key not in {key_of(review) for review in found}:
             # LangGraph shows some questions only once those before them are answered.
-            found += await self._listed(row.review)
+            found += await self._read_one(key)
         if key not in {key_of(review) for review in found}:
             self.drop(key)
             return []
@@ -140,17 +137,22 @@ class Waiting:
 
     async def of_thread(self, row: PendingReview) -> list[PendingReview]:
         """Read what a thread waits for now; of a checkpointer alone, the one review."""
-        if row.graph is not None:
-            found: list[PendingReview] = await self._call(
-                pending_reviews, apending_reviews, row.graph, row.config
-            )
-            self._take(found)
-            return found
-        return await self._listed(row)
+        if row.graph is None:
+            return await self._read_one(key_of(row))
+        found: list[PendingReview] = await self._call(
+            pending_reviews, apending_reviews, row.graph, row.config
+        )
+        self._take(found)
+        return found
 
-    async def _listed(self, row: PendingReview) -> list[PendingReview]:
-        page = await self._list(limit=PAGE, before=_just_after(row))
-        found = [review for review in page if key_of(review) == key_of(row)]
+    async def _read_one(self, key: str) -> list[PendingReview]:
+        """Read one review with its whole history; nothing if it is over."""
+        if key in self._noted:
+            found = await self._read_noted([key])
+        elif key in self._rows:
+            found = [review for review in await self._all() if key_of(review) == key]
+        else:
+            return []
         return await self._drive(whole_reviews(self.source, found))
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
@@ -183,54 +185,53 @@ class Waiting:
     def _take(self, reviews: list[PendingReview]) -> None:
         for review in reviews:
             key = key_of(review)
-            if key not in self._rows:
-                self._rows[key] = row_of(review)
-                self.version += 1
+            self.version += key not in self._rows
+            self._rows.pop(key, None)  # those read last are at the end
+            self._rows[key] = row_of(review)
 
-    async def _read_all(self) -> None:
-        before = None
-        while True:
-            page = await self._read_page(before, PAGE)
-            if len(page) < PAGE:
-                break
-            before = page[-1]
-        self.is_whole, self._read_at = True, time.monotonic()
-        self.version += 1
+    async def _look(self) -> None:
+        began = time.monotonic()
+        listed = await self._drive(noted_reviews(self.source, self._base, PendingReview))
+        if listed is None:
+            await self._look_at_all()
+        else:
+            await self._look_at_table(listed)
+        self.version += not self.is_whole
+        now = time.monotonic()
+        self.is_whole, self._look_at = True, now + max(FRESH_S, now - began)
 
-    async def _read_news(self) -> None:
-        """Read from the top until something is known; behind it the page whose turn it is."""
-        if self._turning is not None:
-            await self._turning
-        size, before, is_known = TOP, None, False
-        while not is_known:
-            known = set(self._rows)
-            page = await self._read_page(before, size)
-            before = page[-1] if len(page) == size else None
-            is_known = before is None or any(key_of(review) in known for review in page)
-            size = NEWS
-        self._read_at = time.monotonic()
-        if before is not None:
-            self._turning = asyncio.create_task(self._read_turn())
+    async def _look_at_table(self, listed: list[TableRow]) -> None:
+        """Read the rows of the table that are new, and some that were read long ago."""
+        self._noted = {address_key(row.thread_id, row.review_id): row for row in listed}
+        self._drop_all_but(self._noted)
+        wanted = [key for key in self._noted if key not in self._rows]
+        wanted += islice(self._rows, AGAIN)
+        for start in range(0, len(wanted), PAGE):
+            part = wanted[start : start + PAGE]
+            found = await self._read_noted(part)
+            shown = {key_of(review) for review in found}
+            for key in part:
+                if key not in shown:
+                    self.drop(key)
+            self._take(found)
 
-    async def _read_turn(self) -> None:
-        page = await self._read_page(self._turn, NEWS)
-        self._turn = page[-1] if len(page) == NEWS else None
+    async def _look_at_all(self) -> None:
+        if not self.is_whole:
+            self._take(await self._all(limit=PAGE))  # to be shown until all are read
+        found = await self._all()
+        self._drop_all_but({key_of(review) for review in found})
+        self._take(found)
 
-    async def _read_page(self, before: PendingReview | None, size: int) -> list[PendingReview]:
-        """Read the reviews asked before one; forget those that should be among them and are not."""
-        page = await self._list(limit=size, before=before)
-        until = before.asked_at or "" if before else "~"
-        since = (page[-1].asked_at or "") if len(page) == size else ""
-        shown = {key_of(review) for review in page}
-        for key, row in list(self._rows.items()):
-            # Those asked in the same moment as an end of the page may be on the one beside it.
-            if since < (row.review.asked_at or "") < until and key not in shown:
-                self.drop(key)
-        self._take(page)
-        return page
+    def _drop_all_but(self, known: Container[str]) -> None:
+        for key in [key for key in self._rows if key not in known]:
+            self.drop(key)
 
-    async def _list(self, **page: Any) -> list[PendingReview]:
-        return await self._drive(find_all(self.source, config=self._config, **page))
+    async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
+        rows = [self._noted[key] for key in keys]
+        return await self._drive(read_noted(self.source, self._base, PendingReview, rows))
+
+    async def _all(self, limit: int | None = None) -> list[PendingReview]:
+        return await self._drive(find_all(self.source, limit, None, self._base))
 
     async def _drive(self, steps: Coroutine[Any, Any, T]) -> T:
         """Run steps that are written once for both kinds of sources."""
@@ -252,12 +253,6 @@ class Waiting:
         if self._is_sync is None:
             self._is_sync = await _is_sync_only(self.source)
         return self._is_sync
-
-
-def _just_after(row: PendingReview) -> PendingReview:
-    """Return a review that would have been asked a moment later, to list from `row` on."""
-    moment = datetime.fromisoformat(row.asked_at or "1970-01-01T00:00:00+00:00")
-    return replace(row, asked_at=(moment + timedelta(microseconds=1)).isoformat())
 
 
 async def _is_sync_only(source: Any) -> bool:

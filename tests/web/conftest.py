@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import pytest
 import uvicorn
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
@@ -59,7 +60,7 @@ class Answer(BaseModel):
 class Desk:
     """A graph with a scripted model: calls and results are kept, `says` is what it answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, saver: BaseCheckpointSaver[Any] | None = None) -> None:
         self.calls: list[Question] = []
         self.says: Callable[[Question], str] = self._says
         self.options: dict[str, Any] = {}
@@ -70,7 +71,7 @@ class Desk:
         builder.add_conditional_edges(
             START, lambda job: [Send("ask", each) for each in job["parts"]]
         )
-        self.graph = builder.compile(checkpointer=InMemorySaver())
+        self.graph = builder.compile(checkpointer=saver or InMemorySaver())
 
     def _ask(self, part: dict[str, Any]) -> None:
         def call(params: Question) -> str:

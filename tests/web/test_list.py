@@ -1,12 +1,15 @@
 """The list: found, sorted, cut into pages, and true to what waits elsewhere."""
 
+import asyncio
 import re
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import respond, resume
 from graph_retry.inbox import list_reviews
 from graph_retry.web import waiting
+from tests.web.conftest import Desk
 from tests.web.forms import Form
 from tests.web.test_answers import opened
 
@@ -35,12 +38,21 @@ def test_the_list_is_searched_filtered_and_sorted(desk):
         assert "None of them fits" in client.get("/").text
 
 
+@pytest.fixture(params=["memory", "sqlite"])
+def any_desk(request, tmp_path):
+    """Give the test a graph whose storage has a table of open reviews, or none."""
+    if request.param == "memory":
+        yield Desk()
+        return
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+        yield Desk(saver)
+
+
 @pytest.fixture
-def small_pages(monkeypatch):
-    """Read a few at a time, and look for what is new with each page."""
-    for name, size in (("PAGE", 4), ("NEWS", 3), ("TOP", 2), ("FRESH_S", 0.0)):
+def fresh(monkeypatch):
+    """Look what waits with each page, a few reviews at a time."""
+    for name, size in (("PAGE", 4), ("AGAIN", 2), ("FRESH_S", 0.0), ("NEWS_S", 60.0)):
         monkeypatch.setattr(waiting, name, size)
-    monkeypatch.setattr(waiting, "NEWS_S", 60.0)
 
 
 def counted(client):
@@ -48,30 +60,79 @@ def counted(client):
     return int(re.search(r'id="count">(\d+) review', client.get("/").text)[1])
 
 
-def test_the_list_follows_what_happens_elsewhere(desk, small_pages):
-    """However many pages it takes: what is new appears at once, what is answered goes in turn."""
-    for number in range(10):
-        desk.wait(f"t{number}")
-    with desk.client() as client:
-        assert counted(client) == 10
-        for number in range(10, 20):
-            desk.wait(f"t{number}")
-        assert counted(client) == 20
-        for review in list_reviews(desk.graph)[1::2]:
+def test_the_list_follows_what_happens_elsewhere(any_desk, fresh):
+    """The next page has what is new, and leaves out what was answered elsewhere."""
+    for number in range(9):
+        any_desk.wait(f"t{number}")
+    with any_desk.client() as client:
+        assert counted(client) == 9
+        for number in range(9, 14):
+            any_desk.wait(f"t{number}")
+        assert counted(client) == 14
+        for review in list_reviews(any_desk.graph)[1::2]:
             review.answer(respond({"name": "Bob", "count": 1}))
-        looks = [counted(client) for _ in range(10)]
-        assert looks[-1] == 10
-        assert looks == sorted(looks, reverse=True)
+        assert counted(client) == 7
 
 
-def test_an_old_review_is_found_by_its_address(desk, small_pages):
+def test_a_look_at_a_database_reads_only_what_is_new(tmp_path, fresh, monkeypatch):
+    """And some of the known ones, in turn: a question that was ended without an answer goes."""
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+        desk = Desk(saver)
+        for number in range(12):
+            desk.wait(f"t{number}")
+        read = []
+        monkeypatch.setattr(waiting, "read_noted", counting(waiting.read_noted, read))
+        with desk.client() as client:
+            assert (counted(client), read) == (12, [4, 4, 4])
+            desk.wait("t12")
+            assert (counted(client), read[3:]) == (13, [3])
+            config = {"configurable": {"thread_id": "t5"}}
+            desk.graph.update_state(config, {}, as_node="ask")
+            assert 12 in [counted(client) for _ in range(7)]
+
+
+def counting(read_noted, read):
+    """Keep how many reviews are read at a time."""
+
+    def counted_read(source, base, kind, rows):
+        read.append(len(rows))
+        return read_noted(source, base, kind, rows)
+
+    return counted_read
+
+
+def test_an_old_review_is_found_by_its_address(any_desk, fresh):
     """A link works after a restart, however far down the list its review is."""
     for number in range(9):
-        desk.wait(f"t{number}")
-    with desk.client() as first:
+        any_desk.wait(f"t{number}")
+    with any_desk.client() as first:
         address, _ = opened(first, 8)
-    with desk.client() as second:
+    with any_desk.client() as second:
         assert "t0" in second.get(address).text
-    resume(desk.graph, {"configurable": {"thread_id": "t0"}}, respond({"name": "Bob", "count": 1}))
-    with desk.client() as third:
+    config = {"configurable": {"thread_id": "t0"}}
+    resume(any_desk.graph, config, respond({"name": "Bob", "count": 1}))
+    with any_desk.client() as third:
         assert third.get(address).status_code == 410
+
+
+def test_a_link_opens_before_all_reviews_are_read(tmp_path, monkeypatch):
+    """The table of a database says where a review is, so that nobody waits for the others."""
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+        desk = Desk(saver)
+        for number in range(9):
+            desk.wait(f"t{number}")
+        with desk.client() as first:
+            address, _ = opened(first, 8)
+        monkeypatch.setattr(waiting, "FIRST_S", 0.0)
+        read = []
+        monkeypatch.setattr(waiting, "read_noted", counting(waiting.read_noted, read))
+        monkeypatch.setattr(waiting.Waiting, "_look_at_table", only_listed)
+        with desk.client() as second:
+            assert "t0" in second.get(address).text
+    assert set(read) == {1}
+
+
+async def only_listed(self, listed):
+    """Take in the table, and never come to read the reviews."""
+    self._noted = {waiting.address_key(row.thread_id, row.review_id): row for row in listed}
+    await asyncio.Event().wait()
