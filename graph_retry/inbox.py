@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_client, is_local, saver_of
 from graph_retry._threads.remote_reviews import list_remote_reviews
 from graph_retry._threads.reviews import whole_reviews
-from graph_retry._threads.saved_reviews import key_of, list_saved_reviews
+from graph_retry._threads.saved_reviews import Finder, key_of, list_saved_reviews
 from graph_retry.answering import PendingReview
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
+
+_ALL_ROWS = 2**31 - 1
+"""More rows than any table of open reviews has."""
 
 
 @with_async_twin
@@ -123,3 +127,22 @@ async def find_all(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
         "checkpointer, or a client that `langgraph_sdk.get_sync_client` (or `get_client`) makes."
     )
+
+
+async def noted_reviews(source: Any, config: RunnableConfig | None = None) -> list[Row] | None:
+    """List the rows of all calls that may wait, inside a flow; None without a table."""
+    saver = saver_of(source)
+    if saver is None or not has_table(saver):
+        return None
+    await find_all(source, 0, None, config)  # the first listing fills the table
+    return await open_rows(saver, None, _ALL_ROWS)
+
+
+async def read_noted(
+    source: Any, rows: Sequence[Row], config: RunnableConfig | None = None
+) -> list[PendingReview]:
+    """Read the reviews of some rows, inside a flow; the rows of those that are over are deleted."""
+    saver, graph = saver_of(source), source if is_local(source) else None
+    if saver is None:
+        return []
+    return await Finder(saver, graph, config or {}, PendingReview).read_noted(rows)

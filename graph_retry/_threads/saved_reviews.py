@@ -32,14 +32,10 @@ from graph_retry._namespaces import outermost
 from graph_retry._review.review import parts_of
 from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.config import on_thread
-from graph_retry._threads.graphs import is_local, saver_of
 from graph_retry._threads.reviews import Waiting, WaitingT, intervention, namespace_in
 
 _PAGE = 100
 """Calls that wait, read at a time."""
-
-_ALL_ROWS = 2**31 - 1
-"""More rows than there are."""
 
 _SCANNED = 500
 """Number of checkpoints read at a time without a table."""
@@ -58,10 +54,12 @@ async def list_saved_reviews(
 
     `before` is the key of a review: those asked before it are listed.
     """
-    finder = _Finder(saver, graph, base, kind)
+    finder = Finder(saver, graph, base, kind)
     if not has_table(saver):
         return newest_first(await finder.read_all(), before, limit)
-    await _fill_table(saver, base, kind)
+    if await open_rows(saver, None, 0) is None:
+        found = await Finder(saver, None, base, kind).read_all()
+        await insert_known(saver, list(map(_row, found)))
     reviews: list[WaitingT] = []
     while limit is None or len(reviews) < limit:
         rows = await open_rows(saver, before, _PAGE) or []
@@ -70,37 +68,6 @@ async def list_saved_reviews(
             break
         before = rows[-1].place
     return newest_first(reviews, None, limit)
-
-
-async def noted_reviews(
-    source: Any, base: RunnableConfig, kind: type[WaitingT]
-) -> list[Row] | None:
-    """List the rows of all calls that may wait; None where a source has no table of them."""
-    saver = saver_of(source)
-    if saver is None or not has_table(saver):
-        return None
-    await _fill_table(saver, base, kind)
-    return await open_rows(saver, None, _ALL_ROWS)
-
-
-async def read_noted(
-    source: Any, base: RunnableConfig, kind: type[WaitingT], rows: Sequence[Row]
-) -> list[WaitingT]:
-    """Read the reviews of some rows; those that are over are left out, and lose their rows."""
-    saver = saver_of(source)
-    if saver is None:
-        return []
-    graph = source if is_local(source) else None
-    return await _Finder(saver, graph, base, kind).read_noted(rows)
-
-
-async def _fill_table(
-    saver: BaseCheckpointSaver[Any], base: RunnableConfig, kind: type[WaitingT]
-) -> None:
-    """Write the rows of reviews that were asked before there was a table, once."""
-    if await open_rows(saver, None, 0) is None:
-        found = await _Finder(saver, None, base, kind).read_all()
-        await insert_known(saver, list(map(_row, found)))
 
 
 def newest_first(
@@ -172,7 +139,7 @@ class _Thread:
 
 
 @dataclass(frozen=True)
-class _Finder(Generic[WaitingT]):
+class Finder(Generic[WaitingT]):
     """Finds the reviews of a checkpointer that wait for the answers of one graph, or of any."""
 
     saver: BaseCheckpointSaver[Any]

@@ -16,10 +16,9 @@ from graph_retry._langgraph.open_reviews import Row as TableRow
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import saver_of
 from graph_retry._threads.reviews import namespace_in, whole_reviews
-from graph_retry._threads.saved_reviews import noted_reviews, read_noted
 from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
 from graph_retry.history import aattempts_of, attempts_of
-from graph_retry.inbox import find_all
+from graph_retry.inbox import find_all, noted_reviews, read_noted
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import address_key, key_of
 from graph_retry.web.rows import Row, row_of
@@ -191,7 +190,7 @@ class Waiting:
 
     async def _look(self) -> None:
         began = time.monotonic()
-        listed = await self._drive(noted_reviews(self.source, self._base, PendingReview))
+        listed = await self._drive(noted_reviews(self.source, self._base))
         if listed is None:
             await self._look_at_all()
         else:
@@ -228,7 +227,7 @@ class Waiting:
 
     async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
         rows = [self._noted[key] for key in keys]
-        return await self._drive(read_noted(self.source, self._base, PendingReview, rows))
+        return await self._drive(read_noted(self.source, rows, self._base))
 
     async def _all(self, limit: int | None = None) -> list[PendingReview]:
         return await self._drive(find_all(self.source, limit, None, self._base))

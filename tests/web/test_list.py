@@ -94,9 +94,9 @@ def test_a_look_at_a_database_reads_only_what_is_new(tmp_path, fresh, monkeypatc
 def counting(read_noted, read):
     """Keep how many reviews are read at a time."""
 
-    def counted_read(source, base, kind, rows):
+    def counted_read(source, rows, config):
         read.append(len(rows))
-        return read_noted(source, base, kind, rows)
+        return read_noted(source, rows, config)
 
     return counted_read
 
