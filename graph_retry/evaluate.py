@@ -25,9 +25,9 @@ from graph_retry._corrections.evaluation import (
 )
 from graph_retry._corrections.record import counted_value
 from graph_retry._json import digest, is_whole
-from graph_retry._loop.plan import make_plan
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._plan.plan import make_plan
 from graph_retry._redact import redacted
 from graph_retry._signatures import LLMCall, OnRetry, name_of
 from graph_retry.errors import AttemptsExhausted, InterventionRequired

@@ -13,14 +13,14 @@ from langgraph.types import Interrupt
 
 from graph_retry._awaiting import naming_twin
 from graph_retry._langgraph.identity import identity_of
-from graph_retry._loop.finish import WITH_OUTPUT, ended_error
+from graph_retry._loop.after_attempt import WITH_OUTPUT, ended_error
 from graph_retry._loop.graph import function_graph, steps_allowed
-from graph_retry._loop.pausing import watched_pause
-from graph_retry._loop.plan import Plan, make_plan
-from graph_retry._loop.running import CALL
-from graph_retry._loop.step import check_identity
-from graph_retry._loop.stored import restore_value
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._plan.plan import Plan, make_plan
+from graph_retry._request.stored import restore_value
+from graph_retry._run.pausing import watched_pause
+from graph_retry._run.running import CALL
+from graph_retry._run.step import check_identity
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._state import LOOP, fresh_loop, loop_of
 from graph_retry._wording import quoted_with_article

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
+from graph_retry._asking.hooks import propose
 from graph_retry._attempts import params_at, readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._loop.check import read_raw, validate_attempt
-from graph_retry._loop.hooks import propose
-from graph_retry._loop.plan import Plan, make_plan
-from graph_retry._loop.receiving import stopped_again
 from graph_retry._loop.revise import hooks_may_help
-from graph_retry._loop.task import in_place
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._params.codec import Encoded, ParamsCodec
+from graph_retry._plan.plan import Plan, make_plan
+from graph_retry._request.receiving import stopped_again
+from graph_retry._run.task import in_place
 from graph_retry._signatures import OnRetry
 from graph_retry.errors import ReplayMismatch
 from graph_retry.options import RetryOptions, settle

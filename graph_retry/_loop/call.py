@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, cast
 from uuid import uuid4
 
-from langgraph.config import get_config
-from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
-from langgraph.types import Overwrite, RetryPolicy
+from langgraph.types import Overwrite
 
 from graph_retry._attempts import open_attempt
-from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._json import digest
 from graph_retry._langgraph.fork import continued
 from graph_retry._langgraph.run_config import (
     call_namespace,
     current_saver,
     current_thread,
-    seen_from,
 )
-from graph_retry._loop.asking import check_checkpointer
+from graph_retry._loop.after_attempt import reviewed_later, succeeded
 from graph_retry._loop.check import needs_repair, read_raw
-from graph_retry._loop.credential_warnings import warn_of_credentials
-from graph_retry._loop.finish import emit
-from graph_retry._loop.hooks import check_first
-from graph_retry._loop.opening import reviewed_later, succeeded
-from graph_retry._loop.outcome import Outcome, outcome_of_error, outcome_of_result
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.receiving import Reception
-from graph_retry._loop.running import LoopRun
-from graph_retry._loop.step import StepInput, read_input, warn_of_lost_output
-from graph_retry._loop.task import as_task
-from graph_retry._loop.transitions import goes_on
-from graph_retry._output.providers.errors import retry_after
-from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.codec import Encoded
+from graph_retry._plan.first_checks import check_first
+from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted, redacted_fields
-from graph_retry._signatures import AttemptContext, name_of
+from graph_retry._request.request import make_request, transport_policy
+from graph_retry._run.events import emit
+from graph_retry._run.step import StepInput, read_input
+from graph_retry._run.task import as_task
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
-from graph_retry.options import Settings
-from graph_retry.records import Attempt, Failure
+from graph_retry._transitions import goes_on
+from graph_retry.records import Attempt
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
@@ -70,13 +55,10 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     record.update(cast("Attempt", run.trace.kept))
     name, number = settings.name, record["number"]
     if number == 1:
-        warn_of_credentials(name, params.view, settings.redact, plan.codec.names)
-        check_first(plan, params)
-        check_checkpointer(settings, in_a_graph=run.caller is not None)
-        warn_of_lost_output(run)
+        check_first(plan, params, run.caller, is_task=run.is_task)
     emit("attempt_started", name, number)
-    attempt = partial(_attempt, run, plan, params, record, count(1))
-    outcome = await as_task(f"{name}#{number}", attempt, _transport_policy(settings.transient))
+    attempt = partial(make_request, run, plan, params, record, count(1))
+    outcome = await as_task(f"{name}#{number}", attempt, transport_policy(settings.transient))
     record.update(cast("Attempt", outcome["record"]))
     loop.update({"types": params.types, "output_types": outcome["output_types"]})
     update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None, REVIEWED: None}
@@ -168,73 +150,3 @@ def _origin() -> str | None:
 def _idempotency_key(number: int, params: Encoded, loop: Loop) -> str:
     parts = [current_thread(), call_namespace(), number, params.view, params.types]
     return digest(*parts, *filter(None, (loop["fork"], loop["origin"])))
-
-
-class _TryAgainError(Exception):
-    """A transient failure, on its way to LangGraph's retry policy."""
-
-
-def _transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
-    return policy and policy._replace(retry_on=_TryAgainError)
-
-
-async def _attempt(
-    run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
-) -> Outcome:
-    """Call the model with a copy of the params; return its result or its failure as data."""
-    this_try, settings = next(tries), plan.settings
-    copy = plan.codec.decode(*params)
-    started, error = time.perf_counter(), None
-    reception = Reception(plan, record["number"])
-    result: Any = None
-    with run.trace.model_call(settings, record, params.view, this_try) as ended:
-        try:
-            _check_budget(settings, record)
-            arguments = plan.arguments(copy, _context(settings, record))
-            config = seen_from(run.caller, get_config())
-            result = await call(
-                plan.llm_call,
-                *arguments,
-                timeout=settings.timeout,
-                config=config,
-                receiver=reception,
-            )
-            if plan.validator is not None:
-                raise_error_in(result)
-        except (GraphBubbleUp, AsyncUnderSyncError):
-            raise
-        except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
-            outcome, error = outcome_of_error(plan, record, raised), raised
-        else:
-            outcome = outcome_of_result(plan, result)
-            outcome["record"].update(reception.stopped)
-        finally:
-            reception.end()
-        ended(outcome["record"], result)
-    transient = settings.transient
-    may_try_again = transient is not None and this_try < transient.max_attempts
-    failure: Failure | None = outcome["record"].get("failure")
-    if error and failure and failure["kind"] == "transient" and may_try_again:
-        await sleep(retry_after(error))
-        raise _TryAgainError from error
-    outcome["record"]["duration_s"] = round(time.perf_counter() - started, 6)
-    outcome["record"]["tries"] = this_try
-    if plan.codec.changed_in_place(params, copy):
-        warnings.warn(
-            f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
-            "copy, so the change is lost: make a new object instead.",
-            stacklevel=2,
-        )
-    return outcome
-
-
-def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Refuse a request that a budget does not allow, unless somebody decided on it."""
-    decided = record["author"].startswith(("human", "agent", "rewind"))
-    if settings.budget is not None and not decided:
-        settings.budget.check()
-
-
-def _context(settings: Settings, record: Attempt) -> AttemptContext:
-    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
-    return AttemptContext(record["number"], record["idempotency_key"], deadline)

@@ -6,10 +6,10 @@ import json
 from functools import partial
 from typing import Any, cast
 
+from graph_retry._asking.questions import read_value
 from graph_retry._attempts import params_at, parsed_value
 from graph_retry._issues import issue, json_problem
-from graph_retry._loop.opening import read_value, succeeded
-from graph_retry._loop.step import StepInput
+from graph_retry._loop.after_attempt import succeeded
 from graph_retry._output.build import Checked, Validator, build_validator, format_issues
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
@@ -20,6 +20,7 @@ from graph_retry._output.reading import ParsedOutput
 from graph_retry._output.reading.parse import parse_output
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
+from graph_retry._run.step import StepInput
 from graph_retry._state import LOOP, REVIEWED
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings

@@ -9,17 +9,16 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 
 from graph_retry._attempts import params_at
+from graph_retry._loop.after_attempt import WITH_OUTPUT, give_up_step
 from graph_retry._loop.call import call_step
 from graph_retry._loop.check import repair_step, validate_step
-from graph_retry._loop.finish import WITH_OUTPUT, give_up_step
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.recall import recall_step
 from graph_retry._loop.review import review_step
-from graph_retry._loop.revise import revise_step
-from graph_retry._loop.running import RetryGraph
-from graph_retry._loop.step import Step, StepFunction
-from graph_retry._loop.transitions import FOLLOWERS
+from graph_retry._loop.revise import recall_step, revise_step
+from graph_retry._plan.plan import Plan
+from graph_retry._run.running import RetryGraph
+from graph_retry._run.step import Step, StepFunction
 from graph_retry._state import ANSWER, loop_of, schemas
+from graph_retry._transitions import FOLLOWERS
 from graph_retry.options import DEFAULT_KEYS, Settings
 
 _STEPS_OF_ATTEMPT = 10

@@ -9,20 +9,21 @@ from typing import Any, cast
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
+from graph_retry._asking.person import Taken, take_answer
+from graph_retry._asking.questions import TYPED, proposal_in_words
+from graph_retry._asking.reviewers import not_again
 from graph_retry._langgraph.fork import REFUSED
 from graph_retry._langgraph.run_config import thread_in_logs
-from graph_retry._loop.asking import Taken, take_answer
-from graph_retry._loop.finish import emit, log_review, without_output
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.questions import TYPED, proposal_in_words
-from graph_retry._loop.reviewers import not_again
-from graph_retry._loop.step import StepInput
+from graph_retry._loop.after_attempt import without_output
+from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Decision, reject
 from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decisions import ROWS, Accepted
 from graph_retry._review.judge import judge
 from graph_retry._review.question import CallAgain, Effect, End, Question, Refused, Wait
+from graph_retry._run.events import emit, log_review
+from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
 from graph_retry.records import Attempt
 

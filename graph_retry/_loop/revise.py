@@ -1,21 +1,23 @@
-"""The `revise` step: what automation may still do about a failure, and otherwise a review."""
+"""The steps `revise` and `recall`: automation changes the params after a failure, or at first."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
+from langgraph.types import Overwrite
+
+from graph_retry._asking.hooks import Proposal, propose
 from graph_retry._attempts import times_sent
 from graph_retry._langgraph.run_config import thread_in_logs
-from graph_retry._loop.finish import finished, without_output
-from graph_retry._loop.hooks import Proposal, propose
-from graph_retry._loop.keeping import whole_here
-from graph_retry._loop.opening import open_review
-from graph_retry._loop.step import StepInput
-from graph_retry._loop.transitions import after_failure, why_no_call
+from graph_retry._loop.after_attempt import finished, open_review, without_output
 from graph_retry._output.failures import ROUTES
-from graph_retry._state import LOOP, Loop
+from graph_retry._run.keeping import whole_here
+from graph_retry._run.step import StepInput
+from graph_retry._state import LOOP, Loop, fresh_loop
+from graph_retry._transitions import after_failure, goes_on, why_no_call
 from graph_retry._wording import counted, with_article
+from graph_retry.hooks._lessons import merging_lessons
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
@@ -99,3 +101,31 @@ def _spent(given: StepInput, settings: Settings) -> str | None:
     if settings.auto_retries and made >= settings.auto_retries:
         return f"{counted(made, 'automatic retry', 'automatic retries')} did not help"
     return None
+
+
+async def recall_step(given: StepInput) -> dict[str, Any]:
+    """Revise the params by the lessons at hand, if there are any."""
+    plan, state, attempts = given.plan, given.state, given.attempts
+    keys, lessons = plan.settings.keys, plan.settings.lessons
+    assert lessons is not None  # noqa: S101 - the graph has this step only with lessons
+    if attempts and goes_on(attempts[-1]):
+        return {}
+    window = merging_lessons(lessons.window)(state.get(keys["lessons"]), [*lessons.known])
+    before = plan.codec.load(state.get(keys["params"]), given.loop["types"])
+    taught = lessons.add_to(plan.codec.decode(*before), window)
+    if taught is None:
+        return {}
+    revised, why = taught
+    params = plan.codec.encode(revised, owner="the params with lessons")
+    loop: Loop = {
+        **fresh_loop(),
+        "types": params.types,
+        "author": "lessons",
+        "reason": why[:300],
+        "identity": given.loop["identity"],
+        "given": before.view,
+    }
+    none: Any = Overwrite([])
+    return {LOOP: loop, keys["params"]: params.view} | (
+        {keys["attempts"]: none} if attempts else {}
+    )

@@ -13,7 +13,7 @@ from langgraph.types import StateSnapshot
 from graph_retry._attempts import ledgers_in
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import list_checkpoints
-from graph_retry._loop.keeping import Reader, place_of, saved_at, whole
+from graph_retry._run.keeping import Reader, place_of, saved_at, whole
 from graph_retry._threads.graphs import get_state, is_remote, saver_of
 from graph_retry._threads.remote_calls import read_remote
 from graph_retry._threads.remote_runs import http_status

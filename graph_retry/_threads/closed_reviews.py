@@ -11,8 +11,8 @@ from graph_retry._awaiting import sleep
 from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.shown import questions_of
-from graph_retry._loop.keeping import whole
 from graph_retry._namespaces import outermost
+from graph_retry._run.keeping import whole
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names

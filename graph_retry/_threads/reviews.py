@@ -14,11 +14,11 @@ from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._attempts import records_in
 from graph_retry._langgraph.checkpoints import newest_checkpoint, waits_for
-from graph_retry._loop.keeping import whole
 from graph_retry._namespaces import parts_of as steps_of
 from graph_retry._redact import shown_record
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.review import Review, parts_of
+from graph_retry._run.keeping import whole
 from graph_retry._state import ANSWER, LOOP, is_open
 from graph_retry._threads.calls import reader_of
 from graph_retry._threads.graphs import (

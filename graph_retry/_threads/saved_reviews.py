@@ -27,9 +27,9 @@ from graph_retry._langgraph.open_reviews import (
     row_of,
 )
 from graph_retry._langgraph.shown import interrupts_shown
-from graph_retry._loop.running import RetryGraph
 from graph_retry._namespaces import outermost
 from graph_retry._review.review import parts_of
+from graph_retry._run.running import RetryGraph
 from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.reviews import Waiting, WaitingT, intervention, namespace_in

@@ -28,7 +28,7 @@ from graph_retry import (
     retry_llm_call,
     rewind,
 )
-from graph_retry._loop import step
+from graph_retry._plan import first_checks
 from tests.loops import Model, one_call, reviews, thread
 
 
@@ -271,7 +271,7 @@ def retry_node(**options):
 
 def test_a_state_without_the_key_of_the_output_is_told_at_the_first_run(mode, caplog, monkeypatch):
     """LangGraph drops the output without a word; a renamed key, or a call by hand, is fine."""
-    monkeypatch.setattr(step, "_told", set())
+    monkeypatch.setattr(first_checks, "_told", set())
 
     def run(node):
         graph = StateGraph(WithoutOutput).add_node("ask", node).set_entry_point("ask").compile()

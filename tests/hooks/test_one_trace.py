@@ -28,7 +28,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
-from graph_retry._loop import tracing
+from graph_retry._run import tracing
 from graph_retry.history import attempts_of
 from tests.hooks.test_tracing import USAGE, parts, runs
 from tests.loops import Model, answer, one_call, refused, thread

@@ -33,9 +33,9 @@ from langgraph.types import Command
 
 import graph_retry
 from graph_retry import history, inbox
+from graph_retry._asking.person import LEFT_OVER
 from graph_retry._awaiting import run_sync
 from graph_retry._langgraph.open_reviews import TABLE, make_table
-from graph_retry._loop.asking import LEFT_OVER
 from tests.conftest import Mode
 from tests.loops import thread
 from tests.reliability.forking import end, fork

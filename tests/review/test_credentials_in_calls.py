@@ -5,7 +5,7 @@ import logging
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry._loop import credential_warnings
+from graph_retry._plan import first_checks
 from tests.loops import Model, one_call, reviews, thread
 
 SENT = "sk-Ab3dEf6hIj9kLm2nOp5qRs8t"
@@ -26,7 +26,7 @@ PARAMS = {
 
 def test_a_field_that_looks_like_a_credential_is_warned_of_once(form, caplog, monkeypatch):
     """By its name or its value; the log names the field, and never says what is in it."""
-    monkeypatch.setattr(credential_warnings, "_told", set())
+    monkeypatch.setattr(first_checks, "_told", set())
     graph = one_call(form, None, Model(lambda params: "no"), InMemorySaver())
     for name in "ab":
         graph.invoke({"params": PARAMS}, thread(name))
@@ -63,12 +63,10 @@ def refuse(kind):
 
 def test_names_are_looked_at_in_params_of_any_size(caplog, monkeypatch):
     """Of long values only the beginning is read, or a long conversation would take seconds."""
-    monkeypatch.setattr(credential_warnings, "_told", set())
+    monkeypatch.setattr(first_checks, "_told", set())
     read = []
-    monkeypatch.setattr(
-        credential_warnings, "without_named_keys", lambda text: read.append(text) or text
-    )
+    monkeypatch.setattr(first_checks, "without_named_keys", lambda text: read.append(text) or text)
     params = {"messages": ["word " * 4_000] * 100, "api_key": "x"}
-    credential_warnings.warn_of_credentials("count", params)
+    first_checks._warn_of_credentials("count", params, None, ())
     assert "'/api_key'" in caplog.text
     assert sum(map(len, read)) == 200_000

@@ -35,7 +35,7 @@ def clock(monkeypatch):
     class Clock:
         now = datetime(2027, 3, 3, 12, tzinfo=UTC)
 
-    for module in ("_review.deadline", "_loop.review", "_loop.opening", "_threads.resuming"):
+    for module in ("_review.deadline", "_loop.review", "_loop.after_attempt", "_threads.resuming"):
         read = lambda: Clock.now.isoformat(timespec="milliseconds")  # noqa: E731
         monkeypatch.setattr(f"graph_retry.{module}.now", read)
 

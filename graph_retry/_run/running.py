@@ -22,8 +22,8 @@ from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
 from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.tracing import CallTrace
+from graph_retry._plan.plan import Plan
+from graph_retry._run.tracing import CallTrace
 from graph_retry._state import LOOP, Loop, loop_of
 
 CALL = "__graph_retry_call"

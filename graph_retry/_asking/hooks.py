@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graph_retry._awaiting import call, refuse_async
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.task import Once, as_task
+from graph_retry._awaiting import call
 from graph_retry._params.codec import Encoded
+from graph_retry._plan.plan import Plan
+from graph_retry._run.task import Once, as_task
 from graph_retry._signatures import Alternatives, name_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.records import Attempt, Failure
@@ -49,34 +49,6 @@ async def propose(
     alternatives = (added.params, *proposal.alternatives[1:]) if proposal.alternatives else ()
     proposal = replace(proposal, alternatives=alternatives)
     return replace(proposal, params=added.params, author=f"{proposal.author} and {added.author}")
-
-
-def check_first(plan: Plan[Any], params: Encoded) -> None:
-    """Refuse what could not work on these params or in this run, before a model is paid for.
-
-    Raises:
-        AsyncUnderSyncError: If a function that may be called is async in a sync run.
-        ValueError: If a hook needs a field that the params lack, or `locked` names one.
-    """
-    settings = plan.settings
-    if missing := [name for name in settings.locked if name not in params.view]:
-        known = ", ".join(params.view) or "none"
-        msg = f"`locked` names `{missing[0]}`, which params do not have; the fields are {known}."
-        raise ValueError(msg)
-    for function in (
-        getattr(plan.validator, "function", None),
-        settings.on_attempt,
-        settings.review,
-        settings.notify,
-        settings.feedback,
-        *plan.hooks,
-        *settings.reviewer,
-    ):
-        if callable(function):
-            refuse_async(function)
-    for hook in (*plan.hooks, settings.feedback):
-        if (check := getattr(hook, "check_params", None)) is not None:
-            check(plan.codec.decode(params.view, params.types))
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from graph_retry._attempts import decision_ids, params_at
+from graph_retry._attempts import decision_ids, params_at, parsed_value
 from graph_retry._issues import json_problem
 from graph_retry._langgraph.run_config import current_thread
-from graph_retry._loop.opening import read_value
-from graph_retry._loop.plan import Plan
+from graph_retry._output.failures import finish_kind
 from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._output.validator import Validator
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff
+from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.question import Question, accept_output
 from graph_retry._state import Loop, OpenReview
@@ -132,6 +134,19 @@ def _note(loop: Loop, review: OpenReview) -> str | None:
         )
     notes += map(proposal_in_words, review["agents"] or ())
     return "; ".join(note for note in notes if note) or None
+
+
+def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
+    """Return the value that was read from an output, for a person to accept although invalid.
+
+    None where it was cut off, or could not be read.
+    """
+    if finish_kind(record["finish_reason"]) is not None:
+        return None
+    with suppress(ValueError, RecursionError):  # nested too deeply to be read
+        value = parsed_value(record, as_text=validator is not None and validator.wants_text)
+        return None if json_problem(value) is not None else {"value": value}
+    return None
 
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 from graph_retry._issues import ABSENT
-from graph_retry._loop.finish import emit
-from graph_retry._loop.plan import Plan
 from graph_retry._output.partial.arguments import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator
+from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
+from graph_retry._run.events import emit
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 

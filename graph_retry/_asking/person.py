@@ -11,6 +11,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
+from graph_retry._asking.questions import question_of
+from graph_retry._asking.reviewers import Passed, ask_reviewers, notify
 from graph_retry._langgraph.fork import Fork, fork_of, forked, goes_back
 from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
@@ -22,29 +24,23 @@ from graph_retry._langgraph.run_config import (
     thread_in_logs,
 )
 from graph_retry._langgraph.shown import ended_by_input, look_at_shown, sent_at, was_sent_before
-from graph_retry._loop.keeping import whole_here
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.questions import question_of
-from graph_retry._loop.reviewers import Passed, ask_reviewers, notify
-from graph_retry._loop.step import StepInput
+from graph_retry._plan.first_checks import NO_CHECKPOINTER
+from graph_retry._plan.plan import Plan
 from graph_retry._review.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
+from graph_retry._run.keeping import whole_here
+from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, REVIEWED, Loop
 from graph_retry._wording import counted
 from graph_retry.errors import InterventionRequired
-from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry")
 _MAX_WARNED = 1_000
 _warned: set[str] = set()
-"""Calls without a checkpointer, and ended reviews: one line for each, not one a run."""
+"""The ended reviews that were told: one line for each, not one for each run."""
 
-NO_CHECKPOINTER = (
-    "this run has no checkpointer to pause on: compile the graph with one, e.g. "
-    "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`"
-)
 OUTSIDE = (
     "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "
     "that has a checkpointer, or pass `review=False`"
@@ -204,22 +200,3 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
         is_main = threading.current_thread() is threading.main_thread()
         missing = OUTSIDE if is_main else OUTSIDE + LOST_CONTEXT
     raise InterventionRequired(f"{needed} ({why}), but {missing}.", attempts)
-
-
-def check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn of a missing checkpointer before a model call is paid for.
-
-    Automation alone may do, so that this is an error only where a person is asked in any case. A
-    call outside any graph is made on purpose where nobody can be asked.
-
-    Raises:
-        InterventionRequired: If the call cannot end without a person.
-    """
-    if not settings.review or current_saver() is not None:
-        return
-    if settings.review == "always" and not settings.reviewer:
-        why = "is reviewed whatever comes back (`review='always'`)"
-        raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
-    if in_a_graph and settings.name not in _warned and len(_warned) < _MAX_WARNED:
-        _warned.add(settings.name)
-        _LOG.warning("`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)

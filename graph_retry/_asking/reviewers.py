@@ -15,18 +15,18 @@ from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._credentials import without_keys
 from graph_retry._issues import text_of
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
-from graph_retry._loop.keeping import whole_here
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.task import as_task
-from graph_retry._loop.transitions import why_no_call
 from graph_retry._params.codec import Encoded
+from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer
 from graph_retry._review.decisions import Accepted
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry._review.review import Review, parts_of
+from graph_retry._run.keeping import whole_here
+from graph_retry._run.task import as_task
 from graph_retry._signatures import name_of
+from graph_retry._transitions import why_no_call
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry")

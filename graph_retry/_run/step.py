@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -13,20 +12,15 @@ from langgraph.types import Overwrite
 from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import row_of
-from graph_retry._langgraph.run_config import call_namespace, current_thread, state_keys_around
-from graph_retry._loop.keeping import leave_earlier
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.running import LoopRun, current_run
+from graph_retry._langgraph.run_config import call_namespace, current_thread
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._params.codec import Encoded
+from graph_retry._plan.plan import Plan
+from graph_retry._run.keeping import leave_earlier
+from graph_retry._run.running import LoopRun, current_run
 from graph_retry._state import LOOP, Loop, loop_of
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt
-
-_LOG = logging.getLogger("graph_retry")
-_MAX_TOLD = 1_000
-_told: set[str] = set()
-"""The names of nodes whose output is dropped: one line for each."""
 
 
 @dataclass(frozen=True)
@@ -99,26 +93,6 @@ def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) 
             f"`{plan.settings.name}` goes on with a saved call that has nothing under the state "
             f"key `{renamed}`: if it was renamed in `keys=`, give it its old name back."
         )
-
-
-def warn_of_lost_output(run: LoopRun) -> None:
-    """Log, once for each name, that the graph around a retry node has no key for its output.
-
-    LangGraph silently drops values under unknown keys.
-    """
-    name, key = run.plan.settings.name, run.plan.settings.keys["output"]
-    around = (run.caller or {}).get("configurable", {}) if run.is_task else {}
-    known = state_keys_around(around)
-    if known is None or key in known or name in _told or len(_told) >= _MAX_TOLD:
-        return
-    _told.add(name)
-    _LOG.warning(
-        "the retry node `%s` gives its output under the state key `%s`, which the graph around it "
-        "does not have, so that LangGraph drops it: add the key to the graph's state, or name "
-        "another with `keys={'output': …}`",
-        name,
-        key,
-    )
 
 
 def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:

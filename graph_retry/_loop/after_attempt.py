@@ -1,40 +1,29 @@
-"""Open a review: of a failed attempt, or of a valid output that somebody is to see first."""
+"""What follows a finished attempt: a review of it, or the end of the call."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from langgraph.types import Overwrite
 
-from graph_retry._attempts import parsed_value
-from graph_retry._issues import json_problem
-from graph_retry._loop.finish import emit, finished, log_review
-from graph_retry._loop.hooks import Proposal
-from graph_retry._loop.plan import Plan
-from graph_retry._loop.step import StepInput
-from graph_retry._loop.task import as_task
-from graph_retry._loop.transitions import Reviewed, after_success
-from graph_retry._output.failures import finish_kind
-from graph_retry._output.validator import Validator
+from graph_retry._asking.hooks import Proposal
+from graph_retry._asking.questions import read_value
+from graph_retry._awaiting import call
+from graph_retry._plan.plan import Plan
+from graph_retry._redact import shown_record
 from graph_retry._review.deadline import after, now
+from graph_retry._run.events import emit, log_review
+from graph_retry._run.step import StepInput
+from graph_retry._run.task import as_task
+from graph_retry._signatures import name_of
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review, review_id_of
+from graph_retry._transitions import Reviewed, after_success
+from graph_retry._wording import counted
+from graph_retry.errors import AttemptsExhausted, CallCancelled, GraphRetryError
 from graph_retry.hooks._gate import verdict_of
+from graph_retry.hooks._lessons import lessons_of
 from graph_retry.options import Settings
 from graph_retry.records import Attempt, GateVerdict
-
-
-def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return the value that was read from an output, for a person to accept although invalid.
-
-    None where it was cut off, or could not be read.
-    """
-    if finish_kind(record["finish_reason"]) is not None:
-        return None
-    with suppress(ValueError, RecursionError):  # nested too deeply to be read
-        value = parsed_value(record, as_text=validator is not None and validator.wants_text)
-        return None if json_problem(value) is not None else {"value": value}
-    return None
 
 
 def open_review(
@@ -116,3 +105,60 @@ async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
         record["gate"] = said
         return "always" if said["ask"] else True
     return "always" if said else True
+
+
+async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
+    """Report the attempt to listeners, and return its lessons as a state update.
+
+    A report that is done is not repeated when the step around it runs again.
+    """
+    settings, name = plan.settings, plan.settings.name
+    emit("attempt_finished", name, record["number"], status=record["status"])
+    on_attempt = settings.on_attempt
+    if settings.budget is not None:
+        settings.budget.count(record)
+    if on_attempt is not None:
+        listener = name_of(on_attempt, "on_attempt")
+
+        async def report() -> None:
+            await call(on_attempt, shown_record(record))
+
+        await as_task(f"{name}:{listener}#{record['number']}", report)
+    if settings.lessons is None:
+        return {}
+    return {settings.keys["lessons"]: lessons_of(name, [record])}
+
+
+WITH_OUTPUT = ("succeeded", "overruled")
+"""The status of a call that ended with an output."""
+
+
+def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
+    """Return the state update of a call that ends without an output.
+
+    The keys are the graph's own, where an earlier call may have left its output.
+    """
+    return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
+
+
+def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryError:
+    """Return the error of a call that ended `cancelled` or `exhausted`."""
+    last, failure = attempts[-1], attempts[-1]["failure"]
+    why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
+    made = counted(len(attempts), "attempt")
+    if status == "cancelled":
+        reason = (last["decision"] or {}).get("message")
+        said = f": {reason}" if reason else ""
+        msg = f"`{name}` was cancelled by a reviewer after {made}{said} ({why})"
+        return CallCancelled(msg, attempts, reason=reason)
+    msg = (
+        f"`{name}` failed {made} and may not ask anybody; the last failure was "
+        f"{why.rstrip('.')}. Add hooks, raise `auto_retries` or `max_attempts`, or allow `review`."
+    )
+    return AttemptsExhausted(msg, attempts)
+
+
+async def give_up_step(given: StepInput) -> dict[str, Any]:
+    """Raise how the call ended; the step may be run again, nothing repeats."""
+    settings = given.plan.settings
+    raise ended_error(settings.name, given.state[settings.keys["status"]], given.attempts)

@@ -1,0 +1,172 @@
+"""Check a call before its first attempt: later, a mistake would cost a paid model call.
+
+A mistake that is certain is an error. What may be meant is a warning, once in a process.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._awaiting import refuse_async
+from graph_retry._credentials import looks_random, says_secret, without_named_keys
+from graph_retry._issues import pointer
+from graph_retry._json import is_array, is_object
+from graph_retry._langgraph.run_config import current_saver, state_keys_around
+from graph_retry._params.codec import Encoded
+from graph_retry._plan.plan import Plan
+from graph_retry._redact import Redact, redacted_path
+from graph_retry.errors import InterventionRequired
+from graph_retry.options import Settings
+
+_LOG = logging.getLogger("graph_retry")
+_PARAMS_LOG = logging.getLogger("graph_retry.params")
+
+NO_CHECKPOINTER = (
+    "this run has no checkpointer to pause on: compile the graph with one, e.g. "
+    "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`"
+)
+
+_ID = re.compile(
+    r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
+)
+"""Names of fields whose values look like keys but are not."""
+
+_LOOKED_AT = 10_000
+_LOOKED_AT_IN_ALL = 200_000
+"""Characters of a param, and of all params of a call, that are looked at."""
+
+_MAX_TOLD = 1_000
+_told: set[tuple[str, ...]] = set()
+"""What was told in this process: the kind of warning, the call's name, and perhaps a field."""
+
+
+def check_first(
+    plan: Plan[Any], params: Encoded, caller: RunnableConfig | None, *, is_task: bool
+) -> None:
+    """Check what a call needs, before a model is paid for.
+
+    Args:
+        plan: The call's functions and options.
+        params: Its first params.
+        caller: The config of the node that makes the call; None outside any graph.
+        is_task: Whether LangGraph itself runs the call, as a node of a graph.
+
+    Raises:
+        AsyncUnderSyncError: If a function that may be called is async in a sync run.
+        InterventionRequired: If the call cannot end without a person, and nobody can be asked.
+        ValueError: If a hook needs a field that the params lack, or `locked` names one.
+    """
+    settings = plan.settings
+    _warn_of_credentials(settings.name, params.view, settings.redact, plan.codec.names)
+    _check_functions(plan, params)
+    _check_checkpointer(settings, in_a_graph=caller is not None)
+    if is_task and caller is not None:
+        _warn_of_lost_output(settings, caller)
+
+
+def _warn(log: logging.Logger, told: tuple[str, ...], message: str, *names: Any) -> None:
+    """Log a warning, unless it was told before."""
+    if told not in _told and len(_told) < _MAX_TOLD:
+        _told.add(told)
+        log.warning(message, *names)
+
+
+def _check_functions(plan: Plan[Any], params: Encoded) -> None:
+    """Refuse functions that could not work on these params or in this run."""
+    settings = plan.settings
+    if missing := [name for name in settings.locked if name not in params.view]:
+        known = ", ".join(params.view) or "none"
+        msg = f"`locked` names `{missing[0]}`, which params do not have; the fields are {known}."
+        raise ValueError(msg)
+    for function in (
+        getattr(plan.validator, "function", None),
+        settings.on_attempt,
+        settings.review,
+        settings.notify,
+        settings.feedback,
+        *plan.hooks,
+        *settings.reviewer,
+    ):
+        if callable(function):
+            refuse_async(function)
+    for hook in (*plan.hooks, settings.feedback):
+        if (check := getattr(hook, "check_params", None)) is not None:
+            check(plan.codec.decode(params.view, params.types))
+
+
+def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
+    """Warn of a missing checkpointer; refuse it where a person is asked in any case.
+
+    A call outside any graph is made on purpose where nobody can be asked.
+    """
+    if not settings.review or current_saver() is not None:
+        return
+    if settings.review == "always" and not settings.reviewer:
+        why = "is reviewed whatever comes back (`review='always'`)"
+        raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])
+    if in_a_graph:
+        told = ("checkpointer", settings.name)
+        _warn(_LOG, told, "`%s` may need a person, but %s", settings.name, NO_CHECKPOINTER)
+
+
+def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
+    """Warn that the graph around a retry node has no key for its output.
+
+    LangGraph silently drops values under unknown keys.
+    """
+    name, key = settings.name, settings.keys["output"]
+    known = state_keys_around(caller.get("configurable", {}))
+    if known is not None and key not in known:
+        _warn(
+            _LOG,
+            ("output", name),
+            "the retry node `%s` gives its output under the state key `%s`, which the graph around "
+            "it does not have, so that LangGraph drops it: add the key to the graph's state, or "
+            "name another with `keys={'output': …}`",
+            name,
+            key,
+        )
+
+
+def _warn_of_credentials(
+    name: str, params: Mapping[str, Any], redact: Redact | None, names: Collection[str]
+) -> None:
+    """Warn of each field that looks like a credential: params are saved and shown to reviewers.
+
+    The keys in its path are redacted, except the `names` that a type declares.
+    """
+    for path in _suspects(params):
+        _warn(
+            _PARAMS_LOG,
+            ("credential", name, path),
+            "the param %r of `%s` looks like a credential: params are saved with the thread "
+            "and shown to reviewers, so capture it in the function instead",
+            redacted_path(path, redact, names),
+            name,
+        )
+
+
+def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of texts that look like a credential, by their name or by themselves."""
+    left = _LOOKED_AT_IN_ALL
+    for path, text in _texts(params, ()):
+        named = next((part for part in reversed(path) if isinstance(part, str)), "")
+        beginning = text[: min(_LOOKED_AT, left)]
+        left -= len(beginning)
+        is_key = looks_random(beginning) and not _ID.fullmatch(named)
+        if text and (is_key or says_secret(named) or without_named_keys(beginning) != beginning):
+            yield pointer(path)
+
+
+def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Yield the texts in a JSON value with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    elif is_object(value) or is_array(value):
+        for key, item in value.items() if is_object(value) else enumerate(value):
+            yield from _texts(item, (*path, key))

@@ -1,0 +1,35 @@
+"""Tell a call's events: in the stream of the node that made it, and in the log."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.config import get_config, get_stream_writer
+
+from graph_retry._langgraph.run_config import seen_from, thread_in_logs
+from graph_retry._run.running import current_run
+
+_LOG = logging.getLogger("graph_retry.reviews")
+
+
+def emit(event: str, name: str, attempt: int, **details: Any) -> None:
+    """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`.
+
+    It is an event of the node that made the call, and so is seen without `subgraphs=True`.
+    """
+    config = seen_from(current_run().caller, get_config())
+    token = var_child_runnable_config.set(config)
+    try:
+        write = get_stream_writer()
+    finally:
+        var_child_runnable_config.reset(token)
+    write({"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details})
+
+
+def log_review(event: str, name: str, attempt: int, review_id: str, author: str = "") -> None:
+    """Log what became of a review, by names alone: texts of models and people are not for logs."""
+    by = f" by {author.partition(':')[0]}" if author else ""
+    what = "review %s of `%s` (attempt %s, %s) was %s%s"
+    _LOG.info(what, review_id, name, attempt, thread_in_logs(), event, by)
