@@ -9,6 +9,7 @@ waits for a person with `pending_reviews` and answer it with `resume`. The rest 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from graph_retry._on_demand import on_demand
 from graph_retry._output.completion import Completion
 from graph_retry._review.answers import Decision, accept, approve, comment, edit, reject, respond
 from graph_retry._signatures import AttemptContext
@@ -69,23 +70,19 @@ __all__ = [
     "review_later",
 ]
 
-_ANSWERING = {"PendingReview", "apending_reviews", "aresume", "pending_reviews", "resume"}
+_of_answering = on_demand(__name__, "answering")
 
 
 def __getattr__(name: str) -> Any:
-    """Load what answers reviews when it is first asked for: to run a graph takes none of it.
+    """Load a name when a program asks for it.
 
     Raises:
         ImportError: If another public module has the name; the message says which.
-        AttributeError: If none has it.
+        AttributeError: If there is no such name.
     """
-    if name in _ANSWERING:
-        from graph_retry import answering  # noqa: PLC0415
-
-        return getattr(answering, name)
     if place := _elsewhere(name):
         raise ImportError(f"`{name}` is not at the top: write `from {place} import {name}`.")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _of_answering(name)
 
 
 def _elsewhere(name: str) -> str | None:
@@ -94,7 +91,7 @@ def _elsewhere(name: str) -> str | None:
     import pkgutil  # noqa: PLC0415
 
     modules = [module.name for module in pkgutil.iter_modules(__path__)]
-    if name.startswith("_") or name in modules:
+    if name.startswith("_") or name in (*modules, *__all__):
         return None
     for module in modules:
         if module.startswith("_"):

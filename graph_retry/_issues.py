@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterable
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 
 from graph_retry._credentials import without_keys
 from graph_retry._json import is_array, is_object
+from graph_retry._patterns import lazy
 from graph_retry._wording import expected_by, quoted_with_article
 from graph_retry.records import Issue
 
@@ -82,7 +82,7 @@ def excerpt(text: str, limit: int) -> str:
     return cut(text, limit)
 
 
-_TURNS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_TURNS = lazy("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Controls beyond ASCII's, marks of the writing direction, line separators, lone surrogates."""
 
 

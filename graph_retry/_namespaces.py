@@ -9,11 +9,12 @@ no node, so the last part of its namespace is of our own: its name and what it i
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from graph_retry._patterns import lazy
+
 _BETWEEN, _BEFORE_ID = "|", ":"
-_UUID = re.compile(r"[0-9a-f-]{36}")
+_UUID = lazy(r"[0-9a-f-]{36}")
 
 
 class Part(NamedTuple):

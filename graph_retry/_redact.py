@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from graph_retry._json import is_array, is_object
+from graph_retry._patterns import lazy
 from graph_retry.records import Attempt
 
 Redact = Callable[[str], str]
@@ -51,7 +52,7 @@ def _checked(shown: Any) -> str:
     return shown
 
 
-_ESCAPES = re.compile(
+_ESCAPES = lazy(
     r"(?<!\\)(?:\\++u[0-9a-fA-F]{4})+|(?<!\\)(?:\\++x[0-9a-fA-F]{2})+|"
     r"(?:%[0-9a-fA-F]{2})+|(?<!\\)\\++[\"'/nrt]"
 )

@@ -17,7 +17,6 @@ from graph_retry._output.formats.format import read_as
 from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
 from graph_retry._output.reading import ParsedOutput
-from graph_retry._output.reading.parse import parse_output
 from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
 from graph_retry._run.step import StepInput
@@ -159,6 +158,9 @@ async def validate_attempt(
 def _read(
     text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
 ) -> ParsedOutput:
+    # Most answers are strict JSON, so a program may never need the reader of damaged text.
+    from graph_retry._output.reading.parse import parse_output  # noqa: PLC0415
+
     (level, function), written = settings.repair, settings.format
     wanted = Place.of(schema).kinds
     wants_list = wanted == {"array"} if "array" not in wanted or len(wanted) == 1 else None

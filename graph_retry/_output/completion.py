@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,9 +20,10 @@ from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.google import blocked
 from graph_retry._output.providers.objects import message_of
 from graph_retry._output.validator import Validator
+from graph_retry._patterns import lazy
 
 _MAX_USAGE = 10_000
-_UNPARSED_ARGUMENTS = re.compile(rf"{UNPARSED}\b.*? JSON: (.*)", re.DOTALL)
+_UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")
 _MAX_WORDS = 4_000
 _MAX_REASONING = 20_000
 _THOUGHTS = ("thinking", "reasoning", "reasoning_content")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, time, timedelta
 from decimal import Decimal
@@ -16,14 +15,15 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._issues import ABSENT, MAX_ISSUES, child_of, cut, describe, pointer
 from graph_retry._json import is_array, is_object
+from graph_retry._patterns import lazy
 from graph_retry.records import Repair
 
 _WHOLE = "(whole value)"
-_LONG_NUMBER = re.compile(r"-?(?=[\d.]{17})\d{1,400}\.\d{1,1000}(?:[eE][+-]?\d{1,4})?")
+_LONG_NUMBER = lazy(r"-?(?=[\d.]{17})\d{1,400}\.\d{1,1000}(?:[eE][+-]?\d{1,4})?")
 """Numbers with a fraction and 16 digits or more: fewer are kept by every float."""
 
 _TIMES = (datetime, time, timedelta)
-_NANOSECONDS = re.compile(r"[.,]\d{6}\d*[1-9]")
+_NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
 """A fraction of a second that is finer than Python's times are."""
 
 

@@ -18,6 +18,7 @@ from graph_retry._issues import pointer
 from graph_retry._json import is_array, is_object
 from graph_retry._langgraph.run_config import current_saver, state_keys_around
 from graph_retry._params.codec import Encoded
+from graph_retry._patterns import lazy
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import Redact, redacted_path
 from graph_retry.errors import InterventionRequired
@@ -31,7 +32,7 @@ NO_CHECKPOINTER = (
     "`builder.compile(checkpointer=InMemorySaver())`, or pass `review=False`"
 )
 
-_ID = re.compile(
+_ID = lazy(
     r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
 )
 """Names of fields whose values look like keys but are not."""

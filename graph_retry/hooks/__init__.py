@@ -4,17 +4,26 @@
 own; `feedback=`, `reviewer=`, `budget=` and `lessons=` are options of the same name.
 """
 
+from typing import TYPE_CHECKING
+
+from graph_retry._on_demand import on_demand
 from graph_retry._review.answers import Reviewer, ReviewFunction
 from graph_retry._review.review import Review
 from graph_retry._signatures import Alternatives, HookTraits
 from graph_retry.hooks._budget import Budget, SharedBudget
-from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback, feedback_text
 from graph_retry.hooks._gate import Gate
-from graph_retry.hooks._history import shorten_history
 from graph_retry.hooks._lessons import Lessons, lessons_of, merge_lessons, merging_lessons
-from graph_retry.hooks._model_reviewer import model_reviewer
-from graph_retry.hooks._past_corrections import PastCorrections
+
+if TYPE_CHECKING:
+    from graph_retry.hooks._escalation import escalate, fall_back, raise_limit
+    from graph_retry.hooks._history import shorten_history
+    from graph_retry.hooks._model_reviewer import model_reviewer
+    from graph_retry.hooks._past_corrections import PastCorrections
+else:
+    __getattr__ = on_demand(
+        __name__, "_escalation", "_history", "_model_reviewer", "_past_corrections"
+    )
 
 __all__ = [
     "Alternatives",

@@ -50,11 +50,7 @@ class Gate:
     sample: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse limits that no confidence has.
-
-        Raises:
-            ValueError: If `confidence` or `sample` is not from 0 to 1, or `judge` is missing.
-        """
+        """Refuse limits that no confidence has, and a judge that is not asked or missing."""
         for name in ("confidence", "sample"):
             given = getattr(self, name)
             if not is_number(given) or not 0 <= given <= 1:

@@ -67,11 +67,7 @@ class PastCorrections(Lessons):
     )
 
     def __post_init__(self) -> None:
-        """Keep the rows that may be shown: those with params and a value that a person vouched for.
-
-        Raises:
-            ValueError: If they are of several calls.
-        """
+        """Keep the rows that have params, and a value that a person vouched for."""
         super().__post_init__()
         calls: set[str] = set()
         for row in self.rows:

@@ -93,9 +93,7 @@ def turns(messages: Sequence[Any], *said: tuple[str, str]) -> list[Any]:
 
 def content_of(message: Any) -> Any:
     """Return the text of a message."""
-    return (
-        message.content if isinstance(message, BaseMessage) else fields_of(message).get("content")
-    )
+    return fields_of(message).get("content")
 
 
 def is_system(message: Any) -> bool:

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from graph_retry._output.reading import refuse_if, repair
+from graph_retry._patterns import lazy
 from graph_retry.records import Repair
 
-_THOUGHTS = re.compile(
+_THOUGHTS = lazy(
     r"\s*<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>", re.DOTALL | re.IGNORECASE
 )
-_MARKS = re.compile(r"(?m)^ *+(`{3,}+|~{3,}+) *+([\w+#.-]*+) *+$")
-_OPEN_FENCE = re.compile(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
-_WHOLE_FENCE = re.compile(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
+_MARKS = lazy(r"(?m)^ *+(`{3,}+|~{3,}+) *+([\w+#.-]*+) *+$")
+_OPEN_FENCE = lazy(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
+_WHOLE_FENCE = lazy(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
 """The positions of fields in which a fence is a part of the answer."""

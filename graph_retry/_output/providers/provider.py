@@ -5,7 +5,6 @@ The objects are known by their shape, so that no client has to be installed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from langchain_core.messages import (
 )
 
 from graph_retry._json import is_array, is_object
+from graph_retry._patterns import lazy
 
 Finish = Literal["stopped", "truncated", "overflowed", "refused", "broken_call"]
 """The meaning of a finish reason."""
@@ -135,7 +135,7 @@ def number_in(usage: Any, *names: str) -> int | None:
 
 _DATA = frozenset({"args", "arguments", "input", "parsed", "output_parsed"})
 """Keys of what the model wrote, which stays as it is."""
-_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+_CAPITAL = lazy(r"(?<=[a-z])([A-Z])")
 
 
 def at(value: Any, *path: str | int) -> Any:

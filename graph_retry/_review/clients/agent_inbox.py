@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from graph_retry._json import is_array
+from graph_retry._patterns import lazy
 from graph_retry._review.clients.client import (
     Client,
     Content,
@@ -17,7 +17,7 @@ from graph_retry._review.clients.client import (
 )
 from graph_retry._review.question import UnusableAnswerError
 
-_JSON = re.compile(r"\{|\[\s*\{")
+_JSON = lazy(r"\{|\[\s*\{")
 
 
 def _draw(form: Form) -> dict[str, Any]:

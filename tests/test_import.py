@@ -1,0 +1,61 @@
+"""What `import graph_retry` loads: counted, because time depends on the machine."""
+
+import json
+import subprocess
+import sys
+
+LOADED = """
+import json, re, sys
+import langgraph.graph
+
+before, compiled = set(sys.modules), []
+compile_pattern = re._compiler.compile
+re._compiler.compile = lambda *given: compiled.append(given[0]) or compile_pattern(*given)
+{}
+print(json.dumps([sorted(set(sys.modules) - before), list(map(str, compiled))]))
+"""
+
+
+def loaded(statement):
+    """Return the modules that a statement loads after LangGraph, and the patterns it compiles."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED.format(statement)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return json.loads(done.stdout)
+
+
+def test_importing_the_package_loads_nothing_that_langgraph_does_not_load():
+    """Only modules of its own and of Python: no `jsonschema`, no `json_repair`, no `yaml`."""
+    modules, patterns = loaded("import graph_retry")
+    foreign = {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    assert foreign == {"graph_retry"}
+    assert not patterns
+
+
+def test_importing_the_package_loads_only_what_every_call_uses():
+    """Ready hooks, the reader of damaged text and the answering of reviews are loaded on demand."""
+    modules, _ = loaded("import graph_retry")
+    on_demand = ("answering", "hooks._escalation", "hooks._history", "hooks._past_corrections")
+    on_demand += ("hooks._model_reviewer", "ledger", "_threads", "_output.reading.parse", "web")
+    assert not set(modules) & {f"graph_retry.{name}" for name in on_demand}
+    assert len(modules) <= 130
+
+
+def test_names_on_demand_are_the_objects_of_their_modules():
+    """A name that is loaded on demand is listed, and found by every kind of import."""
+    statement = (
+        "import graph_retry, graph_retry.hooks as hooks\n"
+        "from graph_retry.hooks._escalation import escalate\n"
+        "from graph_retry.answering import resume\n"
+        "assert hooks.escalate is escalate and graph_retry.resume is resume\n"
+        "from graph_retry.hooks import *\n"
+        "assert shorten_history and PastCorrections and model_reviewer\n"
+        "from graph_retry import *\n"
+        "assert pending_reviews and 'resume' in dir(graph_retry)"
+    )
+    modules, _ = loaded(statement)
+    assert "graph_retry.answering" in modules
