@@ -151,7 +151,7 @@ class _Sieve:
             if not _is_wanted(row, self._selection):
                 self.left_out["not selected"] += 1
             elif {row["id"], content_key(row)} & self._seen:
-                self.left_out["said before"] += 1
+                self.left_out["equal to an earlier row"] += 1
             else:
                 self._seen |= {row["id"], content_key(row)}
                 yield row
@@ -194,8 +194,9 @@ def export(
 
     Args:
         source: What `every_ledger` takes, or rows, such as those of `import_corrections`.
-        path: The file; an older one is replaced. With a `split`, the part's name goes before its
-            ending: `data.jsonl` becomes `data.train.jsonl`.
+        path: The file; an older one is replaced. Its ending, if it has one, must fit the format:
+            `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others. With a `split`,
+            the part's name goes before it: `data.jsonl` becomes `data.train.jsonl`.
         format: What is written. A row that a format cannot hold honestly is left out and counted.
         split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. A thread's id decides
             its part, the same in every export: no thread is in two parts.
@@ -210,6 +211,7 @@ def export(
     Raises:
         TypeError: If `source` is nothing that can be read.
         ValueError: If an argument has a value that is not allowed.
+        FileNotFoundError: If the folder of `path` does not exist.
 
     Example:
         >>> import os, tempfile

@@ -207,7 +207,10 @@ class _Run:
         self._names.add(ledger.name)
         if self._calls is None and len(self._names) > 1:
             names = ", ".join(f"`{name}`" for name in sorted(self._names))
-            raise ValueError(f"`source` has calls of several names ({names}): choose in `calls`.")
+            raise ValueError(
+                f"`source` has calls of several names ({names}): choose in `calls` (in the "
+                "terminal with `--name`)."
+            )
         first = ledger.attempts[0]
         encoded = params_at(ledger.attempts, first["number"])
         if encoded is None or first["kept_in"] is not None:

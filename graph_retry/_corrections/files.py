@@ -41,7 +41,7 @@ class Writer:
             raise ValueError(f"`format` is {format!r}: give one of {', '.join(FORMATS)}.")
         self._split = _checked_split(split)
         self._kind, self._redact, self._messages = FORMATS[format], redact, messages
-        whole = Path(path)
+        whole = _checked_path(Path(path), format)
         self._paths = {
             part: whole.with_name(f"{whole.stem}.{part}{whole.suffix}") if part else whole
             for part in (self._split or {"": 1.0})
@@ -90,6 +90,19 @@ class Writer:
 
 def _unfinished(path: Path) -> Path:
     return path.with_name(f"{path.name}.unfinished")
+
+
+def _checked_path(path: Path, format: Format) -> Path:
+    """Refuse a name that promises another kind of file, and a folder that does not exist."""
+    endings = FORMATS[format].endings
+    if path.suffix and path.suffix not in endings:
+        raise ValueError(
+            f"`path` ends in {path.suffix!r}, but the format {format!r} is written to a file that "
+            f"ends in {' or '.join(map(repr, endings))}."
+        )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"`path` is {str(path)!r}, but there is no folder {path.parent}.")
+    return path
 
 
 def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | None:

@@ -89,9 +89,10 @@ def _as_example(row: Correction, messages: ToMessages | None) -> Any:
 
 
 class Kind(NamedTuple):
-    """A file format: the rendering of one row, and the text around all rows."""
+    """A file format: the rendering of one row, the endings of a file, and the text around rows."""
 
     render: Callable[[Correction, ToMessages | None], Any]
+    endings: tuple[str, ...] = (".jsonl", ".ndjson")
     head: str = ""
     between: str = "\n"
     end: str = "\n"
@@ -102,7 +103,11 @@ FORMATS: dict[Format, Kind] = {
     "openai": Kind(_as_chat),
     "preference": Kind(_as_pair),
     "pydantic-evals": Kind(
-        _as_case, '{"name": "corrections", "cases": [\n', ",\n", '\n], "evaluators": []}\n'
+        _as_case,
+        (".json",),
+        '{"name": "corrections", "cases": [\n',
+        ",\n",
+        '\n], "evaluators": []}\n',
     ),
     "langsmith": Kind(_as_example),
 }

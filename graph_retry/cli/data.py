@@ -1,73 +1,110 @@
-"""Commands on the ledgers of a whole database: export corrections, evaluate."""
+"""Commands on the ledgers of all threads: export corrections, evaluate."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
+from graph_retry.cli.session import Label, pair
 from graph_retry.cli.source import Source, load_object
 from graph_retry.corrections import Format, aexport
 from graph_retry.evaluate import aevaluate
 
+_CALL = typer.Option("--call", metavar="MODULE:FUNCTION", help="The function of the params.")
+_OUTPUT = typer.Option(metavar="MODULE:TYPE", help="The output type (default: anything).")
+_KEEP = typer.Option(metavar="FILE", help="Keep each result, to continue after a crash.")
 
-def write_corrections(
+
+class Share(NamedTuple):
+    """A part of a data set, and its share of the threads."""
+
+    part: str
+    size: float
+
+
+def share(text: str) -> Share:
+    """Read an option that is written as `part=share`."""
+    part, size = pair(text)
+    try:
+        return Share(part, float(size))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} has no share, as `train=0.8` has.") from None
+
+
+_SPLIT = typer.Option(
+    metavar="PART=SHARE", parser=share, help="A file for each part; no thread is in two parts."
+)
+_HOW = typer.Option(metavar="KIND", help="Only supplied, overruled, confirmed, edited, …")
+
+Name = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only calls of this name.")]
+
+
+def corrections(
     source: Source,
     screen: Screen,
-    out: Path,
-    format: str,
-    shares: list[str] | None,
-    selection: dict[str, Any],
+    *,
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Replaced if it exists.")],
+    format: Annotated[Format, typer.Option(help="What is written for each row.")] = "rows",
+    split: Annotated[list[Share] | None, _SPLIT] = None,
+    name: Name = None,
+    how: Annotated[list[str] | None, _HOW] = None,
+    label: Label = None,
 ) -> None:
-    """Export corrections, and print how many were written and left out."""
-    if format not in get_args(Format):
-        raise Stop(ExitCode.USAGE, f"`--format` is {format!r}: give {', '.join(get_args(Format))}.")
-    known: Any = format
-    split = None if shares is None else dict(map(_share, shares))
-    selected: Any = {name: value for name, value in selection.items() if value}
-    exported = source.runner.run(aexport(source.opened, out, known, split=split, **selected))
+    """Write what people corrected to a file: a data set."""
+    selected: Any = _given(calls=name, how=how, labels=dict(label or ()))
+    with _misuse():
+        shares = dict(split) if split else None
+        export = aexport(source.opened, out, format, split=shares, **selected)
+        exported = source.runner.run(export)
     for path, count in exported.written.items():
         screen.say(f"{count} written to {path}")
     for why, count in sorted(exported.left_out.items()):
         screen.say(f"{count} left out: {why}", "quiet")
 
 
-def evaluate_calls(
+def evaluate(
     source: Source,
     screen: Screen,
-    llm_call: str,
-    output: str | None,
-    kept: Path | None,
-    selection: dict[str, Any],
+    *,
+    call: Annotated[str, _CALL],
+    output: Annotated[str | None, _OUTPUT] = None,
+    name: Name = None,
+    label: Label = None,
+    keep: Annotated[Path | None, _KEEP] = None,
 ) -> None:
-    """Make recorded calls again with another function, and print the figures."""
-    selected: Any = {name: value for name, value in selection.items() if value}
-    if kept is not None:
-        selected["path"] = kept
-    function = load_object(llm_call, "--call")
+    """Make recorded calls again with another function, and count who would have been asked."""
+    function = load_object(call, "--call")
     wanted = None if output is None else load_object(output, "--output")
-    with screen.progress("calls made") as advance:
-
-        def report(_: object) -> None:
-            advance()
-
-        selected["progress"] = report
-        done = source.runner.run(aevaluate(source.opened, function, output=wanted, **selected))
-    figures = done.figures()
-    screen.table(("figure", "value"), [(name, _number(value)) for name, value in figures.items()])
+    selected: Any = _given(calls=name, labels_wanted=dict(label or ()), path=keep)
+    with screen.progress("calls made") as advance, _misuse():
+        evaluation = aevaluate(
+            *(source.opened, function), output=wanted, progress=lambda _: advance(), **selected
+        )
+        done = source.runner.run(evaluation)
+    rows = [(figure, _number(value)) for figure, value in done.figures().items()]
+    screen.table(("figure", "value"), rows)
     for why, count in sorted(done.skipped.items()):
         screen.say(f"{count} skipped: {why}", "quiet")
 
 
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value}
+
+
+@contextmanager
+def _misuse() -> Generator[None]:
+    """Turn a `ValueError` of our own functions, which is about an argument, into a usage error."""
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        raise Stop(ExitCode.USAGE, str(error)) from None
+
+
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,g}"
-
-
-def _share(text: str) -> tuple[str, float]:
-    name, _, share = text.partition("=")
-    try:
-        return name, float(share)
-    except ValueError:
-        what = f"`--split` is {text!r}: give a part and its share, such as `train=0.8`."
-        raise Stop(ExitCode.USAGE, what) from None

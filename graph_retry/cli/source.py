@@ -48,6 +48,12 @@ class Source:
         """Whether threads can be continued from here: a database needs its graph for that."""
         return not isinstance(self.opened, BaseCheckpointSaver)
 
+    def require_graph(self) -> None:
+        """Refuse to continue threads of a database without its graph."""
+        if not self.can_answer:
+            what = "this continues the graph: name it with `--graph module:variable`."
+            raise Stop(ExitCode.USAGE, what)
+
     def inbox(self, labels: Mapping[str, str] | None = None) -> list[PendingReview]:
         """List the open reviews of all threads with these labels, newest first."""
         return self.runner.run(alist_reviews(self.opened, labels=labels))

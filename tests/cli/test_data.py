@@ -30,17 +30,20 @@ def test_corrections_are_written_to_a_file(database, run, tmp_path):
 
 
 def test_a_wrong_export_is_told(sqlite, run, tmp_path):
-    """A format, a share or a kind that does not exist is named, and no file is written."""
+    """A format, share, kind, ending or folder that does not fit is named; no file is written."""
     sqlite.begin()
-    for options, code, says in (
-        (("--format", "csv"), 2, "`--format` is 'csv'"),
-        (("--split", "train"), 2, "`--split` is 'train'"),
-        (("--split", "train=0.5"), 1, "add up to 1"),
-        (("--how", "fixed"), 1, "`how` has 'fixed'"),
+    for name, options, says in (
+        ("x", ("--format", "csv"), "'csv' is not one of 'rows', 'openai'"),
+        ("x", ("--split", "train"), "'train' is not written as NAME=TEXT"),
+        ("x", ("--split", "train=most"), "'train=most' has no share"),
+        ("x", ("--split", "train=0.5"), "add up to 1"),
+        ("x", ("--how", "fixed"), "`how` has 'fixed'"),
+        ("x.csv", (), "ends in '.jsonl' or '.ndjson'"),
+        ("no/x.jsonl", (), "there is no folder"),
     ):
-        ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / "x", *options)
-        assert (ended, says in err) == (code, True), err
-        assert not (tmp_path / "x").exists()
+        ended, _, err = run("corrections", "--db", sqlite.place, tmp_path / name, *options)
+        assert (ended, says in err) == (2, True), err
+        assert not list(tmp_path.glob("x*"))
 
 
 def test_recorded_calls_are_evaluated(sqlite, run, calls, tmp_path):

@@ -23,15 +23,23 @@ WRONG = {
     "format": ({"format": "csv"}, ValueError, "`format` is 'csv'"),
     "split": ({"split": {"train": 0.8}}, ValueError, "add up to 1"),
     "part": ({"split": {"../x": 1.0}}, ValueError, "add up to 1"),
+    "csv": ({"path": "rows.csv"}, ValueError, "ends in '.csv', but the format 'rows' is"),
+    "document": (
+        {"path": "rows.jsonl", "format": "pydantic-evals"},
+        ValueError,
+        "a file that ends in '.json'.",
+    ),
+    "folder": ({"path": "no/rows.jsonl"}, FileNotFoundError, "there is no folder"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_told_before_anything_is_written(tmp_path, name):
     """An argument that cannot be meant is named, and no file appears."""
-    options, error, says = WRONG[name]
+    given, error, says = WRONG[name]
+    options = {**given}
     with pytest.raises(error, match=says):
-        export([], tmp_path / "rows.jsonl", **options)
+        export([], tmp_path / options.pop("path", "rows.jsonl"), **options)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -236,7 +236,7 @@ def test_the_same_said_twice_is_one_row(tmp_path):
         graph.invoke({"params": {"n": 0}}, thread(name))
         resume(graph, thread(name), respond({"n": 3}))
     wrote = export(graph, tmp_path / "rows.jsonl")
-    assert (sum(wrote.written.values()), wrote.left_out) == (1, {"said before": 1})
+    assert (sum(wrote.written.values()), wrote.left_out) == (1, {"equal to an earlier row": 1})
     rewind(graph, thread("a"), attempt=1, decision=respond({"n": 4}))
     assert [row["value"] for row in corrections_of(saver)] == [{"n": 4}, {"n": 3}]
     both = list(corrections_of(saver, left_behind=True))

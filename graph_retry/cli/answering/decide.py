@@ -61,25 +61,6 @@ def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
         raise Stop(ExitCode.USAGE, str(error)) from None
 
 
-def labels_of(given: Sequence[str]) -> dict[str, str]:
-    """Read `name=text` labels.
-
-    Raises:
-        Stop: If one is not written like this.
-
-    Example:
-        >>> labels_of(["tenant=acme"])
-        {'tenant': 'acme'}
-    """
-    labels: dict[str, str] = {}
-    for label in given:
-        name, sign, text = label.partition("=")
-        if not sign or not name:
-            raise Stop(ExitCode.USAGE, f"{label!r} is no label: write name=text.")
-        labels[name] = text
-    return labels
-
-
 _OF_THE_PROMPT = """\
   skip                leave this one open, and go to the next
   help                show this list; ? does the same

@@ -1,0 +1,114 @@
+"""One run of the command: what it opens, and what every failure is turned into."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from langgraph.errors import GraphBubbleUp
+
+from graph_retry.cli.exits import ExitCode, Stop
+from graph_retry.cli.screen import Screen, indented, printable
+from graph_retry.cli.source import Source, open_source
+from graph_retry.errors import StaleDecision
+
+_HELP = {
+    "url": ("URL", "Look on a LangGraph server [or GRAPH_RETRY_URL]."),
+    "db": ("FILE|DSN", "Or in SQLite or PostgreSQL [or GRAPH_RETRY_DB]."),
+    "graph": ("GRAPH", "With --db: module:variable or file.py:variable [or GRAPH_RETRY_GRAPH]."),
+}
+_WHERE = {
+    name: Annotated[str | None, typer.Option(metavar=metavar, help=text)]
+    for name, (metavar, text) in _HELP.items()
+}
+
+
+class Pair(NamedTuple):
+    """A name and a text, typed as `name=text`."""
+
+    name: str
+    text: str
+
+
+def pair(text: str) -> Pair:
+    """Read an option that is written as `name=text`."""
+    name, sign, rest = text.partition("=")
+    if not (sign and name):
+        raise typer.BadParameter(f"{text!r} is not written as NAME=TEXT.")
+    return Pair(name, rest)
+
+
+_LABEL = typer.Option(metavar="NAME=TEXT", parser=pair, help="Only calls with this label.")
+Label = Annotated[list[Pair] | None, _LABEL]
+
+
+def on_source(command: Callable[..., None]) -> Callable[..., None]:
+    """Add `--url`, `--db` and `--graph` to a command, and call it with the opened source.
+
+    The command's first two parameters are the source and the screen. Its keyword parameters are
+    its own options, as Typer reads them.
+    """
+    _, _, *own = signature(command, eval_str=True).parameters.values()
+
+    @wraps(command)
+    def run(*, url: str | None, db: str | None, graph: str | None, **given: Any) -> None:
+        with _session(url, db, graph) as (source, screen):
+            command(source, screen, **given)
+
+    where = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in _WHERE.items()
+    ]
+    options = [*own, *where]
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
+
+
+@contextmanager
+def _session(
+    url: str | None, db: str | None, graph: str | None
+) -> Generator[tuple[Source, Screen]]:
+    """Open the server or database; turn every failure into a line and an exit code."""
+    code, why = ExitCode.DONE, ""
+    named = {name: os.environ.get(f"GRAPH_RETRY_{name.upper()}") or None for name in _WHERE}
+    if url is None and db is None:  # an option overrides both variables
+        url, db = named["url"], named["db"]
+    try:
+        with warnings.catch_warnings(), open_source(url, db, graph or named["graph"]) as source:
+            warnings.showwarning = warn
+            yield source, Screen()
+    except Stop as stop:
+        code, why = stop.code, stop.message
+    except StaleDecision as error:
+        code, why = ExitCode.STALE, error.message
+    except (KeyboardInterrupt, EOFError):
+        code, why = ExitCode.INTERRUPTED, "interrupted; open reviews stay open."
+    except (GraphBubbleUp, BrokenPipeError):  # Typer ends quietly if nobody reads the output
+        raise
+    except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
+        where = f" (server: {url})" if url else ""
+        code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}{where}"
+    if why:
+        warn(why)
+    if code:
+        raise typer.Exit(code)
+
+
+def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Write a line to standard error."""
+    typer.echo(f"graph-retry: {indented(printable(str(message)))}", err=True)
+
+
+def login() -> str | None:
+    """Return the login name of the person at the terminal, if the account has one."""
+    with suppress(OSError, KeyError):
+        return getpass.getuser()
+    return None
