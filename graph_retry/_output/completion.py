@@ -198,7 +198,7 @@ def _of_tool_calls(
         calls = [{"name": older.get("name"), "args": older.get("arguments"), "id": None}]
     order = [call.get("id") for call in _raw_calls(message)]
     calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
-    wants_list = validator is not None and (validator.schema or {}).get("type") == "array"
+    wants_list = validator is not None and validator.wants_list
     named = [call for call in calls if validator is not None and call["name"] == validator.name]
     if len(calls) > 1 and len(named) == 1 and not wants_list:
         calls = named

@@ -25,8 +25,8 @@ from graph_retry._issues import (
 from graph_retry._json import is_object
 from graph_retry._output.bounded_work import TooMuchWorkError, errors_of, with_bounded_work
 from graph_retry._output.linear_patterns import matcher, with_linear_patterns
-from graph_retry._output.partial.open_part import OpenPart
-from graph_retry._output.partial.schema_part import open_schema
+from graph_retry._output.partial.part import Part
+from graph_retry._output.partial.schema_part import SchemaPart
 from graph_retry._output.validator import Validator
 from graph_retry.records import Issue
 
@@ -84,9 +84,10 @@ class SchemaValidator(Validator):
         checker = _format_checker(document, draft) if check_formats else None
         self._validator = bounded(document, registry=_REGISTRY, format_checker=checker)
 
-    def opened(self) -> OpenPart | None:
-        """Return the validator of a value that is still being written."""
-        return open_schema(self._validator)
+    @property
+    def part(self) -> Part:
+        """The rules for the parts of an unfinished value."""
+        return SchemaPart(self.schema, self._validator, self.schema)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Return the value as JSON (a model instance is dumped), and its issues."""

@@ -13,8 +13,8 @@ from pydantic_core import SchemaError
 from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem
 from graph_retry._output.conversions import conversions
 from graph_retry._output.merged_keys import MappingKeys
-from graph_retry._output.partial.open_part import OpenPart
-from graph_retry._output.partial.typed_part import TypedParts
+from graph_retry._output.partial.part import Part
+from graph_retry._output.partial.typed_part import TypedPart
 from graph_retry._output.validator import Validator
 from graph_retry.records import Issue, Repair
 
@@ -39,13 +39,14 @@ class TypedValidator(Validator):
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
         self._keys = MappingKeys(self._adapter.core_schema)
-        self._parts = TypedParts(self._adapter.core_schema, strict=self._strict)
+        self._part = TypedPart.of(self._adapter.core_schema, strict=self._strict)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
 
-    def opened(self) -> OpenPart | None:
-        """Return the validator of a value that is still being written."""
-        return self._parts.opened()
+    @property
+    def part(self) -> Part:
+        """The rules for the parts of an unfinished value."""
+        return self._part
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         accepted, issues = attempt(self._read, value, self._strict, root=value)

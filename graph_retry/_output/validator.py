@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
-from graph_retry._json import is_array, is_object
-from graph_retry._output.partial.open_part import OpenPart
+from graph_retry._output.partial.part import Part
+from graph_retry._schemas import ANY_KIND, alternatives, kinds, kinds_of
 from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue, Repair
 
@@ -44,12 +44,23 @@ class Validator:
     @property
     def accepts_text(self) -> bool:
         """Whether the schema allows only strings, so that text without JSON may be the value."""
-        return _kinds(self.schema or {}) == {str}
+        return kinds_of(self.schema, self.schema) == {"string"}
 
     @property
     def admits_text(self) -> bool:
-        """Whether a string is among the values that its schema allows."""
-        return str in _kinds(self.schema or {})
+        """Whether the schema names strings among the values that it allows."""
+        named = map(kinds, alternatives(self.schema, self.schema))
+        return any("string" in allowed != ANY_KIND for allowed in named)
+
+    @property
+    def wants_list(self) -> bool:
+        """Whether the schema allows only lists, so that several tool calls are one value."""
+        return kinds_of(self.schema, self.schema) == {"array"}
+
+    @property
+    def part(self) -> Part:
+        """The rules for the parts of an unfinished value; by default only the whole is judged."""
+        return Part()
 
     def check(self, value: Any) -> Checked:
         """Judge `value`. A wrong value gives issues, 100 at most, and never an exception.
@@ -84,10 +95,6 @@ class Validator:
         more = issue("", f"there are more issues than these {MAX_ISSUES}", "more_issues")
         return Checked(issues=issues[:MAX_ISSUES] + [more] * (len(issues) > MAX_ISSUES))
 
-    def opened(self) -> OpenPart | None:
-        """Return the validator of an unfinished value; None if only whole values are."""
-        return None
-
     def rebuild(self, jsonable: Any) -> Any:
         """Make the validated value again from the `jsonable` of an accepted check.
 
@@ -111,17 +118,3 @@ class Validator:
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
         """Return the form for graph state, and how `given` had to be converted."""
         return accepted, []
-
-
-def _kinds(schema: dict[str, Any]) -> set[type[Any]]:
-    """Return the kinds of values a schema allows at its top: `str`, and `object` for any other."""
-    branches = schema.get("anyOf")
-    if is_array(branches):
-        return {
-            object,
-            *(kind for branch in branches if is_object(branch) for kind in _kinds(branch)),
-        }
-    choices: list[Any] = [schema["const"]] if "const" in schema else schema.get("enum", [])
-    if schema.get("type") == "string" or choices:
-        return {str if isinstance(choice, str) else object for choice in choices or [""]}
-    return {object}

@@ -32,7 +32,7 @@ class Reception:
 
     @cached_property
     def _calls(self) -> Watch | None:
-        return _watch(self._validator, self._settings, may_be_element=True)
+        return _watch(self._validator, self._settings)
 
     def take(self, piece: Any) -> bool:
         """Take the next piece; tell whether the stream is to be closed."""
@@ -85,15 +85,13 @@ def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> 
     return _stopped(again)
 
 
-def _watch(
-    validator: Validator | None, settings: Settings, *, may_be_element: bool = False
-) -> Watch | None:
+def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
     if settings.format is not None:
         return None
     level, function = settings.repair
     # The result of a user's repair function cannot be known before.
     judges = settings.stop_early and function is None
-    return Watch(validator, level, judges=judges, may_be_element=may_be_element)
+    return Watch(validator, level, judges=judges)
 
 
 def _stopped(watch: Watch | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""Judging an answer while it is still being written: only what later text cannot mend counts.
+"""Judge an answer while it is still being written: only faults that later text cannot mend count.
 
-`growing` reads the document that a text begins with, as far as it has come; `open_part` walks it,
-with `typed_part` and `schema_part` as the two kinds of types; `watch` puts them together.
+`growing` reads the document that a text begins with, as far as it has come. `part` validates its
+settled parts, by the rules of a type (`typed_part`) or of a JSON Schema (`schema_part`). `watch`
+puts them together.
 """

@@ -19,7 +19,7 @@ class GrowingArguments:
     """
 
     def __init__(self, validator: Validator) -> None:
-        self._wants_list = (validator.schema or {}).get("type") == "array"
+        self._wants_list = validator.wants_list
         self._wanted = validator.name
         self._is_known = True
         self._count = 0

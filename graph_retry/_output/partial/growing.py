@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -12,7 +11,6 @@ from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
 from graph_retry._streams import joined, without_half
-from graph_retry.records import RepairLevel
 
 _STEP = 32
 """Characters after which a short text is read again."""
@@ -31,19 +29,14 @@ _IN_PROSE = lazy(
     r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # a fence, even inside a line
     r"|(?=\{\s*+[\"}])|^[ \t]*+(?=\[\s*+[\[{\"])"
 )
-_STRICT_BEGIN = lazy(r"[ \t\r\n]*+")
-_FENCED_BEGIN = lazy(rf"{_SPACE}(?:(?:`{{3,}}|~{{3,}})[ \t]*[\w+#.\-]*\s)?{_SPACE}")
-_VALUE = lazy(r"[{\[\"\-\dtfn]")
 _KEY = lazy(r"\"(?:[^\"\\]|\\.)*+(?:\"(\s*:\s*(?=\S))?|\Z)", re.DOTALL)
-_MARGIN = 12
-"""Characters before the end of what has come in which a syntax error may be an unfinished word."""
 
 
 class GrowingText:
     """Takes a text piece by piece; `value` is what has come, told from time to time."""
 
-    error: str | None = None
     begins_the_text = True
+    """Whether the value is what the text begins with; what follows prose may be an example."""
 
     def __init__(self) -> None:
         self.value: Any = ABSENT
@@ -83,13 +76,11 @@ class GrowingDocument(GrowingText):
     """Takes a text piece by piece; `value` is what it has come to, as far as it is strict JSON.
 
     What is not strict JSON is never guessed at: the reader of the whole may mend it, so from there
-    on nothing is known. Only where the level allows no repair is it an `error` for good.
+    on nothing is known.
     """
 
-    def __init__(self, level: RepairLevel) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._repairs = level not in {"none", "minimal"}
-        self._level = level
         self._start = -1
         self._ended = False
 
@@ -104,63 +95,26 @@ class GrowingDocument(GrowingText):
         return keys == _members(self.value)
 
     def _read(self, text: str) -> bool:
-        if self._ended:
-            return False
         if self._start < 0:
             self._start = self._beginning(text)
         if self._start < 0 or self._ended:
-            return self.error is not None
+            return False
         try:
             read = without_half(text[self._start :])
             self.value = from_json(read, allow_partial="trailing-strings")
-        except TypeError:  # it contains half a character
+        except (TypeError, ValueError):  # it contains half a character, or is no strict JSON
             self._ended = True
-            return False
-        except ValueError:
-            self._not_strict(text)
-            return self.error is not None
-        return True
+        return not self._ended
 
     def _beginning(self, text: str) -> int:
         """Return where the document begins, or -1 as long as that is not known."""
-        if self._repairs:
-            if match := _BEGIN.match(text):
-                return match.end()
-            if _MAY_BEGIN.match(text):
-                return -1
-            self.begins_the_text = False
-            match = _IN_PROSE.search(text)
-            return match.end() if match else -1
-        strict = _STRICT_BEGIN if self._level == "none" else _FENCED_BEGIN
-        match = strict.match(text)
-        start = match.end() if match else 0
-        first = text[start : start + 1]
-        if not first or (self._level == "minimal" and first in "`~"):
+        if match := _BEGIN.match(text):
+            return match.end()
+        if _MAY_BEGIN.match(text):
             return -1
-        if not _VALUE.match(first):
-            self._end_with(f"This is no strict JSON: it begins with {text[start : start + 20]!r}.")
-        return start
-
-    def _not_strict(self, text: str) -> None:
-        """Stop reading; where nothing is repaired, once it is sure that this is no JSON."""
-        if self._repairs:
-            self._ended = True
-            return
-        try:
-            json.JSONDecoder().raw_decode(text, self._start)
-        except json.JSONDecodeError as error:
-            is_unfinished = error.msg.startswith("Unterminated") or (
-                error.pos > len(text) - _MARGIN
-            )
-            if not is_unfinished:
-                self._end_with(f"This is no strict JSON: {error}.")
-        except (ValueError, RecursionError):
-            self._ended = True
-        else:
-            self._ended = True
-
-    def _end_with(self, error: str) -> None:
-        self._ended, self.error = True, error
+        self.begins_the_text = False
+        match = _IN_PROSE.search(text)
+        return match.end() if match else -1
 
 
 def _members(value: Any) -> int:

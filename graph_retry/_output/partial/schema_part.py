@@ -1,123 +1,73 @@
-"""Open containers of a JSON Schema: the keywords that later text cannot satisfy any more.
+"""The rules for the parts of a value that a JSON Schema describes.
 
-These are `type`, `properties`, `patternProperties`, `additionalProperties`, `propertyNames`,
-`maxProperties`, `items`, `prefixItems`, `additionalItems`, `maxItems`, `allOf`, `anyOf`, `oneOf`
-and references inside the schema. Any other keyword waits for the whole.
+A container is looked into where its schema has one alternative that may be a container, of one
+kind. In any other union the whole is waited for.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
-from urllib.parse import unquote
+from functools import cached_property
+from typing import Any
 
-import jsonpointer
-
-from graph_retry._issues import MAX_ISSUES, issue, schema_issue
-from graph_retry._json import is_array, is_object
+from graph_retry._issues import MAX_ISSUES, schema_issue
 from graph_retry._output.bounded_work import errors_of
-from graph_retry._output.partial.open_part import (
-    AllOfParts,
-    Container,
-    Key,
-    OneOfParts,
-    OpenPart,
-    under,
-)
+from graph_retry._output.partial.part import Forbidden, Key, Part
+from graph_retry._schemas import alternatives, element, has_own_base, kinds, member
 from graph_retry.records import Issue
 
-_MEMBERS = ("properties", "patternProperties", "additionalProperties", "propertyNames")
-_NAMED = "$id", "id", "$anchor", "$dynamicRef", "$recursiveRef"
-_MAX_REFERENCES = 50
-"""References that are followed one into another: one may lead back to itself."""
+_CONTAINERS = {"object": dict[str, Any], "array": list[Any]}
 
 
-def open_schema(validator: Any) -> OpenPart | None:
-    """Return the validator of an unfinished value by a `jsonschema` validator's schema."""
-    return _opened(validator.schema, validator, validator.schema, 0)
+class SchemaPart(Part):
+    """The rules of one schema of a document.
 
+    Args:
+        node: The schema.
+        judge: A `jsonschema` validator of the document.
+        root: The document, with its `$schema`.
+    """
 
-def _opened(schema: Any, validator: Any, root: Any, followed: int) -> OpenPart | None:
-    if not is_object(schema) or followed > _MAX_REFERENCES:
-        return None
-    if any(name in schema for name in _NAMED) and schema is not root:
-        return None  # its references start at another schema
-    if isinstance(schema.get("$ref"), str):
-        target = _target(schema["$ref"], root)
-        return _opened(target, validator, root, followed + 1)
-    demands: list[OpenPart] = [_SchemaPart(schema, validator, root)]
-    for name in ("anyOf", "oneOf"):
-        if is_array(schema.get(name)):
-            branches = [_opened(one, validator, root, followed + 1) for one in schema[name]]
-            demands.append(OneOfParts(branches))
-    listed = schema.get("allOf")
-    for one in listed if is_array(listed) else []:
-        part = _opened(one, validator, root, followed + 1)
-        demands += [] if part is None else [part]
-    return demands[0] if len(demands) == 1 else AllOfParts(demands)
+    def __init__(self, node: Any, judge: Any, root: Any) -> None:
+        self._node, self._judge, self._root = node, judge, root
 
+    @cached_property
+    def _open(self) -> dict[str, Any]:
+        """The one alternative that a container may have here; `{}` where there is none."""
+        found = [
+            one for one in alternatives(self._node, self._root) if kinds(one) & {"object", "array"}
+        ]
+        is_plain = len(found) == 1 and not kinds(found[0]) >= {"object", "array"}
+        return found[0] if is_plain else {}
 
-def _target(reference: str, root: Any) -> Any:
-    """Find what a reference inside the schema refers to; None for any other one."""
-    if reference == "#":
-        return root
-    if not reference.startswith("#/"):
-        return None
-    return cast("Any", jsonpointer).resolve_pointer(root, unquote(reference[1:]), None)
-
-
-class _SchemaPart(OpenPart):
-    def __init__(self, schema: dict[str, Any], validator: Any, root: Any) -> None:
-        super().__init__()
-        self._schema, self._validator, self._root = schema, validator, root
-        kinds = schema.get("type", [])
-        self.wants_container = bool(
-            {"object", "array"} & {*([kinds] if isinstance(kinds, str) else kinds)}
-        )
-
-    def wrong_kind(self, value: Container) -> list[Issue]:
-        wanted = self._schema.get("type")
-        return [] if wanted is None else self._errors({"type": wanted}, value)
-
-    def wrong_part(self, key: Key, child: Any) -> list[Issue]:
-        if isinstance(key, int):
-            items = self._items(key)
-            return [] if items is None else under(key, self._errors(items, child))
-        keywords = {name: self._schema[name] for name in _MEMBERS if name in self._schema}
-        return self._errors(keywords, {key: child})
-
-    def wrong_number(self, value: Container, settled: int) -> list[Issue]:
-        name = "maxItems" if is_array(value) else "maxProperties"
-        most = self._schema.get(name)
-        if most is None or settled <= most:
-            return []
-        message = f"there should be at most {most} items, and more have come"
-        return [issue("", message, name, f"at most {most}", len(value))]
-
-    def opened(self, key: Key) -> OpenPart | None:
-        if isinstance(key, int):
-            return _opened(self._items(key), self._validator, self._root, 0)
-        if self._schema.get("patternProperties"):
+    @property
+    def container(self) -> type[Any] | None:  # type: ignore[override]
+        """The kind of container that the schema allows."""
+        if not self._open:
             return None
-        named = self._schema.get("properties")
-        members = named if is_object(named) else {}
-        inner = members.get(key, self._schema.get("additionalProperties"))
-        return _opened(inner, self._validator, self._root, 0)
+        return dict if "object" in kinds(self._open) else list
 
-    def _items(self, index: int) -> Any:
-        """Return the schema of an element, in the words of the older drafts or the newer ones."""
-        items = self._schema.get("items")
-        # A word that the schema's draft does not know means nothing in it.
-        knows_prefix = "prefixItems" in self._validator.VALIDATORS
-        first = self._schema.get("prefixItems") if knows_prefix else None
-        if is_array(items):
-            first, items = items, self._schema.get("additionalItems")
-        if is_array(first) and index < len(first):
-            return first[index]
-        return items
+    @property
+    def most(self) -> int | None:  # type: ignore[override]
+        """The schema's `maxItems`."""
+        return self._open.get("maxItems")
 
-    def _errors(self, schema: Any, value: Any) -> list[Issue]:
+    def inner(self, key: Key) -> Part:
+        """Return the rules of a member's or an element's schema."""
+        node = (
+            element(self._open, key, self._root)
+            if isinstance(key, int)
+            else member(self._open, key)
+        )
+        if node is False:
+            return Forbidden("this member or element is not allowed", "additionalProperties")
+        if node is None or has_own_base(node):
+            return Part()
+        return SchemaPart(node, self._judge, self._root)
+
+    def errors(self, value: Any) -> list[Issue]:
+        """Return the errors of a value by its schema alone."""
         try:
-            judge = self._validator.evolve(schema=schema)
+            judge = self._judge.evolve(schema=self._node)
             return [schema_issue(error) for error in errors_of(judge, value, MAX_ISSUES)]
-        except Exception:  # noqa: BLE001 - what cannot be judged in part, the whole will tell
+        except Exception:  # noqa: BLE001 - only the whole shows errors of the schema
             return []

@@ -1,10 +1,9 @@
-"""Open containers of a type that pydantic validates, by the core schema pydantic made of it.
+"""The rules for the parts of a type that pydantic validates, by the core schema pydantic made.
 
 A settled part is validated by pydantic itself, with the part's own schema and its model's config.
-An open one is looked into only where its schema is a plain one. What may change a value before it
-is validated, give another one in its place, or depends on the values beside it, is not judged
-before the whole is there: model validators in the modes `before` and `wrap`, `on_error`, several
-aliases for one field, validators that take `info`, and whatever schema is not named here.
+A container is looked into where its schema is a plain one. The whole is waited for where validation
+may change a value first or depends on other values: unions, validators in the modes `before` and
+`wrap`, `on_error`, several aliases of one field, and validators that take `info`.
 """
 
 from __future__ import annotations
@@ -12,27 +11,30 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import SchemaError, SchemaValidator
 
-from graph_retry._issues import describe, issue, pydantic_issues
-from graph_retry._json import is_array, is_object
-from graph_retry._output.partial.open_part import Container, Key, OneOfParts, OpenPart, under
+from graph_retry._issues import pydantic_issues
+from graph_retry._json import is_array
+from graph_retry._output.partial.part import Forbidden, Key, Part
 from graph_retry.records import Issue
 
 Schema = Mapping[str, Any]
 
-_NO_CONTAINER = frozenset(
-    {"int", "float", "str", "bool", "none", "literal", "date", "time", "datetime", "timedelta"}
-    | {"uuid", "bytes", "url"}
-)
+_PASSED = {
+    **dict.fromkeys(("definitions", "nullable", "default", "function-after"), "schema"),
+    **dict.fromkeys(("model", "dataclass"), "schema"),
+    "json-or-python": "json_schema",
+}
+"""Schemas around a container's own schema, and the key that they have it under."""
 _FIELDS = frozenset({"model-fields", "typed-dict", "dataclass-args"})
-_SEQUENCES = frozenset({"list", "set", "frozenset"})
+_LISTS = frozenset({"list", "set", "frozenset", "tuple"})
+_MAX_PASSED = 50
 _OF_THEIR_OWN = frozenset({"model", "typed-dict", "dataclass", "definition-ref"})
 _NOT_VALIDATION = frozenset({"serialization", "metadata", "definitions"})
-
 
 _Validators = dict[tuple[int, int], SchemaValidator | None]
 """Pydantic's validators of parts, by the identity of their schema and of its model's config."""
@@ -46,15 +48,12 @@ class _Scope:
     definitions: dict[str, Schema] = field(default_factory=dict[str, Schema])
     config: Any = None
     validators: _Validators = field(default_factory=_Validators)
-    of_any_length: dict[int, Schema] = field(default_factory=dict[int, Schema])
 
-    def without_lengths(self, schema: Schema) -> Schema:
-        """Return a container's schema for one that may have any number of members, made once."""
-        if id(schema) not in self.of_any_length:
-            lengths = ("min_length", "max_length")
-            plain = {name: schema[name] for name in schema if name not in lengths}
-            self.of_any_length[id(schema)] = plain
-        return self.of_any_length[id(schema)]
+    def within(self, schema: Schema) -> _Scope:
+        """Return the scope inside a schema."""
+        named = {one["ref"]: one for one in schema.get("definitions", ())}
+        config = schema.get("config") or self.config
+        return replace(self, definitions={**self.definitions, **named}, config=config)
 
     def validator(self, schema: Schema) -> SchemaValidator | None:
         """Return pydantic's validator for one part, made once; None where there can be none."""
@@ -71,174 +70,110 @@ class _Scope:
         except SchemaError:
             return None
 
-    def errors(self, schema: Schema, value: Any) -> ValidationError | None:
-        """Validate a value as JSON by one part of the schema."""
-        validator = self.validator(schema)
-        if validator is None:
-            return None
-        try:
-            validator.validate_json(json.dumps(value), strict=self.strict)
-        except ValidationError as error:
-            return error
-        except Exception:  # noqa: BLE001 - a validator is anybody's code: the whole will raise it
-            return None
-        return None
 
-
-class TypedParts:
-    """The parts of one type; pydantic's validators for them are made once."""
-
-    def __init__(self, schema: Schema, *, strict: bool | None) -> None:
-        self._schema, self._scope = schema, _Scope(strict)
-
-    def opened(self) -> OpenPart | None:
-        """Return the validator of a value of the type that is still being written."""
-        return _opened(self._schema, self._scope)
-
-
-def _opened(schema: Schema, scope: _Scope) -> OpenPart | None:
-    kind = schema["type"]
-    if kind == "definitions":
-        named = {definition["ref"]: definition for definition in schema["definitions"]}
-        return _opened(schema["schema"], replace(scope, definitions=scope.definitions | named))
-    if kind == "definition-ref":
-        target = scope.definitions.get(schema["schema_ref"])
-        return None if target is None else _opened(target, scope)
-    if kind in {"nullable", "function-after"}:
-        return _opened(schema["schema"], scope)
-    if kind == "default":
-        is_plain = schema.get("on_error", "raise") == "raise"
-        return _opened(schema["schema"], scope) if is_plain else None
-    if kind == "json-or-python":
-        return _opened(schema["json_schema"], scope)
-    if kind in {"model", "dataclass"} and not schema.get("custom_init"):
-        # A model's config is for its own fields, not for the schema around it.
-        own = replace(scope, config=schema.get("config") or scope.config)
-        return _opened(schema["schema"], own)
-    if kind in {"union", "tagged-union"}:
-        return OneOfParts([_opened(choice, scope) for choice in _choices(schema)])
-    parts = {**dict.fromkeys(_FIELDS, _Fields), **dict.fromkeys(_SEQUENCES, _Sequence)}
-    parts |= {**dict.fromkeys(_NO_CONTAINER, _Typed), "tuple": _Tuple, "dict": _Dict}
-    return parts[kind](schema, scope) if kind in parts else None
-
-
-def _choices(schema: Schema) -> list[Schema]:
-    choices: Any = schema["choices"]
-    listed: list[Any] = [*choices.values()] if is_object(choices) else [*choices]
-    return [choice[0] if isinstance(choice, tuple) else choice for choice in listed]
-
-
-class _Typed(OpenPart):
-    """A schema of a kind that is known, be it of a container or not."""
+class TypedPart(Part):
+    """The rules of one core schema."""
 
     def __init__(self, schema: Schema, scope: _Scope) -> None:
-        super().__init__()
-        self.schema, self.scope = schema, scope
-        self.wants_container = schema["type"] not in _NO_CONTAINER
+        self._schema, self._scope = schema, scope
 
-    def wrong_kind(self, value: Container) -> list[Issue]:
-        error = self.scope.errors(self.schema, value)
-        kinds = () if error is None else error.errors(include_url=False)
-        # Of a container that is wanted, all but its kind may still be mended.
-        wrong = any(
-            not detail["loc"] and (detail["type"].endswith("_type") or not self.wants_container)
-            for detail in kinds
+    @classmethod
+    def of(cls, schema: Schema, *, strict: bool | None) -> TypedPart:
+        """Return the rules of a whole type."""
+        return cls(schema, _Scope(strict))
+
+    @cached_property
+    def _open(self) -> tuple[Schema, _Scope]:
+        """The container's own schema with its scope; `{}` for anything but a plain container."""
+        schema, scope = self._schema, self._scope
+        for _ in range(_MAX_PASSED):
+            kind, scope = schema["type"], scope.within(schema)
+            if kind == "definition-ref" and schema["schema_ref"] in scope.definitions:
+                schema = scope.definitions[schema["schema_ref"]]
+            elif schema.get("on_error", "raise") != "raise" or schema.get("custom_init"):
+                break
+            elif kind in _PASSED:
+                schema = schema[_PASSED[kind]]
+            elif kind in _FIELDS | _LISTS | {"dict"}:
+                return schema, scope
+            else:
+                break
+        return {}, scope
+
+    @property
+    def container(self) -> type[Any] | None:  # type: ignore[override]
+        """The kind of container that the type is."""
+        kind = self._open[0].get("type")
+        return None if kind is None else list if kind in _LISTS else dict
+
+    @property
+    def most(self) -> int | None:  # type: ignore[override]
+        """The maximum length of a list or tuple; equal elements of a set count once."""
+        schema, _ = self._open
+        if schema.get("type") == "tuple":
+            is_fixed = schema.get("variadic_item_index") is None
+            return len(schema["items_schema"]) if is_fixed else None
+        return schema.get("max_length") if schema.get("type") == "list" else None
+
+    def inner(self, key: Key) -> Part:
+        """Return the rules of a field, a value or an element."""
+        schema, scope = self._open
+        inner: Schema | None = None
+        if schema["type"] in _FIELDS:
+            if key not in self._fields:
+                return self._other
+            inner = self._fields[str(key)]
+        elif schema["type"] == "tuple":
+            items, is_fixed = schema["items_schema"], schema.get("variadic_item_index") is None
+            inner = items[key] if is_fixed and int(key) < len(items) else None
+        else:
+            inner = schema.get("values_schema" if schema["type"] == "dict" else "items_schema")
+        return Part() if inner is None else TypedPart(inner, scope)
+
+    def errors(self, value: Any) -> list[Issue]:
+        """Return pydantic's errors of a value, validated as JSON."""
+        validator = self._scope.validator(self._schema)
+        if validator is not None:
+            try:
+                validator.validate_json(json.dumps(value), strict=self._scope.strict)
+            except ValidationError as error:
+                return pydantic_issues(error, value)
+            except Exception:  # noqa: BLE001 - a validator is anybody's code: the whole will raise
+                return []
+        return []
+
+    @cached_property
+    def _fields(self) -> dict[str, Schema | None]:
+        """The fields' schemas by the key that each is read from; None where it may be another."""
+        schema, scope = self._open
+        listed: Any = schema["fields"]
+        named = [(one["name"], one) for one in listed] if is_array(listed) else listed.items()
+        config: Mapping[str, Any] = scope.config or {}
+        fields: dict[str, Schema | None] = {}
+        for name, one in named:
+            by_alias = config.get("validate_by_alias", True) is not False
+            alias = one.get("validation_alias") if by_alias else None
+            by_name = alias is None or config.get("validate_by_name")
+            if by_name or config.get("populate_by_name"):
+                is_only = alias is None and one.get("init", True)
+                fields[name] = one["schema"] if is_only else None
+            if isinstance(alias, str):
+                fields[alias] = one["schema"]
+            else:  # only the end shows which alias is used
+                fields.update(dict.fromkeys(_strings(alias)))
+        return fields
+
+    @cached_property
+    def _other(self) -> Part:
+        """The rules of a key that is no field."""
+        schema, scope = self._open
+        config: Mapping[str, Any] = scope.config or {}
+        extra = schema.get("extra_behavior") or config.get("extra_fields_behavior")
+        return (
+            Forbidden("Extra inputs are not permitted", "extra_forbidden")
+            if extra == "forbid"
+            else Part()
         )
-        return pydantic_issues(error, value) if error is not None and wrong else []
-
-    def part_schema(self, key: Key) -> Schema | None:  # noqa: ARG002
-        """Return the schema of the member or element at `key`; None where nothing is known."""
-        return None
-
-    def wrong_part(self, key: Key, child: Any) -> list[Issue]:
-        schema = self.part_schema(key)
-        error = None if schema is None else self.scope.errors(schema, child)
-        return [] if error is None else under(key, pydantic_issues(error, child))
-
-    def opened(self, key: Key) -> OpenPart | None:
-        schema = self.part_schema(key)
-        return None if schema is None else _opened(schema, self.scope)
-
-
-class _Sequence(_Typed):
-    def part_schema(self, key: Key) -> Schema | None:  # noqa: ARG002
-        return self.schema.get("items_schema")
-
-    def wrong_number(self, value: Container, settled: int) -> list[Issue]:
-        most = self.schema.get("max_length")
-        # Equal elements of a set count once.
-        if self.schema["type"] != "list" or most is None or settled <= most:
-            return []
-        return [_too_long(value, most)]
-
-
-class _Tuple(_Typed):
-    def part_schema(self, key: Key) -> Schema | None:
-        items, variadic = self.schema["items_schema"], self.schema.get("variadic_item_index")
-        index = cast("int", key)
-        if variadic is not None and index >= variadic:  # later items are counted from the end
-            return items[variadic] if variadic == len(items) - 1 else None
-        return items[index] if index < len(items) else None
-
-    def wrong_number(self, value: Container, settled: int) -> list[Issue]:
-        most = len(self.schema["items_schema"])
-        if self.schema.get("variadic_item_index") is not None or settled <= most:
-            return []
-        return [_too_long(value, most)]
-
-
-class _Dict(_Typed):
-    def part_schema(self, key: Key) -> Schema | None:  # noqa: ARG002
-        return self.schema.get("values_schema")
-
-    def wrong_part(self, key: Key, child: Any) -> list[Issue]:
-        # In a dict of its own: JSON's keys are text, which pydantic reads as keys even when strict.
-        error = self.scope.errors(self.scope.without_lengths(self.schema), {key: child})
-        return [] if error is None else pydantic_issues(error, {key: child})
-
-    def wrong_number(self, value: Container, settled: int) -> list[Issue]:
-        most = self.schema.get("max_length")
-        return [] if most is None or settled <= most else [_too_long(value, most)]
-
-
-class _Fields(_Typed):
-    """The fields of a model, dataclass or `TypedDict`, by the key that each is read from."""
-
-    def __init__(self, schema: Schema, scope: _Scope) -> None:
-        super().__init__(schema, replace(scope, config=schema.get("config") or scope.config))
-        config: Mapping[str, Any] = self.scope.config or {}
-        fields: Any = schema["fields"]
-        if is_array(fields):
-            fields = {one["name"]: one for one in fields}
-        self._by_key: dict[str, Schema] = {}
-        self._uncertain: set[str] = set()
-        for name, one in cast("dict[str, Schema]", fields).items():
-            self._add(name, one, config)
-        behaviour = schema.get("extra_behavior") or config.get("extra_fields_behavior")
-        self._is_closed = behaviour == "forbid"
-
-    def _add(self, name: str, one: Schema, config: Mapping[str, Any]) -> None:
-        by_alias = config.get("validate_by_alias", True) is not False
-        alias = one.get("validation_alias") if by_alias else None
-        by_name = config.get("validate_by_name") or config.get("populate_by_name")
-        if isinstance(alias, str):
-            self._by_key[alias] = one["schema"]
-        elif alias is None and one.get("init", True):
-            self._by_key[name] = one["schema"]
-        else:  # only the end shows which alias is used
-            self._uncertain |= set(_strings(alias))
-        if alias is None or by_name:
-            self._uncertain.add(name)
-
-    def wrong_part(self, key: Key, child: Any) -> list[Issue]:
-        is_known = key in self._by_key or key in self._uncertain
-        if self._is_closed and not is_known:
-            message = "Extra inputs are not permitted"
-            return [issue((key,), message, "extra_forbidden", None, describe(child))]
-        return super().wrong_part(key, child)
-
-    def part_schema(self, key: Key) -> Schema | None:
-        return self._by_key.get(cast("str", key))
 
 
 def _strings(alias: Any) -> list[str]:
@@ -246,11 +181,6 @@ def _strings(alias: Any) -> list[str]:
     if isinstance(alias, str):
         return [alias]
     return [key for part in alias for key in _strings(part)] if is_array(alias) else []
-
-
-def _too_long(value: Container, most: int) -> Issue:
-    message = f"there should be at most {most} items, and more have come"
-    return issue("", message, "too_long", f"at most {most}", describe(len(value)))
 
 
 def _takes_info(schema: Any) -> bool:

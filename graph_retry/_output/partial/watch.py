@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._issues import format_issues, issue
-from graph_retry._json import is_array, is_object
+from graph_retry._issues import format_issues
+from graph_retry._json import is_array, is_number
 from graph_retry._output.partial.growing import GrowingDocument, GrowingText
-from graph_retry._output.partial.open_part import OpenPart
+from graph_retry._output.partial.part import OpenPart, Part
 from graph_retry._output.validator import Validator
 from graph_retry.records import Failure, Issue, RepairLevel
 
@@ -17,30 +17,22 @@ class Watch:
 
     A document with which the text begins, perhaps in a fence or after closed thoughts, is taken for
     the answer. One behind prose may be anything: it is shown, and not judged before the end. Plain
-    text is shown, too. With `may_be_element` others may follow the document that make a list of it,
-    whatever is repaired.
+    text is shown, too.
     """
 
     def __init__(
-        self,
-        validator: Validator | None,
-        level: RepairLevel,
-        *,
-        judges: bool = True,
-        may_be_element: bool = False,
+        self, validator: Validator | None, level: RepairLevel, *, judges: bool = True
     ) -> None:
         self.failure: Failure | None = None
         self.issues: list[Issue] = []
         is_text = validator is None or validator.wants_text or validator.accepts_text
-        self._document = GrowingText() if is_text else GrowingDocument(level)
-        self._judged: Validator | None = None
+        self._document = GrowingText() if is_text else GrowingDocument()
         # `aggressive` guesses, so nobody can say now what it will read.
-        if validator is not None and judges and level != "aggressive" and not validator.admits_text:
-            self._judged = validator
-        self._part = self._judged.opened() if self._judged else None
-        # Documents in a row are read as a list, so an object may turn out to be an element.
-        may_be_element = may_be_element or level == "standard"
-        self._sequence = self._judged.opened() if self._judged and may_be_element else None
+        judges = judges and level != "aggressive"
+        self._name, self._part = "", Part()
+        if validator is not None and judges and not validator.admits_text:
+            self._name, self._part = validator.name, validator.part
+        self._whole = OpenPart(self._part)
 
     @property
     def value(self) -> Any:
@@ -61,50 +53,24 @@ class Watch:
         """Take the next piece; tell whether there may be more of the value."""
         if not self._document.add(piece):
             return False
-        error, judged = self._document.error, self._judged
-        if judged is None:
-            return error is None
-        if error is not None:
-            self._fail(
-                {"kind": "invalid_syntax", "type": "InvalidJSON", "message": error},
-                [issue("", error, "invalid_json", "one JSON value")],
-            )
-        elif wrong := self._wrong(self._document):
-            message = f"the output can no longer be a valid {judged.name}: {format_issues(wrong)}"
-            self._fail(
-                {"kind": "invalid_schema", "type": "ValidationError", "message": message}, wrong
-            )
-        return error is None
-
-    def _wrong(self, document: GrowingText) -> list[Issue]:
         try:
-            return self._certain(document)
+            self.issues = self._certain()
         except RecursionError:  # too deep to check in parts: only the whole is
-            self._part = None
-            return []
+            self._whole = OpenPart(Part())
+        if self.issues:
+            why = f"the output can no longer be a valid {self._name}: {format_issues(self.issues)}"
+            self.failure = {"kind": "invalid_schema", "type": "ValidationError", "message": why}
+        return True
 
-    def _certain(self, document: GrowingText) -> list[Issue]:
-        value, part = document.value, self._part
-        if (
-            part is None
-            or not document.begins_the_text
-            or not (is_object(value) or is_array(value))
-        ):
+    def _certain(self) -> list[Issue]:
+        """Return the errors of the present value that no later text can correct."""
+        value = self.value
+        if not self._document.begins_the_text:
             return []
-        if is_array(value) and all(type(item) in (int, float) for item in value):
+        if is_array(value) and all(map(is_number, value)):
             return []  # a citation like `[1]`, perhaps
-        # Nothing stands around the whole, so that no bracket can be missing around it.
-        wrong = part.issues(value) or (part.wrong_kind(value) if len(value) > 1 else [])
-        if not wrong or not document.is_exact():
-            return []
-        if is_object(value) and not _is_wrong_in_a_row(self._sequence, value):
-            return []
-        return wrong
-
-    def _fail(self, failure: Failure, issues: list[Issue]) -> None:
-        self.failure, self.issues = failure, issues
-
-
-def _is_wrong_in_a_row(part: OpenPart | None, value: dict[str, Any]) -> bool:
-    """Return whether a list of documents that begins with this one would also be wrong."""
-    return part is None or bool(part.wrong_kind([value, value]) or part.issues([value]))
+        wrong = self._whole.issues(value)
+        # Of an object, documents in a row make a list; no second bracket makes an object of a list.
+        if not wrong and is_array(value) and len(value) > 1 and self._part.container is dict:
+            wrong = self._part.errors(value)
+        return wrong if wrong and self._document.is_exact() else []

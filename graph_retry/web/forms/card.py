@@ -15,12 +15,13 @@ from graph_retry._issues import ABSENT, excerpt
 from graph_retry._json import is_array, is_object
 from graph_retry._params.patch import changes
 from graph_retry._review.review import Review
+from graph_retry._schemas import alternatives, element, member
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.fields import Field, Form, read_form
 from graph_retry.web.forms.marks import marked, word_diff
-from graph_retry.web.forms.schema import alternatives, blank, branch_of, item_node
+from graph_retry.web.forms.schema import blank, branch_of
 from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
 
 _LINE = re.compile(r"\d+\. (/\S*|\(whole value\)): (.*)")
@@ -258,24 +259,23 @@ def _done(review: Review, node: Any, value: Any, what: str, where: str) -> Any:
         return {**value, parts[0]: source[parts[0]]} if parts[0] in source else value
     above, owner = value, branch_of(alternatives(node, root), value)
     for part in parts[: len(parts) - (what == "remove")]:
-        node, above = _step(owner, above, part)
+        node, above = _step(owner, root, above, part)
         owner = branch_of(alternatives(node, root), above)
     if not is_array(above):
         return value
     if what == "add":
-        above.append(blank(item_node(owner, len(above)), root, above[-1] if above else None))
+        above.append(blank(element(owner, len(above), root), root, above[-1] if above else None))
     elif what == "remove" and parts[-1].isdecimal() and int(parts[-1]) < len(above):
         del above[int(parts[-1])]
     return value
 
 
-def _step(owner: dict[str, Any], value: Any, part: str) -> tuple[Any, Any]:
+def _step(owner: dict[str, Any], root: Any, value: Any, part: str) -> tuple[Any, Any]:
     """Go one step down a value and its schema; nothing is below what is not there."""
     if is_array(value) and part.isdecimal() and int(part) < len(value):
-        return item_node(owner, int(part)), value[int(part)]
+        return element(owner, int(part), root), value[int(part)]
     if is_object(value) and part in value:
-        named: dict[str, Any] = owner.get("properties") or {}
-        return named.get(part, owner.get("additionalProperties")), value[part]
+        return member(owner, part), value[part]
     return None, ABSENT
 
 

@@ -17,7 +17,8 @@ from urllib.parse import quote, unquote
 from graph_retry._issues import ABSENT, pointer
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
-from graph_retry.web.forms.schema import alternatives, branch_of, item_node, roles, roles_of
+from graph_retry._schemas import alternatives, element
+from graph_retry.web.forms.schema import branch_of, roles, roles_of
 
 MAX_FIELDS = 400
 """Fields that a form has at most: what is beyond them is shown as JSON."""
@@ -185,7 +186,7 @@ class Form:
         if made.kind == "list":
             items: list[Any] = value if is_array(value) else []
             made.fields = [
-                self.field(item_node(node, number), item, (*path, number))
+                self.field(element(node, number, self._root), item, (*path, number))
                 for number, item in enumerate(items)
             ]
             return

@@ -1,0 +1,168 @@
+"""The one walk through a JSON Schema: which schemas may apply to each part of a value.
+
+Each value that fits a schema also fits one of its `alternatives`. The reverse does not hold: the
+walk passes over keywords such as `not` and `if`, so that it can only be too generous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import unquote
+
+from graph_retry._json import is_array, is_object
+
+_COMBINING = ("allOf", "anyOf", "oneOf")
+_MAX_DEPTH = 50
+_MAX_STEPS = 1_000
+"""Limits of one walk: a schema may refer to itself. Past them anything is allowed."""
+_MAX_COMBINED = 200
+"""Alternatives of one schema; a demand that would make more of them is left out."""
+
+_NAMES: dict[Any, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+ANY_KIND: Final = frozenset(_NAMES.values())
+"""JSON Schema's names of all kinds of values."""
+
+
+def kind_of(value: object) -> str:
+    """Name the kind of a JSON value in JSON Schema's words; anything else has no name.
+
+    Example:
+        >>> kind_of(True), kind_of(1), kind_of(None), kind_of({})
+        ('boolean', 'integer', 'null', 'object')
+    """
+    return _NAMES.get(type(value), "")
+
+
+def alternatives(node: Any, root: Any) -> list[dict[str, Any]]:
+    """List the schemas of which a value must fit one, without references and combinations.
+
+    Args:
+        node: A schema; None, like True, allows anything.
+        root: The document that the references of `node` point into.
+
+    Example:
+        >>> alternatives({"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/n"}]},
+        ...              {"$defs": {"n": {"type": "null"}}})
+        [{'type': 'integer'}, {'type': 'null'}]
+    """
+    return _Walk(root).alternatives(node, 0)
+
+
+def kinds_of(node: Any, root: Any) -> frozenset[str]:
+    """Return the kinds of values that a schema may allow; a `number` may be an `integer`.
+
+    Example:
+        >>> sorted(kinds_of({"anyOf": [{"type": "string"}, {"enum": [None]}]}, {}))
+        ['null', 'string']
+    """
+    return frozenset[str]().union(*map(kinds, alternatives(node, root)))
+
+
+def kinds(alternative: dict[str, Any]) -> frozenset[str]:
+    """Return the kinds of values that one alternative may allow."""
+    name, found = alternative.get("type"), ANY_KIND
+    if isinstance(name, str):
+        found = frozenset({"number", "integer"} if name == "number" else {name})
+    choices = [alternative["const"]] if "const" in alternative else alternative.get("enum")
+    return found & frozenset(map(kind_of, choices)) if is_array(choices) else found
+
+
+def member(alternative: dict[str, Any], key: str) -> Any:
+    """Return the schema of an object's member; None where nothing is known of it."""
+    named = alternative.get("properties")
+    if is_object(named) and key in named:
+        return named[key]
+    is_open = bool(alternative.get("patternProperties"))
+    return None if is_open else alternative.get("additionalProperties")
+
+
+def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
+    """Return the schema of a list's element; None where nothing is known of it.
+
+    The draft of `root` decides what `prefixItems` means, which is nothing before 2020-12.
+    """
+    items = alternative.get("items")
+    draft = root.get("$schema", "2020-12") if is_object(root) else "2020-12"
+    first = alternative.get("prefixItems") if "2020-12" in str(draft) else None
+    if is_array(items):
+        first, items = items, alternative.get("additionalItems")
+    return first[index] if is_array(first) and index < len(first) else items
+
+
+def has_own_base(node: Any) -> bool:
+    """Return whether the references in a schema point into a document of its own."""
+    return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
+
+
+class _Walk:
+    """One walk, in bounded work."""
+
+    def __init__(self, root: Any) -> None:
+        self._root, self._steps = root, 0
+
+    def alternatives(self, node: Any, depth: int) -> list[dict[str, Any]]:
+        self._steps += 1
+        if node is False:
+            return []
+        if not is_object(node) or depth > _MAX_DEPTH or self._steps > _MAX_STEPS:
+            return [{}]
+        if node is not self._root and has_own_base(node):
+            return [{}]
+        if "$ref" in node:
+            return self.alternatives(_target(node["$ref"], self._root), depth + 1)
+        own = {name: value for name, value in node.items() if name not in _COMBINING}
+        names = own.get("type")
+        found = [{**own, "type": name} for name in names] if is_array(names) else [own]
+        for demand in _demands(node):
+            branches = [part for one in demand for part in self.alternatives(one, depth + 1)]
+            if len(found) * len(branches) <= _MAX_COMBINED:
+                found = [
+                    _both(one, other)
+                    for one in found
+                    for other in branches
+                    if kinds(one) & kinds(other)
+                ]
+        return found
+
+
+def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
+    """Yield lists of schemas, of each of which a value must fit one."""
+    for name in _COMBINING:
+        listed = node.get(name)
+        if is_array(listed):
+            yield from [[one] for one in listed] if name == "allOf" else [listed]
+
+
+def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Join two schemas that a value must fit; where both speak of one thing, `other` counts."""
+    joined = {**one, **other}
+    if is_object(one.get("properties")) and is_object(other.get("properties")):
+        joined["properties"] = {**one["properties"], **other["properties"]}
+    if is_array(one.get("required")) and is_array(other.get("required")):
+        joined["required"] = [*dict.fromkeys([*one["required"], *other["required"]])]
+    if one.get("type") == "integer" and other.get("type") == "number":
+        joined["type"] = "integer"
+    return joined
+
+
+def _target(reference: Any, root: Any) -> Any:
+    """Find the schema that a reference inside the document names; None for any other reference."""
+    if reference != "#" and not str(reference).startswith("#/"):
+        return None
+    target = root
+    for part in unquote(str(reference)).split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if is_array(target) and name.isdecimal() and int(name) < len(target):
+            target = target[int(name)]
+        else:
+            target = target.get(name) if is_object(target) else None
+    return target
