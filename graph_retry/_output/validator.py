@@ -44,7 +44,7 @@ class Validator:
     @property
     def accepts_text(self) -> bool:
         """Whether the schema allows only strings, so that text without JSON may be the value."""
-        return kinds_of(self.schema, self.schema) == {"string"}
+        return kinds_of(self.schema, self.schema) == frozenset({"string"})
 
     @property
     def admits_text(self) -> bool:
@@ -55,7 +55,7 @@ class Validator:
     @property
     def wants_list(self) -> bool:
         """Whether the schema allows only lists, so that several tool calls are one value."""
-        return kinds_of(self.schema, self.schema) == {"array"}
+        return kinds_of(self.schema, self.schema) == frozenset({"array"})
 
     @property
     def part(self) -> Part:

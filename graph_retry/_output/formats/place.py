@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from graph_retry._json import is_object
@@ -24,10 +24,10 @@ class Place:
         return cls([schema], schema)
 
     @property
-    def kinds(self) -> frozenset[str]:
+    def kinds(self) -> Set[str]:
         """The kinds of values that are wanted, in JSON Schema's words; empty if any may be."""
         wanted = frozenset[str]().union(*map(kinds, self._schemas))
-        return frozenset() if wanted == ANY_KIND else wanted
+        return frozenset[str]() if wanted == ANY_KIND else wanted
 
     @property
     def fields(self) -> set[str]:
