@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from graph_retry._json import is_object
@@ -24,7 +25,7 @@ class Place:
         return cls([schema], schema)
 
     @property
-    def kinds(self) -> Set[str]:
+    def kinds(self) -> AbstractSet[str]:
         """The kinds of values that are wanted, in JSON Schema's words; empty if any may be."""
         wanted = frozenset[str]().union(*map(kinds, self._schemas))
         return frozenset[str]() if wanted == ANY_KIND else wanted
