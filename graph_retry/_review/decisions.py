@@ -6,6 +6,7 @@ rows. Another decision is a row here, its constructor, and the function that giv
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -35,6 +36,7 @@ from graph_retry._review.question import (
     UnusableAnswerError,
     Wait,
 )
+from graph_retry._review.review import Review
 
 _MAX_NAME = 200
 
@@ -78,9 +80,10 @@ class Row:
     needs in its JSON, and `parts` are other keys it may have. `message` tells whether it needs
     words, or says why it was made. `calls` tells whether it leads to another call, of a failed
     attempt and of a valid output, and `waits` whether it leaves the review open. `outcome` is how a
-    call that it ends is told. `missing` says what it needs and the question lacks. `how` says what
-    it does, and `example` shows the JSON. `typed` explains it in the console. `sent` says how
-    people send it from the clients without JSON.
+    call that it ends is told. `missing` names what it needs and the question lacks. `does` says
+    what follows from it. `example` shows its JSON, where `...` stands for values of the question.
+    `typed` are the ways to write it behind its word in the console, and `sent` are the ways to send
+    it from the clients without JSON.
     """
 
     words: tuple[str, ...] = ()
@@ -93,11 +96,9 @@ class Row:
     by_default: bool = True
     missing: Callable[[Question], str | None] = lambda _: None
     decide: Callable[[Said, Question], Awaitable[Accepted]]
-    how: Callable[[Question], str]
+    does: Callable[[Review], str]
     example: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    typed: str
-    typed_of_valid: str = ""
-    typed_of_suggested: str = ""
+    typed: tuple[str, ...] = ("",)
     sent: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -189,22 +190,20 @@ def _output_missing(question: Question) -> str | None:
     return None if question.takes_output else "no output could be read"
 
 
+def _approves(review: Review) -> str:
+    if review.failure is None:
+        return "take this output"
+    suggested = review.suggested_params is not None
+    return f"call again with {'the suggested changes' if suggested else 'the params as they are'}"
+
+
 ROWS: dict[str, Row] = {
     "approve": Row(
         words=("approved", "retry", "yes"),
         parts={"choice": Part(schema=_choices, how="or take another alternative:", example="2")},
         calls=(True, False),
         decide=_call_again,
-        how=lambda question: (
-            "Approve: take this output."
-            if question.failure is None
-            else "Approve: call again with the params as they are."
-            if question.suggested_params is None
-            else "Approve: call again with the suggested changes."
-        ),
-        typed="approve             call again with the params as shown",
-        typed_of_valid="approve             take this output",
-        typed_of_suggested="approve             call again with the suggested changes",
+        does=_approves,
         sent={"Agent Chat UI": "*Approve*", "Agent Inbox": "*Accept*"},
     ),
     "edit": Row(
@@ -212,18 +211,18 @@ ROWS: dict[str, Row] = {
         calls=(True, True),
         missing=lambda question: "the call has no params" if question.codec.is_empty else None,
         decide=_call_again,
-        how=lambda _: "Edit: call again with what you change; the rest stays as shown.",
+        does=lambda _: "call again with your changes",
         example={"params": ...},
-        typed="edit                change params in $EDITOR, or: edit FIELD, edit FIELD=VALUE …",
+        typed=("", "FIELD", "FIELD=VALUE …"),
         sent={"Agent Chat UI": "fields, *Submit*", "Agent Inbox": "fields, *Submit*"},
     ),
     "reject": Row(
         words=("rejected", "cancel", "canceled", "cancelled", "ignore", "no", "stop"),
         outcome="cancelled",
         decide=_rejected,
-        how=lambda _: "Reject: stop here, without another call.",
+        does=lambda _: "stop here, without another call",
         example={"message": "why to stop"},
-        typed="reject REASON       stop here",
+        typed=("REASON",),
         sent={
             "Agent Chat UI": "*Reject*, with a reason",
             "Agent Inbox": "`reject: …` in the box",
@@ -246,9 +245,9 @@ ROWS: dict[str, Row] = {
         },
         outcome="responded",
         decide=_responded,
-        how=lambda _: "Respond: write the output yourself, without another call.",
+        does=lambda _: "give the output, without another call",
         example={"output": ...},
-        typed="respond FILE        give the output yourself; or: respond {…}, respond field=value",
+        typed=("FILE", "{…}", "FIELD=VALUE …"),
         sent={"Agent Inbox": "`respond: {…}` in the box"},
     ),
     "comment": Row(
@@ -261,9 +260,9 @@ ROWS: dict[str, Row] = {
             else None
         ),
         decide=_commented,
-        how=lambda _: "Comment: tell the model something, and call again.",
+        does=lambda _: "tell the model something, and call again",
         example={"message": "what to mind"},
-        typed="comment WORDS       tell the model something, and call again",
+        typed=("WORDS",),
         sent={"Agent Inbox": "words in the box"},
     ),
     "accept": Row(
@@ -272,12 +271,9 @@ ROWS: dict[str, Row] = {
         by_default=False,
         missing=_output_missing,
         decide=_overruled,
-        how=lambda _: (
-            "Overrule: take the output although it is not valid. In Agent Inbox write `overrule`: "
-            "its button *Accept* calls again."
-        ),
+        does=lambda _: "take the output although it is not valid",
         example={"message": "why it is right"},
-        typed="accept REASON       take the output although it is not valid",
+        typed=("REASON",),
         sent={"Agent Inbox": "`overrule` in the box"},
     ),
     "defer": Row(
@@ -285,9 +281,9 @@ ROWS: dict[str, Row] = {
         waits=True,
         by_default=False,
         decide=_deferred,
-        how=lambda _: "Defer: leave it open, and out of the inbox until then.",
+        does=lambda _: "leave it open, and out of the inbox until then",
         example={"until": "2030-05-01T08:00+02:00"},
-        typed="defer TIME          leave it open, and out of the inbox until then",
+        typed=("TIME",),
         sent={"Agent Inbox": "`defer: TIME` in the box"},
     ),
     "assign": Row(
@@ -295,9 +291,9 @@ ROWS: dict[str, Row] = {
         waits=True,
         by_default=False,
         decide=_assigned,
-        how=lambda _: "Assign: set the label `assignee`, and leave it open.",
+        does=lambda _: "set the label `assignee`, and leave it open",
         example={"to": "ada"},
-        typed="assign NAME         set the label assignee, and leave it open",
+        typed=("NAME",),
         sent={"Agent Inbox": "`assign: NAME` in the box"},
     ),
 }
@@ -308,6 +304,21 @@ BY_DEFAULT: tuple[DecisionType, ...] = tuple(
 )
 WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (kind, *row.words)}
 """Which decision a word is, in every client."""
+
+
+def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
+    """Write the JSON of a decision, by the example in its row.
+
+    Example:
+        >>> form_of("respond"), form_of("assign")
+        ('{"type": "respond", "output": …}', '{"type": "assign", "to": "ada"}')
+    """
+    shown = {"params": params, "output": output}
+    parts = {"type": kind, **ROWS[kind].example}
+    fields = (
+        f'"{key}": {shown[key] if part is ... else json.dumps(part)}' for key, part in parts.items()
+    )
+    return f"{{{', '.join(fields)}}}"
 
 
 def why_not_offered(question: Question) -> dict[str, str | None]:

@@ -16,7 +16,7 @@ from graph_retry._issues import cut, excerpt, format_issues, literal
 from graph_retry._params.patch import readable_diff
 from graph_retry._patterns import lazy
 from graph_retry._pictures import noted
-from graph_retry._review.decisions import ROWS, offered
+from graph_retry._review.decisions import ROWS, form_of, offered
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.question import NOT_APPLIED, Question
 from graph_retry._wording import whole_sentences
@@ -156,8 +156,12 @@ def _how_to_answer(question: Question) -> str:
         *(line for kind in can for line in _ways(kind, question)),
         "",  # ends the list
     ]
+    if "accept" in can:
+        lines.append("In Agent Inbox the button *Accept* calls again, and `overrule` accepts.")
     if "edit" in can:
-        lines.append("In a form, write `null` to clear a field.")
+        lines.append(
+            "In a form, write `null` to clear a field. Fields left out of an edit stay as shown."
+        )
         if question.locked:
             names = one_line(", ".join(question.locked), 200)
             lines.append(f"Locked, so leave as shown: {names}.")
@@ -171,29 +175,28 @@ def _how_to_answer(question: Question) -> str:
 
 
 def _ways(kind: str, question: Question) -> Iterator[str]:
-    yield f"- {ROWS[kind].how(question)} `{_example(kind, question)}`"
+    form = form_of(kind, _some_params(question), _fields_of_output(question))
+    yield f"- {kind.capitalize()}: {ROWS[kind].does(question)}. `{form}`"
     for name, part in ROWS[kind].parts.items():
         if part.schema(question) is not None:
             yield f'  {part.how} `{{"type": "{kind}", "{name}": {part.example}}}`'
 
 
-def _example(kind: str, question: Question) -> str:
-    """Write a decision as JSON, with a param or the fields of the output as they are here."""
-    example = dict(ROWS[kind].example)
-    if "params" in example:
-        free = [{key: part} for key, part in question.shown.items() if key not in question.locked]
-        short = (part for part in free if len(_text(part)) <= 120 and "`" not in _text(part))
-        example["params"] = next(short, dict[str, Any]())
-    if "output" not in example:
-        return _text({"type": kind, **example})
+def _some_params(question: Question) -> str:
+    """Write a short param as it is here, as an example of an edit."""
+    free = (
+        json.dumps({name: value}, ensure_ascii=False)
+        for name, value in question.shown.items()
+        if name not in question.locked
+    )
+    return next((text for text in free if len(text) <= 120 and "`" not in text), "{}")
+
+
+def _fields_of_output(question: Question) -> str:
     schema = question.schema_of_output or {}
-    fields = ", ".join(f"{_text(name)}: …" for name in inner_fields(schema, schema)[0])
-    output = f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
-    return f'{{"type": "{kind}", "output": {output}}}'
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    names = inner_fields(schema, schema)[0]
+    fields = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: …" for name in names)
+    return f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
 
 
 def _inert(text: str) -> str:

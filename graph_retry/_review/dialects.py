@@ -6,19 +6,27 @@ module has the parts that all clients share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
 
 from graph_retry._issues import cut, literal
 from graph_retry._json import is_array, is_object
-from graph_retry._review.clients.ag_ui import AG_UI, CANCELLED
+from graph_retry._review.clients.ag_ui import AG_UI
 from graph_retry._review.clients.agent_chat_ui import AGENT_CHAT_UI
 from graph_retry._review.clients.agent_inbox import AGENT_INBOX
-from graph_retry._review.clients.client import Content, Reading, spelled
+from graph_retry._review.clients.client import (
+    NO_FIELDS,
+    Entry,
+    Reading,
+    said_in_words,
+    spelled,
+    without,
+    word_of,
+)
 from graph_retry._review.clients.plain_json import PLAIN_JSON, TEXT
-from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS
+from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, form_of
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import NoDecisionError, Said, UnusableAnswerError
 from graph_retry._wording import did_you_mean
@@ -35,43 +43,11 @@ _MAX_WRAPPERS = 8
 _MAX_MESSAGE = 10_000
 
 
-def form_of(kind: str) -> str:
-    """Write the JSON of a decision.
-
-    Example:
-        >>> form_of("respond")
-        '{"type": "respond", "output": …}'
-    """
-    row = ROWS[kind]
-    data = {"params": "{…}", "output": "…"}.get(row.data or "", '"…"')
-    fields = [f'"{row.data}": {data}'] if row.data else []
-    fields += ['"message": "…"'] if row.message == "needed" or row.outcome == "cancelled" else []
-    return "{" + ", ".join([f'"type": "{kind}"', *fields]) + "}"
-
-
 def how_to_answer(offered: Sequence[str]) -> str:
     """Say what can be answered, for somebody whose answer decided nothing."""
     forms = ", ".join(map(form_of, offered))
     words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
     return f"Answer {forms}{words and f', or one word such as {words}'}."
-
-
-def said_in_words(text: str) -> dict[str, Any] | None:
-    """Return the decision that a text is: its word alone, or before a colon.
-
-    Example:
-        >>> said_in_words("Reject: not an invoice")
-        {'type': 'reject', 'message': 'not an invoice'}
-        >>> said_in_words("not an invoice")
-    """
-    head, _, rest = text.strip().partition(":")
-    kind, rest = WORDS.get(spelled(head)), rest.strip()
-    if kind is None:
-        return None
-    said: dict[str, Any] = {ROWS[kind].data or "message": rest} if rest else {}
-    if "choice" in ROWS[kind].parts and rest.isdecimal():
-        said = {"choice": int(rest)}
-    return {"type": spelled(head), **said}
 
 
 def interpret(
@@ -87,84 +63,66 @@ def interpret(
         >>> interpret('{"resume": {"action": "retry", "revisedParams": {"n": 0}}}')[:4]
         ('edit', {}, None, {'n': 0})
     """
-    entry = _unwrapped(answer, offered)
+    reading = Reading(offered)
+    entry = _unwrapped(answer, reading)
     given = {key: value for key, value in entry.items() if value is not None}
-    binding = {key: given[key] for key in _BINDING if key in given}
-    word = _known_word(given)
+    word = word_of(given)
+    if word is None:
+        raise NoDecisionError("The answer does not say what to do: no `type`.")
+    if word not in WORDS:
+        raise NoDecisionError(f"The answer's type {literal(word, 80)} is no decision.")
     kind = (_OF_VALID_OUTPUT.get(word) if of_valid else None) or WORDS[word]
-    row, content = ROWS[kind], _content(given, kind)
-    message = _message(given.get("message", given.get("reason", content.message)))
-    titles = _titles(given, kind, content)
-    parts = {key: given[key] for key in row.parts if key in given}
-    if kind in ("approve", "edit"):
-        kind, data = _approved_or_edited(word, kind, content, of_valid=of_valid)
-        return Said(kind, binding, message, data, titles, content.from_form, parts)
+    _check_keys(given, kind)
+    message = _message(given.get("message", given.get("reason")))
+    parts = {key: given[key] for key in ROWS[kind].parts if key in given}
+    titles = _titles(given, kind, reading)
+    data = entry.get(_data_key(kind) or "")
+    if word == "retry":
+        kind, data = ("edit", data or None) if data or of_valid else ("approve", None)
+    else:
+        _check_complete(entry, kind, parts, message)
+    binding = {key: given[key] for key in _BINDING if key in given}
+    return Said(kind, binding, message, data, titles, reading.from_form, parts)
+
+
+def _data_key(kind: str) -> str | None:
+    """Return the key of a decision's data; an approval may repeat the params."""
+    return "params" if kind == "approve" else ROWS[kind].data
+
+
+def _check_keys(given: Entry, kind: str) -> None:
+    """Refuse a key that the decision lacks."""
+    row = ROWS[kind]
+    for key in sorted(given.keys() - {_data_key(kind), *row.parts, *_COMMON, *_EXTRA}):
+        what = f"A decision to {kind} has no key {literal(key, 80)}."
+        owners = (other for other in ROWS if key in (ROWS[other].data, *ROWS[other].parts))
+        if meant := next(owners, None):
+            raise UnusableAnswerError(f"{what} To {meant}, send {form_of(meant)}.")
+        known = tuple(filter(None, (row.data, *row.parts, "message", *_BINDING)))
+        names = ", ".join(f"`{name}`" for name in known)
+        raise UnusableAnswerError(f"{what}{did_you_mean(key, known)} Known are {names}.")
+
+
+def _check_complete(entry: Entry, kind: str, parts: Mapping[str, Any], message: str | None) -> None:
+    """Refuse a decision without what its row needs, or with two things in one place."""
+    row = ROWS[kind]
+    if kind == "edit" and entry.get("params") is None:
+        raise UnusableAnswerError(NO_FIELDS)
     if row.data in entry and parts:
         raise UnusableAnswerError(f"Give the whole `{row.data}`, or changes of it, and not both.")
     if row.data and row.data not in entry and not parts:
         raise UnusableAnswerError(f"To {kind} takes `{row.data}`: {form_of(kind)}.")
     if row.message == "needed" and message is None:
         raise UnusableAnswerError(f"To {kind} takes words: {form_of(kind)}.")
-    return Said(kind, binding, message, row.data and entry.get(row.data), titles, parts=parts)
 
 
-def _known_word(given: dict[str, Any]) -> str:
-    """Return the word that decides, which must be one of the known."""
-    word = _word(given)
-    if word is None:
-        raise NoDecisionError("The answer does not say what to do: no `type`.")
-    if word not in WORDS:
-        raise NoDecisionError(f"The answer's type {literal(word, 80)} is no decision.")
-    return word
-
-
-def _titles(given: dict[str, Any], kind: str, content: Content) -> tuple[Any, ...]:
+def _titles(given: Entry, kind: str, reading: Reading) -> tuple[Any, ...]:
     """List the titles of questions that the client repeats, under its own key or as `action`."""
     action = given.get("action") if "type" in given else None
     word = None if action is None else spelled(action)
     if word == "retry" or WORDS.get(word or "") == kind:
         action = None  # another word for the same decision
-    return tuple(title for title in (content.title, action) if title is not None)
-
-
-def _approved_or_edited(
-    word: str, kind: str, content: Content, *, of_valid: bool
-) -> tuple[str, dict[str, Any] | None]:
-    """Distinguish an approval from an edit by the params; return it with its params."""
-    params = content.data
-    if word == "retry":
-        return ("edit", params or None) if params or of_valid else ("approve", None)
-    if kind == "edit" and params is None:
-        raise UnusableAnswerError(
-            f"An edit needs the changed fields, which must be an object: {form_of('edit')}, or in "
-            "a form's answer the edited fields as `args`."
-        )
-    return kind, params
-
-
-def _content(given: dict[str, Any], kind: str) -> Content:
-    """Read the content under the client's own key; refuse a key that the decision lacks."""
-    readers: dict[str, Callable[[Any], Content]] = {
-        key: reader
-        for client in CLIENTS
-        for key, (kinds, reader) in client.keys.items()
-        if kind in kinds
-    }
-    row, data = ROWS[kind], ROWS[kind].data
-    for key in sorted(given.keys() - {data, *row.parts, *readers, *_COMMON, *_EXTRA, CANCELLED}):
-        what = f"A decision to {kind} has no key {literal(key, 80)}."
-        if meant := next(
-            (other for other in ROWS if key in (ROWS[other].data, *ROWS[other].parts)), None
-        ):
-            raise UnusableAnswerError(f"{what} To {meant}, send {form_of(meant)}.")
-        known = tuple(filter(None, (data, *row.parts, "message", *_BINDING)))
-        names = ", ".join(f"`{name}`" for name in known)
-        raise UnusableAnswerError(f"{what}{did_you_mean(key, known)} Known are {names}.")
-    keys = [key for key in readers if key in given]
-    if len(keys) > 1:
-        names = " and ".join(f"`{key}`" for key in keys)
-        raise UnusableAnswerError(f"The answer gives params more than once ({names}): give one.")
-    return readers[keys[0]](given[keys[0]]) if keys else Content()
+    return tuple(title for title in (*reading.titles, action) if title is not None)
 
 
 def _message(text: Any) -> str | None:
@@ -188,24 +146,25 @@ def channel_of(answer: Any) -> str:
     return next(client.channel for client in CLIENTS if client.is_sender(answer))
 
 
-def _unwrapped(answer: Any, offered: Sequence[str]) -> dict[str, Any]:
-    """Return the one entry that decides in the words of the table, with what is said beside it."""
-    outer: dict[str, Any] = {}
+def _unwrapped(answer: Any, reading: Reading) -> Entry:
+    """Return the entry that decides, in the words of the table, with the keys around it."""
+    outer: Entry = {}
     value = _parsed(_json_text(answer))
     for _ in range(_MAX_WRAPPERS):
         if not is_object(value):
             value = _entry_in(value)
             continue
-        entry = value
-        wrapper = next((key for key in ("resume", "decisions") if key in entry), None)
-        if wrapper and _word(entry) is None:
-            outer |= {key: beside for key, beside in entry.items() if key != wrapper}
-            value = entry[wrapper]
+        entry = {**outer, **value}
+        wrapper = next((key for key in ("resume", "decisions") if key in value), None)
+        if wrapper and word_of(value) is None:
+            outer, value = without(entry, wrapper), value[wrapper]
             continue
+        translated = entry
         for client in CLIENTS:
-            value = client.translate(value, Reading(offered, said_in_words))
-        if value == entry:
-            return {**outer, **entry}
+            translated = client.translate(translated, reading)
+        if translated == entry:
+            return entry
+        outer, value = {}, translated
     raise NoDecisionError(f"The answer is wrapped more than {_MAX_WRAPPERS} times.")
 
 
@@ -238,8 +197,3 @@ def _parsed(text: str) -> Any:
     except NotJsonError as error:
         what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
         raise NoDecisionError(f"{what}.") from None
-
-
-def _word(entry: dict[str, Any]) -> str | None:
-    word = entry.get("action") if entry.get("type") is None else entry["type"]
-    return None if word is None else spelled(word)

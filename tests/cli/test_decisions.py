@@ -15,6 +15,7 @@ from graph_retry.cli.answering.decide import (
     ways,
 )
 from graph_retry.cli.exits import Stop
+from tests.review.questions import question
 
 SHOWN = {"n": 1, "zip": "07", "none": None, "a.b": 1, "opt": {"deep": {"x": "1"}}}
 
@@ -158,10 +159,12 @@ def test_a_beginning_of_several_words_is_refused():
 
 def test_what_an_approval_does_is_told():
     """It calls again after a failure, with a suggestion if there is one, or takes the output."""
-    assert "call again with the params as shown" in ways(["approve"])
-    assert "suggested" not in ways(["approve"])
-    assert "call again with the suggested changes" in ways(["approve"], suggested=True)
-    assert "take this output" in ways(["approve"], of_valid=True)
+    asked = question({"n": 1})
+    assert "call again with the params as they are" in ways(["approve"], asked)
+    assert "suggested" not in ways(["approve"], asked)
+    suggested = question({"n": 1}, suggested={"n": 2})
+    assert "call again with the suggested changes" in ways(["approve"], suggested)
+    assert "take this output" in ways(["approve"], question({"n": 1}, failure=None))
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 from graph_retry import Decision
 from graph_retry._params.codec import Encoded
 from graph_retry._review.answers import DecisionType
-from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, offered
-from graph_retry._review.dialects import form_of, interpret, said_in_words
+from graph_retry._review.clients.client import said_in_words
+from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, form_of, offered
+from graph_retry._review.dialects import interpret
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import End
 from graph_retry.cli.answering.decide import from_line, ways
@@ -47,8 +48,10 @@ def test_a_row_is_told_alike_everywhere(kind: str) -> None:
     assert {*payload["review_configs"][0]["allowed_decisions"]} == {*can}
     assert any(payload["config"].values())
     assert f'`{{"type": "{kind}"' in payload["description"]
-    assert ROWS[kind].typed.startswith(kind)
-    assert ROWS[kind].typed in ways([kind])
+    assert f"{kind.capitalize()}: {ROWS[kind].does(asked)}." in payload["description"]
+    (typed,) = [line for line in ways([kind], asked).splitlines() if line.startswith(f"  {kind}")]
+    assert ROWS[kind].does(asked) in typed
+    assert all(form in typed for form in ROWS[kind].typed)
     (line,) = re.findall(rf"^\| {kind} \|.*$", DOCS, re.MULTILINE)
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[3:5] == [ROWS[kind].sent.get(client, "–") for client in COLUMNS]
@@ -64,7 +67,7 @@ def test_a_word_is_the_same_decision_in_the_console_and_in_a_text(word: str) -> 
 def test_the_json_of_each_row_is_understood() -> None:
     """What an error proposes to send is an answer."""
     for kind in ROWS:
-        answer = form_of(kind).replace("{…}", "{}").replace('"…"', '"x"').replace("…", "1")
+        answer = form_of(kind, params="{}", output="1")
         assert interpret(answer).type == kind
 
 
@@ -79,7 +82,7 @@ def test_the_console_reads_every_row() -> None:
 def test_an_answer_that_decides_nothing_is_told_what_would() -> None:
     """Only what is offered here is proposed."""
     asked = question(allowed=("reject", "respond"))
-    forms = 'Answer {"type": "reject", "message": "…"}, {"type": "respond", "output": …}'
+    forms = 'Answer {"type": "reject", "message": "why to stop"}, {"type": "respond", "output": …}'
     for answer in ("perhaps", 7, {}, {"type": "maybe"}):
         assert judge(answer, asked).problem.endswith(f"{forms}, or one word such as reject.")
 

@@ -46,7 +46,7 @@ def test_the_description_is_in_the_order_somebody_reads_it() -> None:
         "- Approve: call again with the suggested changes.",
         "- Edit:",
         "- Reject: stop here",
-        "- Respond: write the output yourself",
+        "- Respond: give the output",
     )
     found = [description.index(part) for part in parts]
     assert found == sorted(found)

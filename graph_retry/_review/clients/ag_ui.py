@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._review.clients.client import Client, Entry, Form, Reading
+from graph_retry._review.clients.client import Client, Entry, Form, Reading, without
 
 INTERVENTION = "llm_intervention"
 CANCELLED = "__agui_cancelled__"
@@ -16,11 +16,8 @@ def _draw(form: Form) -> dict[str, Any]:
 
 
 def _translate(entry: Entry, _: Reading) -> Entry:
-    if entry.get(CANCELLED) is not True:
-        return entry
-    return {"type": "reject"} | {key: part for key, part in entry.items() if key != CANCELLED}
+    closed = {"type": "reject"} if entry.get(CANCELLED) is True else {}
+    return closed | without(entry, CANCELLED)
 
 
-AG_UI = Client(
-    "ag-ui", lambda answer: is_object(answer) and CANCELLED in answer, _draw, {}, _translate
-)
+AG_UI = Client("ag-ui", lambda answer: is_object(answer) and CANCELLED in answer, _draw, _translate)

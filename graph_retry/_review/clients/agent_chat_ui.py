@@ -10,8 +10,9 @@ from graph_retry._review.clients.client import (
     Entry,
     Form,
     Reading,
-    edited_fields,
-    spelled,
+    with_params,
+    without,
+    word_of,
 )
 from graph_retry._review.decisions import ROWS
 
@@ -25,19 +26,20 @@ def _draw(form: Form) -> dict[str, Any]:
     }
 
 
-def _translate(entry: Entry, _: Reading) -> Entry:
-    """LangChain's own respond has its text as the message."""
+def _translate(entry: Entry, reading: Reading) -> Entry:
+    """Read the edited fields; LangChain's own `respond` has its text as the message."""
+    if "edited_action" in entry:
+        return with_params(entry, "edited_action", reading.fields_of(entry["edited_action"]))
     text = entry.get("message")
     known = {"output", *ROWS["respond"].parts}
-    if spelled(entry.get("type")) != "respond" or known & entry.keys() or text is None:
+    if word_of(entry) != "respond" or known & entry.keys() or text is None:
         return entry
-    return {**{key: part for key, part in entry.items() if key != "message"}, "output": text}
+    return {**without(entry, "message"), "output": text}
 
 
 AGENT_CHAT_UI = Client(
     "agent-chat-ui",
     lambda answer: is_object(answer) and "decisions" in answer,
     _draw,
-    {"edited_action": (("approve", "edit"), edited_fields)},
     _translate,
 )

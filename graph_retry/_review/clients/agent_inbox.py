@@ -8,15 +8,19 @@ from graph_retry._json import is_array
 from graph_retry._patterns import lazy
 from graph_retry._review.clients.client import (
     Client,
-    Content,
     Entry,
     Form,
     Reading,
-    edited_fields,
+    said_in_words,
     spelled,
+    with_params,
+    without,
+    word_of,
 )
+from graph_retry._review.decisions import WORDS
 from graph_retry._review.question import UnusableAnswerError
 
+_HAVE_ARGS = ("approve", "edit", "reject", "comment")
 _JSON = lazy(r"\{|\[\s*\{")
 
 
@@ -32,37 +36,37 @@ def _draw(form: Form) -> dict[str, Any]:
     }
 
 
-def _read(form: Any) -> Content:
-    return Content(message=form) if isinstance(form, str) else edited_fields(form)
-
-
 def _translate(entry: Entry, reading: Reading) -> Entry:
-    """Read its button *Accept*, and what was typed into its box: a word or JSON decides."""
-    word, args = spelled(entry.get("type")), entry.get("args")
-    if word == "accept" and "args" in entry:  # the form comes back unedited
-        return {**entry, "type": "approve", "args": {"action": edited_fields(args).title}}
-    if word != "response":
-        return entry
-    if entry.get("output") is not None:
+    """Read the form's fields, or a text from the response box, where a word or JSON decides."""
+    word, args, beside = word_of(entry), entry.get("args"), without(entry, "args")
+    if word == "response" and entry.get("output") is not None:
         return {**entry, "type": "respond"}
-    beside = {key: part for key, part in entry.items() if key not in ("type", "args")}
-    typed = args.strip().strip("`") if isinstance(args, str) else ""
-    if said := reading.in_words(typed):
+    fields, text = reading.fields_of(args), args if isinstance(args, str) else ""
+    if word == "response":
+        return _typed(beside, text, reading)
+    kind = WORDS.get(word or "")
+    if word == "accept" and "args" in entry:  # the form comes back unedited
+        return {**beside, "type": "approve"}
+    if "args" not in entry or kind not in _HAVE_ARGS:
+        return entry
+    if text and kind != "edit":
+        return {**beside, "reason": beside.get("reason") or text}
+    return with_params(entry, "args", fields) if kind in ("approve", "edit") else beside
+
+
+def _typed(beside: Entry, text: str, reading: Reading) -> Entry:
+    typed, others = text.strip().strip("`"), without(beside, "type")
+    if said := said_in_words(typed):
         if spelled(said["type"]) == "accept" and {"accept", "approve"} <= {*reading.offered}:
             raise UnusableAnswerError(
                 "Accept can mean two things here, so nothing was done. Write `overrule` to take "
                 "the output although it is not valid, or `approve` to call again."
             )
-        return {**beside, **said}
+        return {**others, **said}
     if _JSON.match(typed):
-        return {**beside, "resume": typed}
-    return {**entry, "type": "comment" if "comment" in reading.offered else "reject"}
+        return {**others, "resume": typed}
+    kind = "comment" if "comment" in reading.offered else "reject"
+    return {**others, "type": kind, "reason": others.get("reason") or text}
 
 
-AGENT_INBOX = Client(
-    "agent-inbox",
-    is_array,
-    _draw,
-    {"args": (("approve", "edit", "reject", "comment"), _read)},
-    _translate,
-)
+AGENT_INBOX = Client("agent-inbox", is_array, _draw, _translate)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._review.clients.client import Client, Content, Form
-
-_BOTH = ("approve", "edit")
+from graph_retry._review.clients.client import Client, Entry, Form, Reading, with_params
 
 
 def _draw(form: Form) -> dict[str, Any]:
     return {"description": form.description}
 
 
+def _translate(entry: Entry, _: Reading) -> Entry:
+    for key in ("revised_params", "revisedParams"):
+        if key in entry:
+            entry = with_params(entry, key, entry[key])
+    return entry
+
+
 TEXT = Client("text", lambda answer: isinstance(answer, str))
-PLAIN_JSON = Client(
-    "api",
-    lambda _: True,
-    _draw,
-    dict.fromkeys(("params", "revised_params", "revisedParams"), (_BOTH, Content)),
-)
+PLAIN_JSON = Client("api", lambda _: True, _draw, _translate)

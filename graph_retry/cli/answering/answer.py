@@ -57,7 +57,7 @@ class Answers:
             review = reviews[0]
             if shown != (shown := (_call(review), review.attempt)):
                 show_review(self.screen, review)
-                self.screen.say(_ways(review))
+                self.screen.say(ways(review.allowed_decisions, review))
                 draft = Draft()
             if decision := self._typed(review, draft):
                 code = self._answer(review, decision)
@@ -101,7 +101,7 @@ class Answers:
                 if line == "skip":
                     return None
                 if line == "help":
-                    self.screen.say(_ways(review))
+                    self.screen.say(ways(review.allowed_decisions, review))
                 elif line:
                     return from_line(line, review.shown, draft)
             except UnreadableError as problem:
@@ -200,11 +200,6 @@ def walk(source: Source, screen: Screen, by: str | None) -> ExitCode:
 
 def _call(review: PendingReview) -> str:
     return str(review.value["checkpoint_ns"])
-
-
-def _ways(review: PendingReview) -> str:
-    suggested = review.suggested_params is not None
-    return ways(review.allowed_decisions, of_valid=review.failure is None, suggested=suggested)
 
 
 def _listed(reviews: Sequence[PendingReview]) -> str:

@@ -24,6 +24,7 @@ from graph_retry._review.answers import Decision, approve
 from graph_retry._review.clients.client import spelled
 from graph_retry._review.decisions import ROWS, WORDS
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._review.review import Review
 from graph_retry._wording import did_you_mean
 from graph_retry.cli.exits import ExitCode, Stop
 
@@ -65,17 +66,18 @@ _OF_THE_PROMPT = """\
   skip                leave this one open, and go to the next
   help                show this list; ? does the same
   Ctrl-C              stop here; what is open stays open
+Type edit alone to change params in $EDITOR, and edit FIELD to open one text there.
 The beginning of a word is enough, where no other word here begins with it."""
 
 
-def ways(offered: Sequence[str], *, of_valid: bool = False, suggested: bool = False) -> str:
-    """List what can be typed: about a failure, a valid output, or params with a suggestion."""
-    rows = [ROWS[kind] for kind in offered]
-    helps = [
-        (of_valid and row.typed_of_valid) or (suggested and row.typed_of_suggested) or row.typed
-        for row in rows
-    ]
-    return "\n".join([*(f"  {line}" for line in helps), _OF_THE_PROMPT])
+def ways(offered: Sequence[str], review: Review) -> str:
+    """List the decisions that can be typed to answer a review, with what follows from each."""
+    lines: list[str] = []
+    for kind in offered:
+        first, *others = (f"{kind} {typed}".strip() for typed in ROWS[kind].typed)
+        also = "".join(f", {other}" for other in others).replace(",", "; or:", 1)
+        lines.append(f"  {first:<20}{ROWS[kind].does(review)}{also}")
+    return "\n".join([*lines, _OF_THE_PROMPT])
 
 
 def completed(line: str, offered: Sequence[str]) -> str:

@@ -193,7 +193,7 @@ def _button(word: str, review: Review) -> Button:
     if word in _BUTTONS:
         return _BUTTONS[word]
     title = word.capitalize()
-    return Button("", title, ROWS[word].typed.removeprefix(word).strip(), title)
+    return Button("", title, ROWS[word].does(review), title)
 
 
 def _schema(word: str, needs: str | None, review: Review) -> Any:
