@@ -29,12 +29,12 @@ __all__ = ["Email", "Links", "Slack", "Teams"]
 
 KINDS = {
     "transient": "not reached",
-    "invalid_syntax": "unreadable",
-    "invalid_schema": "does not fit",
+    "invalid_syntax": "unreadable answer",
+    "invalid_schema": "invalid answer",
     "truncated": "cut off",
     "context_overflow": "too long",
     "refusal": "declined",
-    "rejected_input": "refused",
+    "rejected_input": "rejected",
     "permanent": "failed",
 }
 """Kinds of failure, in a word or two."""

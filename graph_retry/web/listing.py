@@ -19,7 +19,7 @@ ORDERS = {
     "oldest": "oldest first",
     "due": "due first",
     "alike": "one of each kind",
-    "off": "put off for now",
+    "off": "put off",
 }
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
@@ -140,11 +140,11 @@ def spoken(path: str) -> str:
 
     Example:
         >>> spoken("/items/0/price"), spoken("")
-        ('items → 1 → price', 'the whole of it')
+        ('items → 1 → price', 'the whole value')
     """
     parts = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
     words = (str(int(part) + 1) if part.isdecimal() else part for part in parts)
-    return " → ".join(words) or "the whole of it"
+    return " → ".join(words) or "the whole value"
 
 
 def without_type(received: str) -> str:

@@ -87,16 +87,16 @@ class Site:
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Say that something went wrong here; the server's log has the rest."""
-        text = f"{type(error).__name__}: what went wrong is in the log of the server."
-        page = self.message(request, 500, "This page could not be made.", text)
+        text = f"{type(error).__name__}: the log of the server has the details."
+        page = self.message(request, 500, "This page failed.", text)
         page.headers.update(HEADERS)  # an error passes the middleware by
         return page
 
     def gone(self, request: Request, access: Access) -> Response:
         """Say that a review is over."""
         return self.message(
-            request, 410, "This review waits no longer.",
-            "It was answered, or it expired. Nothing that you do here changes it.", access,
+            request, 410, "This review is closed.",
+            "Somebody answered it, or it expired. An answer here changes nothing.", access,
         )  # fmt: skip
 
     def message(
@@ -146,16 +146,16 @@ def environment() -> Environment:
 
 def _span(seconds: float | None) -> str:
     if seconds is None:
-        return "none"
+        return "-"
     return in_words(seconds) if seconds >= 60 else f"{seconds:.0f} s"
 
 
 def _percent(share: float | None) -> str:
-    return "none" if share is None else f"{share:.0f} %"
+    return "-" if share is None else f"{share:.0f} %"
 
 
 def _plain(number: float | None) -> str:
-    return "none" if number is None else f"{number:,.0f}"
+    return "-" if number is None else f"{number:,.0f}"
 
 
 def _shown(value: Any) -> Any:

@@ -64,14 +64,18 @@ def _alike(review: PendingReview) -> tuple[Any, ...]:
 
 
 def facts(review: PendingReview) -> dict[str, Any]:
-    """Return the text of a review in its line of the inbox."""
+    """Return the texts of a review in its line of the inbox: place, message and received value."""
     if review.failure is None:
-        said = "The output is valid and waits to be approved."
+        said = [("", "The output is valid and needs an approval.", "")]
     elif review.issues and review.failure["kind"] == "invalid_schema":
-        issues = (
-            f"{issue['path'] or 'the whole output'}: {issue['message']}" for issue in review.issues
-        )
-        said = " · ".join(issues)
+        said = [
+            (issue["path"], _short(issue["message"]), _short(issue["received"] or ""))
+            for issue in review.issues[:3]
+        ]
     else:
-        said = review.failure["message"]
-    return {"kind": kind_of(review), "said": " ".join(said.split())[:300]}
+        said = [("", _short(review.failure["message"]), "")]
+    return {"kind": kind_of(review), "said": said}
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:200]

@@ -27,14 +27,14 @@ AT_ONCE = 4
 """Threads of such answers that run at a time."""
 
 _DONE = {
-    "reject": ("The call is stopped.", "It ended without an output, and the model was not called."),
-    "respond": ("Your output is used.", "It was checked, and the model was not called."),
+    "reject": ("The call is stopped.", "It ended without an output."),
+    "respond": ("Your output is used.", "It is valid. The model was not called again."),
     "accept": (
         "The output is used as it is.",
-        "It is recorded that it was taken although not valid.",
+        "The history records that it is invalid.",
     ),
-    "defer": ("It is put off.", "It leaves the list, and comes back by itself."),
-    "assign": ("It is given to them.", "The question stays open."),
+    "defer": ("You will be asked later.", "The review comes back to the list by itself."),
+    "assign": ("It is given to them.", "The review stays open."),
 }
 
 
@@ -159,7 +159,7 @@ class Runs:
             calls = [namespace_in(review.value) for review in run.reviews]
             again = [review for review in outcome.following if namespace_in(review.value) in calls]
             if not again:  # it was answered by somebody else meanwhile
-                return Outcome("It waits no longer.", outcome.problem, "plain", "", "", again)
+                return Outcome("This review is closed.", outcome.problem, "plain", "", "", again)
         return outcome
 
     async def _told(self, run: Run) -> Outcome:
@@ -171,7 +171,7 @@ class Runs:
         if word in _DONE:
             return Outcome(*_DONE[word])
         if review.failure is None and word == "approve":
-            return Outcome("The output is used.", "The model was not called.")
+            return Outcome("The output is used.", "The model was not called again.")
         ledgers = await self._waiting.ledgers(review)
         ledger = next(
             (each for each in ledgers if each.namespace == namespace_in(review.value)), None

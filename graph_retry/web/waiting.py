@@ -152,7 +152,7 @@ class Waiting:
             found = [review for review in await self._all() if key_of(review) == key]
         else:
             return []
-        return await self._drive(whole_reviews(self.source, found))
+        return await self._drive(whole_reviews, self.source, found)
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
         """Answer reviews of a thread, by their ids, and run it on."""
@@ -190,7 +190,7 @@ class Waiting:
 
     async def _look(self) -> None:
         began = time.monotonic()
-        listed = await self._drive(noted_reviews(self.source, self._base))
+        listed = await self._drive(noted_reviews, self.source, self._base)
         if listed is None:
             await self._look_at_all()
         else:
@@ -227,16 +227,16 @@ class Waiting:
 
     async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
         rows = [self._noted[key] for key in keys]
-        return await self._drive(read_noted(self.source, rows, self._base))
+        return await self._drive(read_noted, self.source, rows, self._base)
 
     async def _all(self, limit: int | None = None) -> list[PendingReview]:
-        return await self._drive(find_all(self.source, limit, None, self._base))
+        return await self._drive(find_all, self.source, limit, None, self._base)
 
-    async def _drive(self, steps: Coroutine[Any, Any, T]) -> T:
-        """Run steps that are written once for both kinds of sources."""
+    async def _drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
+        """Run a flow, which is written once for both kinds of sources."""
         if await self.is_for_sync():
-            return await asyncio.to_thread(run_sync, steps)
-        return await run_async(steps)
+            return await asyncio.to_thread(lambda: run_sync(flow(*args)))
+        return await run_async(flow(*args))
 
     async def _call(
         self, function: Callable[..., T], twin: Callable[..., Coroutine[Any, Any, T]],

@@ -122,7 +122,7 @@ def test_a_review_that_differs_is_left_to_the_person(desk):
     desk.wait("t1", {"prompt": "Read the first bill."})
     with desk.client() as client:
         page = previewed(client, "edit", {"text:/prompt": "Look at the bill."})
-        assert "“prompt” is another one here" in page
+        assert "“prompt” has another value here" in page
         assert [name for name, _ in Form(page).controls].count("tick") == 1
         assert "1 answer is applied." in ended(client, page)
     assert desk.calls[-1].prompt == "Look at the bill."

@@ -259,7 +259,7 @@ def test_who_comes_late_is_told_so(desk):
         late = sent(client, second)
         back = client.get(address)
     assert (late.status_code, back.status_code) == (410, 410)
-    assert "waits no longer" in late.text
+    assert "This review is closed" in late.text
     assert len(desk.calls) == 2
 
 
@@ -280,7 +280,7 @@ def test_a_question_that_was_asked_again_meanwhile_keeps_what_was_typed(desk, by
         resume(desk.graph, {"configurable": {"thread_id": "t1"}}, assign("bob"))
         late = sent(client, form)
         assert late.status_code == 409
-        assert "asked again since you opened it" in late.text
+        assert "asked again after you opened it" in late.text
         assert len(desk.calls) == 1
         again = client.get(address)
         assert (again.status_code, "Change the call" in again.text) == (200, True)
@@ -316,3 +316,19 @@ def test_an_answer_that_ends_in_an_error_says_so(desk):
     assert "stopped with an error after your answer" in page
     assert "the disk is full" in page
     assert len(desk.calls) == 2
+
+
+def test_issues_stay_beside_the_values_that_nobody_changed(desk):
+    """A refusal of one field does not hide what is still wrong with another."""
+    desk.says = lambda params: '{"name": ["Ada"], "count": "many"}'
+    desk.wait()
+    with desk.client() as client:
+        form = Form(opened(client)[1])
+        form.choose("respond")
+        page = sent(client, form).text
+        assert "Write a number" in page
+        assert page.count("Input should be a valid string") == 2  # at the top and beside its field
+        form = Form(page)
+        form.fill("output.json:/name", '"Ada"')
+        page = sent(client, form).text
+        assert page.count("Input should be a valid string") == 1

@@ -105,7 +105,7 @@ def test_a_link_to_what_is_over_says_so(desk, visitor):
     resume(desk.graph, {"configurable": {"thread_id": "t1"}}, respond({"name": "B", "count": 1}))
     page = visitor.get(link)
     assert page.status_code == 410
-    assert "waits no longer" in page.text
+    assert "This review is closed" in page.text
 
 
 def test_what_is_refused_is_answered_again_by_the_same_link(desk, visitor):
@@ -231,7 +231,7 @@ def test_a_message_brings_the_link_and_nothing_secret(desk, visitor, way):
         desk.wait("secret-thread", {"prompt": "secret-prompt"})
     (message,) = came
     text = message.get_content() if way is Email else json.dumps(message)
-    assert "count, attempt 1: does not fit." in text
+    assert "count, attempt 1: invalid answer." in text
     assert "Due " in text
     assert "secret" not in (str(message) if way is Email else text)
     link = re.search(r"http://testserver/l/[\w.-]+", text)[0]

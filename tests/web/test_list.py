@@ -35,7 +35,7 @@ def test_the_list_is_searched_filtered_and_sorted(desk):
         assert titles(client, label="", kind="valid, to approve") == ["two"]
         assert titles(client, kind="", text="VALID integer") == ["three", "one"]
         assert titles(client, text="nowhere") == []
-        assert "None of them fits" in client.get("/").text
+        assert "No review matches" in client.get("/").text
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -51,8 +51,10 @@ def any_desk(request, tmp_path):
 @pytest.fixture
 def fresh(monkeypatch):
     """Look what waits with each page, a few reviews at a time."""
-    for name, size in (("PAGE", 4), ("AGAIN", 2), ("FRESH_S", 0.0), ("NEWS_S", 60.0)):
+    for name, size in (("PAGE", 4), ("AGAIN", 2), ("FRESH_S", 0.0)):
         monkeypatch.setattr(waiting, name, size)
+    for name in ("FIRST_S", "NEWS_S"):
+        monkeypatch.setattr(waiting, name, 60.0)
 
 
 def counted(client):

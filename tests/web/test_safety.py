@@ -93,7 +93,7 @@ def test_a_tenant_sees_only_their_own(desk):
     desk.options["labels"] = {"tenant": "acme"}
     desk.wait()
     with desk.client(authorize=lambda _: Access("bob", labels={"tenant": "umbrella"})) as client:
-        assert "Nothing waits" in client.get("/").text
+        assert "No review waits" in client.get("/").text
         with desk.client(authorize=lambda _: Access("eve", labels={"tenant": "acme"})) as other:
             address, _ = opened(other)
         assert client.get(address).status_code == 410
@@ -212,7 +212,7 @@ def test_a_checkpointer_alone_can_be_looked_at(desk):
     desk.wait()
     with TestClient(create_app(desk.graph.checkpointer, authorize=lambda _: "ada")) as client:
         page = opened(client)[1]
-    assert "start the page with their graph" in page
+    assert "start it with their graph" in page
     assert "many" in page
 
 
@@ -226,6 +226,6 @@ def test_a_view_survives_anything_in_its_cookie():
 
 
 def test_an_empty_source_is_calm():
-    """Nothing waits: that is what the page says."""
+    """No review waits: that is what the page says."""
     with TestClient(create_app(InMemorySaver(), authorize=lambda _: "ada")) as client:
-        assert "Nothing waits" in client.get("/").text
+        assert "No review waits" in client.get("/").text

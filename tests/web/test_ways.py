@@ -49,8 +49,8 @@ def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
     with desk.client() as client:
         form = Form(opened(client)[1])
         form.choose("defer")
-        assert "It is put off." in sent(client, form).text
-        assert "Nothing waits" in client.get("/").text
+        assert "You will be asked later." in sent(client, form).text
+        assert "No review waits" in client.get("/").text
         view = Form(client.get("/").text, "filter")
         view.fill("order", "off")
         page = client.post(view.action, data=dict(view.controls)).text

@@ -10,16 +10,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
+from jsonpointer import resolve_pointer
+
 from graph_retry._attempts import parsed_value, tokens_of
 from graph_retry._issues import ABSENT, excerpt
 from graph_retry._json import is_array, is_object
 from graph_retry._params.patch import changes
+from graph_retry._review.forms.javascript import identical
 from graph_retry._review.review import Review
 from graph_retry._schemas import alternatives, element, member
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.fields import Field, Form, read_form
+from graph_retry.web.forms.fields import Field, Form, has_unread, read_form
 from graph_retry.web.forms.marks import marked, word_diff
 from graph_retry.web.forms.schema import blank, branch_of
 from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
@@ -68,8 +71,8 @@ class Card:
             return "The model's output is valid. Should it be used?"
         count = len(review.issues)
         if review.failure["kind"] == "invalid_schema" and count:
-            things = "one thing is" if count == 1 else f"{count} things are"
-            return f"The model answered, but {things} wrong with its answer."
+            things = "One thing is" if count == 1 else f"{count} things are"
+            return f"{things} wrong with the model's answer."
         return _HAPPENED.get(review.failure["kind"], "The call to the model failed.")
 
     @property
@@ -133,13 +136,13 @@ class Card:
 
 
 _HAPPENED = {
-    "transient": "The model could not be reached, or had no room for this call.",
-    "invalid_syntax": "The model answered with something that cannot be read.",
-    "invalid_schema": "The model answered, but its answer does not fit.",
-    "truncated": "The model's answer was cut off before its end.",
+    "transient": "The model could not be reached, or was too busy.",
+    "invalid_syntax": "The model's answer cannot be read.",
+    "invalid_schema": "The model's answer has the wrong form.",
+    "truncated": "The model's answer was cut off.",
     "context_overflow": "The text is too long for this model.",
     "refusal": "The model declined to answer.",
-    "rejected_input": "The call was refused: something in it is wrong.",
+    "rejected_input": "The provider rejected the call.",
     "permanent": "The call to the model failed, and would fail again.",
 }
 
@@ -163,14 +166,29 @@ def make_card(
         told: dict[str, list[str]] = {}
         if which == about and problem:
             told, card.problem, card.problem_lines = _placed(problem, place)
-        elif which == "output" and not posted:
-            for issue in review.issues:
-                told.setdefault(issue["path"], []).append(issue["message"])
+        if which == "output":
+            _tell_issues(review, value, told)
         form = _form(review, told, way)
         card.forms[which] = _control(which, form.field(way.schema, value), value)
         lost = [text for where, texts in told.items() if where not in form.placed for text in texts]
         card.problem_lines += lost if which == about else []
     return card
+
+
+def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
+    """Add the issues of the model's output, except those of values that a person has changed."""
+    before, refused = first_value(review, "output"), set(told)
+    for issue in review.issues:
+        old, new = (resolve_pointer(each, issue["path"], ABSENT) for each in (before, value))
+        if issue["path"] not in refused and not has_unread(new) and is_same(old, new):
+            told.setdefault(issue["path"], []).append(issue["message"])
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are identical, or both absent."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return identical(one, other)
 
 
 def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
@@ -300,7 +318,7 @@ def _placed(problem: str, place: str | None) -> tuple[dict[str, list[str]], str,
             others.append(line)
     count = sum(map(len, told.values()))
     marked_fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
-    head = f"This was not taken: see {marked_fields}." if count else others.pop(0)
+    head = f"Please correct {marked_fields}." if count else others.pop(0)
     return told, head, [line for line in others if not line.endswith(" not valid:")]
 
 

@@ -13,9 +13,8 @@ from typing import Any
 from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._params.patch import changes
-from graph_retry._review.forms.javascript import identical
 from graph_retry._review.review import Review
-from graph_retry.web.forms.card import first_value
+from graph_retry.web.forms.card import first_value, is_same
 from graph_retry.web.forms.ways import NotYetError, Way, changed_fields
 from graph_retry.web.listing import spoken
 
@@ -59,13 +58,13 @@ def carry(before: Any, after: Any, there: Any) -> Any:
         value = _value(was, wanted, _at(owner, steps[-1]))
         if value is None or not _put(owner, steps[-1], value[0]):
             where = spoken(place.removeprefix("/v"))
-            raise NotYetError(f"“{where}” is another one here: answer it by itself.")
+            raise NotYetError(f"“{where}” has another value here. Answer this review separately.")
     return made.get("v", ABSENT)
 
 
 def _value(was: Any, wanted: Any, present: Any) -> tuple[Any] | None:
     """Return the new value of a place with the value `present`, or None if it is in doubt."""
-    if _same(present, was) or _same(present, wanted):
+    if is_same(present, was) or is_same(present, wanted):
         return (wanted,)
     if isinstance(was, str) and isinstance(wanted, str) and isinstance(present, str) and was:
         if wanted.startswith(was):
@@ -73,12 +72,6 @@ def _value(was: Any, wanted: Any, present: Any) -> tuple[Any] | None:
         return (wanted.removesuffix(was) + present,) if wanted.endswith(was) else None
     are_numbers = all(is_number(value) for value in (was, wanted, present))
     return (wanted,) if are_numbers else None
-
-
-def _same(one: Any, other: Any) -> bool:
-    if one is ABSENT or other is ABSENT:
-        return one is other
-    return identical(one, other)
 
 
 def _at(owner: Any, step: str) -> Any:

@@ -139,6 +139,8 @@ class Form:
             is_empty=not known,
             is_locked=bool(path) and path[0] in self._locked,
         )
+        if made.kind == "text" and branch.get("format") == "date":
+            made.hint = f"{made.hint} Write a day as 2027-03-31.".strip()
         if not known:
             made.empty = "null" if value is None else "absent"
         self.placed.add(pointer(path))

@@ -40,69 +40,69 @@ _BUTTONS = {
     "approve": Button(
         "a",
         "Call the model again, unchanged",
-        "The same call is made once more. That helps where the failure was a passing one.",
+        "Makes the same call once more. This helps after a temporary failure.",
         "Call the model again, unchanged",
     ),
     "edit": Button(
         "e",
         "Change the call",
-        "Change what the model is asked with. Then it is called again.",
+        "Edit what the model receives. Then it is called again.",
         "Call the model again with these changes",
     ),
     "comment": Button(
         "c",
         "Tell the model something",
-        "Your words are added to what the model is asked with. Then it is called again.",
-        "Tell the model, and call it again",
+        "Your message is added to what the model receives. Then it is called again.",
+        "Tell the model and call it again",
     ),
     "respond": Button(
         "r",
         "Write the output yourself",
-        "What you write is used instead of the model's answer. The model is not called.",
+        "Your output replaces the model's answer. The model is not called again.",
         "Use this output",
     ),
     "accept": Button(
         "o",
-        "Take the output as it is",
-        "The model's answer is used although it is not valid. That is recorded.",
-        "Take the output although it is not valid",
+        "Use the output as it is",
+        "The model's answer is used although it is invalid. The history records this.",
+        "Use the output although it is invalid",
     ),
     "defer": Button(
         "d",
-        "Put it off",
-        "The question leaves the list, and comes back by itself. Nothing is called.",
-        "Put it off",
+        "Answer later",
+        "The review leaves the list and comes back at the time you choose.",
+        "Answer later",
     ),
     "assign": Button(
         "s",
         "Give it to somebody",
-        "The question stays open, with the label `assignee`. Nothing is called.",
+        "The review stays open, and the list shows the name.",
         "Give it to them",
     ),
     "reject": Button(
         "x",
         "Stop here",
-        "The call ends without an output. The model is not called.",
+        "The call ends without an output. The model is not called again.",
         "Stop this call",
     ),
 }
 _SUGGESTED = Button(
     "a",
     "Call the model again with the suggestion",
-    "The call is made with the suggested changes that are shown above.",
+    "Makes the call with the changes suggested above.",
     "Call the model again with the suggestion",
 )
 _ALTERNATIVES = Button(
     "a",
     "Call the model again with an alternative",
-    "The call is made with the alternative that you choose; they are numbered above.",
+    "Makes the call with the alternative that you choose. They are numbered above.",
     "Call the model again with this alternative",
 )
 _VALID = Button(
     "a",
-    "Take this output",
-    "The output is valid, and is used as it is shown above. The model is not called.",
-    "Take this output",
+    "Use this output",
+    "The output is valid, and is used as shown above. The model is not called again.",
+    "Use this output",
 )
 _REASONS = {"needed": "What the model should know", "why": "Why"}
 
@@ -207,7 +207,7 @@ def _schema(word: str, needs: str | None, review: Review) -> Any:
 
 def _whole(filled: Filled) -> Any:
     if has_unread(filled.value):
-        raise NotYetError("Some fields cannot be read yet: see what stands beside them.")
+        raise NotYetError("Please correct the marked fields.")
     if filled.value is ABSENT:
         raise NotYetError("There is no value yet: fill in the form.", "")
     return filled.value

@@ -78,7 +78,7 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
     """Answer the reviews that were looked at and ticked, each by itself."""
     form = await site.form(request)
     if access.key is not None or not site.can_answer(access):
-        raise NotAllowedError(403, "You may look at these reviews, and not answer them.")
+        raise NotAllowedError(403, "You can read these reviews, but not answer them.")
     key, name = request.path_params["key"], text_of(form, "answer")
     there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
     if site.runs.batch(name):  # sent twice
@@ -110,8 +110,8 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
     batch = site.runs.batch(request.path_params["name"])
     if batch is None or access.key is not None:
         return site.message(
-            request, 404, "These answers are not known here.",
-            "The page was started anew since. What still waits is in the list.", access,
+            request, 404, "These answers are unknown here.",
+            "The server was restarted since. The list shows what still waits.", access,
         )  # fmt: skip
     tasks = [run.task for run in batch.runs if run.task is not None]
     if tasks:

@@ -52,7 +52,7 @@ async def thread(site: Site, request: Request, access: Access) -> Response:
     if not seen:
         return site.message(
             request, 404, "No call of this thread can be shown.",
-            "Look whether its id is right: the page of the history takes one.", access,
+            "Check its id: the history page takes one.", access,
         )  # fmt: skip
     await site.waiting.refresh()
     waiting = [row for row in site.waiting.shown_to(access) if row.review.thread_id == thread_id]

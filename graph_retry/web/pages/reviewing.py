@@ -47,7 +47,7 @@ async def _asked_again(
     page: Response = RedirectResponse(f"{root_of(request)}/r/{key_of(review)}", 303)
     if request.method == "POST":
         typed = Run([before], {}, await site.form(request))
-        why = "The question was asked again since you opened it: send your answer once more."
+        why = "The question was asked again after you opened it. Send your answer once more."
         page = review_page(site, request, access, _again(typed, [review], why), [review], 409)
     site.guard.follow(request, page, access, [key_of(review)])
     return page
@@ -59,7 +59,7 @@ async def _take(
     """Take a posted form: what its buttons ask for, or the answer that was chosen."""
     form = await site.form(request)
     if not site.can_answer(access):
-        raise NotAllowedError(403, "You may look at this review, and not answer it.")
+        raise NotAllowedError(403, "You can read this review, but not answer it.")
     name, key = text_of(form, "answer"), request.path_params["key"]
     there = RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
     if site.runs.get(name) is not None:  # sent twice
@@ -100,8 +100,8 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     key = request.path_params["key"]
     if run is None or run.task is None or key not in known or not access.sees(run.reviews[0]):
         return site.message(
-            request, 404, "This answer is not known here.",
-            "The page was started anew since. What still waits is in the list.", access,
+            request, 404, "This answer is unknown here.",
+            "The server was restarted since. The list shows what still waits.", access,
         )  # fmt: skip
     await asyncio.wait({run.task}, timeout=_SOON_S)
     if not run.task.done():

@@ -1,0 +1,76 @@
+"""Hostile params and outputs on every page in Chromium: nothing runs, breaks, or leaves."""
+
+import json
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from graph_retry.inbox import list_reviews
+from graph_retry.notifications import Links
+from graph_retry.web import create_app
+from tests.web.conftest import serving
+from tests.web.test_browser import CHOSEN, one, requested, wait_for, way
+from tests.web.test_everybody import SECRET, TOO_WIDE
+from tests.web.test_safety import HOSTILE
+
+TEXT = HOSTILE.replace("\ud800", "")
+MEGABYTE = "<b>&\u202e\x1b[31m</b>" * 50_000 + "x" * 100_000
+
+
+def unharmed(browser):
+    """Look whether something ran, was built from a text, or is too wide."""
+    assert browser.title != "owned"
+    said = [entry for entry in browser.get_log("browser") if "410 (Gone)" not in entry["message"]]
+    assert said == []  # a review that was just answered is gone: the page asks, and is told so
+    built = "main script, main iframe, main [onfocus], main [onerror], main img:not(.picture)"
+    assert not browser.find_elements(By.CSS_SELECTOR, built)
+    assert browser.execute_script(TOO_WIDE) <= 0
+
+
+@pytest.fixture
+def hostile_desk(desk):
+    """Let two reviews wait whose every text is hostile, one of them a megabyte long."""
+    desk.says = lambda params: json.dumps({"name": params.prompt, "count": "x" * 3_000})
+    desk.options["labels"] = {"team": TEXT[:150], "long": "y" * 180}
+    for thread, prompt in ((f"{TEXT[:80]} {'t' * 200}", TEXT), ("t2", MEGABYTE)):
+        desk.wait(thread, {"prompt": prompt, "extra": {TEXT[:60]: "z" * 5_000}})
+    return desk
+
+
+@pytest.mark.parametrize("width", [320, 1400])
+def test_hostile_content_does_nothing_on_any_page(browser, hostile_desk, width):
+    """The list, reviews, a preview on many, the outcomes, history, a ledger, and a link's page."""
+    desk = hostile_desk
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get_log("browser")
+    browser.get_log("performance")
+    app = create_app(desk.graph, authorize=lambda _: "ada", secret=SECRET)
+    try:
+        with serving(app) as page:
+            browser.get(f"{page}/")
+            unharmed(browser)
+            rows = browser.find_elements(By.CSS_SELECTOR, ".row")
+            for address in [row.get_attribute("href") for row in rows]:
+                browser.get(address)
+                for key in "erx":
+                    way(browser, key)
+                unharmed(browser)
+            one(browser, ".way > input:checked ~ .panel textarea").send_keys("<script>1</script>")
+            one(browser, ".way > input:checked ~ .panel [name=alike]").click()
+            wait_for(browser, "answer 2 reviews at once")
+            unharmed(browser)
+            browser.get(f"{page}/history")
+            wait_for(browser, "The last calls")
+            unharmed(browser)
+            one(browser, ".row").click()
+            one(browser, ".attempts details").click()
+            unharmed(browser)
+            browser.get(Links(page, secret=SECRET).url_for(list_reviews(desk.graph)[0]))
+            way(browser, "a")
+            one(browser, CHOSEN).click()
+            wait_for(browser, "attempt 2 failed, too")
+            unharmed(browser)
+            assert requested(browser) == {page}
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
