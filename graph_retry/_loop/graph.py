@@ -12,11 +12,10 @@ from graph_retry._attempts import params_at
 from graph_retry._loop.after_attempt import WITH_OUTPUT, give_up_step
 from graph_retry._loop.call import call_step
 from graph_retry._loop.check import repair_step, validate_step
-from graph_retry._loop.review import review_step
 from graph_retry._loop.revise import recall_step, revise_step
 from graph_retry._plan.plan import Plan
 from graph_retry._run.running import RetryGraph
-from graph_retry._run.step import Step, StepFunction
+from graph_retry._run.step import Step, StepFunction, StepInput
 from graph_retry._state import ANSWER, loop_of, schemas
 from graph_retry._transitions import FOLLOWERS
 from graph_retry.options import DEFAULT_KEYS, Settings
@@ -24,12 +23,20 @@ from graph_retry.options import DEFAULT_KEYS, Settings
 _STEPS_OF_ATTEMPT = 10
 """Graph steps one attempt may take at most, with room for a few questions asked again."""
 
+
+async def _review_step(given: StepInput) -> dict[str, Any]:
+    # A program whose calls succeed asks nobody, so it need not load the drawing of questions.
+    from graph_retry._loop.review import review_step  # noqa: PLC0415
+
+    return await review_step(given)
+
+
 _STEPS: dict[str, StepFunction] = {
     "call": call_step,
     "repair": repair_step,
     "validate": validate_step,
     "revise": revise_step,
-    "review": review_step,
+    "review": _review_step,
 }
 
 
