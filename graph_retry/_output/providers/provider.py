@@ -6,9 +6,8 @@ The objects are known by their shape, so that no client has to be installed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, Literal, cast
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Literal, NamedTuple, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -27,8 +26,7 @@ Finish = Literal["stopped", "truncated", "overflowed", "refused", "broken_call"]
 _NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ErrorWords:
+class ErrorWords(NamedTuple):
     """A provider's words for what went wrong.
 
     Codes are in lower case, letters and digits alone. The texts are patterns for messages, where
@@ -48,8 +46,7 @@ class ErrorWords:
     no_credit_text: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Provider:
+class Provider(NamedTuple):
     """The facts about one provider; each part may be missing.
 
     `message` reads an object of its client, `chunk` a piece of its stream, together with what
@@ -60,8 +57,8 @@ class Provider:
     message: Callable[[Any], BaseMessage | None] = lambda _: None
     chunk: Callable[[Any], tuple[AIMessageChunk, dict[str, Any]] | None] = lambda _: None
     of_json: Callable[[dict[str, Any]], Any | None] = lambda _: None
-    finish_words: Mapping[str, Finish] = field(default_factory=dict[str, Finish])
-    error_words: ErrorWords = field(default_factory=ErrorWords)
+    finish_words: Mapping[str, Finish] = MappingProxyType({})
+    error_words: ErrorWords = ErrorWords()
 
 
 def finishing(kind: Finish, *words: str) -> dict[str, Finish]:
