@@ -54,7 +54,7 @@ class Answer(BaseModel):
 
     name: str
     count: int
-    note: str | None = None
+    note: str | None = Field(default=None, max_length=60)
 
 
 class Desk:

@@ -1,5 +1,6 @@
 """Every decision on the page, as a browser without JavaScript sends it."""
 
+import json
 import re
 
 import pytest
@@ -320,15 +321,16 @@ def test_an_answer_that_ends_in_an_error_says_so(desk):
 
 def test_issues_stay_beside_the_values_that_nobody_changed(desk):
     """A refusal of one field does not hide what is still wrong with another."""
-    desk.says = lambda params: '{"name": ["Ada"], "count": "many"}'
+    note = "n" * 61
+    desk.says = lambda params: json.dumps({"name": "Ada", "count": "many", "note": note})
     desk.wait()
     with desk.client() as client:
         form = Form(opened(client)[1])
         form.choose("respond")
         page = sent(client, form).text
         assert "Write a number" in page
-        assert page.count("Input should be a valid string") == 2  # at the top and beside its field
+        assert page.count("String should have at most 60") == 2  # at the top and beside its field
         form = Form(page)
-        form.fill("output.json:/name", '"Ada"')
+        form.fill("output.text:/note", "n")
         page = sent(client, form).text
-        assert page.count("Input should be a valid string") == 1
+        assert page.count("String should have at most 60") == 1
