@@ -36,13 +36,9 @@ class Spent(TypedDict):
 _NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
 
 
-def _added(one: Spent, other: Spent, sign: int = 1) -> Spent:
-    return {
-        "tokens": one["tokens"] + sign * other["tokens"],
-        "cost": one["cost"] + sign * other["cost"],
-        "seconds": one["seconds"] + sign * other["seconds"],
-        "rounds": one["rounds"] + sign * other["rounds"],
-    }
+def _added(one: Spent, other: Any, sign: int = 1) -> Spent:
+    total: Any = {name: spent + sign * other[name] for name, spent in cast("Any", one).items()}
+    return total
 
 
 def _price_unknown(attempt: Attempt) -> None:
@@ -145,11 +141,16 @@ class Budget:
             >>> Budget(tokens=800).exceeded([spent])
             'the budget of 800 tokens is spent (900)'
         """
-        return self._limit_reached(self.spent_on(attempts, before))
+        return self._limit_reached(self._counted(attempts, before))
 
     def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
         """Return whether reviewers have reached their limit."""
-        return self.rounds is not None and self.spent_on(attempts, before)["rounds"] >= self.rounds
+        spent = self._counted(attempts, before)
+        return self.rounds is not None and spent["rounds"] >= self.rounds
+
+    def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
+        """Return the cost that the limits are compared with."""
+        return self.spent_on(attempts, before)
 
     def count(self, *attempts: Attempt) -> None:
         """Take note of attempts that have ended; only a `SharedBudget` remembers them."""
@@ -264,17 +265,11 @@ class SharedBudget(Budget):
         _check_limit("failures", self.failures, at_least=1, whole=True)
         _check_limit("cool_down", self.cool_down)
 
-    def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Say which limit all calls have reached together, if any."""
-        del before  # the caller has counted this call's whole ledger
-        self.count(*attempts)
-        return self._limit_reached(self._account.total)
-
-    def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
-        """Return whether the reviewers of all calls have reached their limit."""
+    def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
+        """Return the cost of all calls; `before` is a part of it already."""
         del before
         self.count(*attempts)
-        return self.rounds is not None and self._account.total["rounds"] >= self.rounds
+        return self._account.total
 
     def count(self, *attempts: Attempt) -> None:
         """Take note of attempts that have ended, each once."""

@@ -1,10 +1,12 @@
-"""Ready `on_retry` hooks that raise the stakes: another model, other settings, a higher limit."""
+"""Ready `on_retry` hooks that change fields: another model, other settings, a higher limit.
+
+Each of them says which fields it changes after which failure; `ChangingHook` does the rest.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from graph_retry._json import is_number, is_object, is_whole
@@ -14,8 +16,48 @@ from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
 from graph_retry.records import FailureKind
 
+Changes = Mapping[str, Any]
+"""New values by field. A function as value gets the old one."""
 
-def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
+
+class ChangingHook:
+    """A hook that changes fields of the params. Two equal failures do not stop it.
+
+    Args:
+        name: The name of the function that made it, for messages and the ledger.
+        fields: All fields that it may change.
+        changes: Its rule: the changes after a failure, from the error, the number of the attempt
+            and the old fields.
+        check: Raises `ValueError` for old fields that the rule could not work on.
+    """
+
+    new_means = True
+
+    def __init__(
+        self,
+        name: str,
+        fields: Collection[str],
+        changes: Callable[[AttemptFailed, int, Changes], Changes],
+        check: Callable[[Changes], None] | None = None,
+    ) -> None:
+        self.__name__, self._fields, self._changes, self._check = name, fields, changes, check
+
+    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
+        """Return the params with the changes, None without any."""
+        self.check_params(params)
+        old = fields_of(params)
+        changes = self._changes(error, attempt, old)
+        new = {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
+        return with_fields(params, new) if new else None
+
+    def check_params(self, params: Any) -> None:
+        """Refuse params that lack one of the fields."""
+        require_fields(params, self._fields, self.__name__)
+        if self._check is not None:
+            self._check(fields_of(params))
+
+
+def escalate(schedule: Mapping[int, Changes]) -> ChangingHook:
     """Make a hook that changes fields after certain attempts, whatever the failure was.
 
     Two attempts that fail in the same way do not stop it: its step is made before a person is
@@ -47,31 +89,11 @@ def escalate(schedule: Mapping[int, Mapping[str, Any]]) -> Escalation:
                 f"`schedule` has {changes!r:.200} for attempt {attempt}: give the fields to change "
                 'by name, as in `{"model": "large"}`.'
             )
-    return Escalation(schedule)
+    fields = {name for changes in schedule.values() for name in changes}
+    return ChangingHook("escalate", fields, lambda _, attempt, __: schedule.get(attempt, {}))
 
 
-@dataclass(frozen=True)
-class Escalation:
-    """The hook that `escalate` makes."""
-
-    schedule: Mapping[int, Mapping[str, Any]]
-    __name__ = "escalate"
-    new_means = True
-
-    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with the changes that are due after this attempt, None if none are."""
-        del error
-        self.check_params(params)
-        changes = self.schedule.get(attempt, {})
-        return _changed(params, changes) if changes else None
-
-    def check_params(self, params: Any) -> None:
-        """Refuse params that lack one of the fields."""
-        names = (name for changes in self.schedule.values() for name in changes)
-        require_fields(params, names, "escalate")
-
-
-def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Mapping[str, Any]) -> FallBack:
+def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> ChangingHook:
     """Make a hook that changes fields after failures of some kinds: a step for each of them.
 
     After a refusal, say, the prompt is put in other words, and after the second another model is
@@ -97,42 +119,18 @@ def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Mapping[str,
         raise ValueError(f"`kinds` is {kinds!r:.200}: give some of {', '.join(ROUTES)}.")
     if not steps or not all(is_object(step) and step for step in steps):
         raise ValueError("give the steps as dicts: the fields to change by name.")
-    return FallBack(of, steps)
 
-
-@dataclass(frozen=True)
-class FallBack:
-    """The hook that `fall_back` makes."""
-
-    kinds: tuple[FailureKind, ...]
-    steps: tuple[Mapping[str, Any], ...]
-    __name__ = "fall_back"
-    new_means = True
-
-    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with the next step's changes, None if the failure is another one."""
-        del attempt
-        if error.kind not in self.kinds:
-            return None
+    def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes:
+        del attempt, old
         failures = [record["failure"] for record in error.attempts]
-        before = sum(failure is not None and failure["kind"] in self.kinds for failure in failures)
-        number = max(before, 1)
-        return _changed(params, self.steps[number - 1]) if number <= len(self.steps) else None
+        before = sum(failure is not None and failure["kind"] in of for failure in failures)
+        step = max(before, 1) - 1
+        return steps[step] if error.kind in of and step < len(steps) else {}
 
-    def check_params(self, params: Any) -> None:
-        """Refuse params that lack one of the fields."""
-        require_fields(params, (name for step in self.steps for name in step), "fall_back")
+    return ChangingHook("fall_back", {name for step in steps for name in step}, changes)
 
 
-def _changed(params: Any, changes: Mapping[str, Any]) -> Any:
-    """Return the params with some fields changed; a function gets the old value."""
-    old = fields_of(params)
-    return with_fields(
-        params, {name: to(old[name]) if callable(to) else to for name, to in changes.items()}
-    )
-
-
-def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> LimitRaise:
+def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> ChangingHook:
     """Make a hook that raises a token limit after an answer was cut off. It changes only that.
 
     Args:
@@ -153,34 +151,19 @@ def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) ->
         raise ValueError(f"`factor` is {factor!r}: a limit is raised by more than 1.")
     if not is_whole(cast("Any", most)) or most < 1:
         raise ValueError(f"`most` is {most!r:.200}: give the highest limit, a whole number from 1.")
-    return LimitRaise(field, factor, most)
 
-
-@dataclass(frozen=True)
-class LimitRaise:
-    """The hook that `raise_limit` makes."""
-
-    field: str
-    factor: float
-    most: int
-    __name__ = "raise_limit"
-    new_means = True  # an answer that is cut off again is the same failure, until there is room
-
-    def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with a higher limit, None where that would not help."""
+    def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes:
         del attempt
-        self.check_params(params)
-        limit = fields_of(params)[self.field]
-        if error.kind != "truncated" or limit is None or limit >= self.most:
-            return None
-        return with_fields(params, {self.field: min(self.most, math.ceil(limit * self.factor))})
+        limit = old[field]
+        if error.kind != "truncated" or limit is None or limit >= most:
+            return {}
+        return {field: min(most, math.ceil(limit * factor))}
 
-    def check_params(self, params: Any) -> None:
-        """Refuse params that lack the field, or have no number there."""
-        require_fields(params, (self.field,), "raise_limit")
-        limit = fields_of(params)[self.field]
-        if limit is not None and not is_number(limit):
+    def check(old: Changes) -> None:
+        if old[field] is not None and not is_number(old[field]):
             raise ValueError(
-                f"`raise_limit` raises the field `{self.field}`, which is {limit!r:.200}: it must "
+                f"`raise_limit` raises the field `{field}`, which is {old[field]!r:.200}: it must "
                 "be a number, or None for no limit."
             )
+
+    return ChangingHook("raise_limit", (field,), changes, check)

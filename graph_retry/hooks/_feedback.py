@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from graph_retry._issues import cut
-from graph_retry._json import is_array, is_whole
+from graph_retry._json import is_whole
 from graph_retry.errors import AttemptFailed
-from graph_retry.hooks._prompt import Prompt, content_of, plain_text, turns
+from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
 from graph_retry.hooks._quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
 from graph_retry.records import Issue
 
@@ -134,9 +134,7 @@ def comment_field(view: Mapping[str, Any], field: str | None, *, is_bare: bool) 
     """Return the field of a params' JSON that a person's words can be written to, if any."""
     if is_bare:
         return "value" if isinstance(view.get("value"), str) else None
-    names = (field,) if field else ("messages", "prompt")
-    name = next((name for name in names if view.get(name) is not None), None)
-    return name if name and (isinstance(view[name], str) or is_array(view[name])) else None
+    return prompt_field(view, field)
 
 
 def with_comment(

@@ -50,6 +50,17 @@ def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
             )
 
 
+def prompt_field(fields: Mapping[str, Any], field: str | None) -> str | None:
+    """Return the field that the prompt is in: `field`, if given, or `messages`, or `prompt`.
+
+    None means that there is no such field, or it holds neither text nor a list.
+    """
+    names = (field,) if field else ("", "messages", "prompt")
+    name = next((name for name in names if fields.get(name) is not None), None)
+    is_prompt = name is not None and (isinstance(fields[name], str) or is_array(fields[name]))
+    return name if is_prompt else None
+
+
 class Prompt:
     """The prompt inside some params: the field `name`, or the params themselves if they are text.
 
@@ -67,17 +78,15 @@ class Prompt:
             ValueError: If there is no prompt, or it is neither text nor a list.
         """
         known = {"": params} if isinstance(params, str) else fields_of(params)
-        names = (field,) if field else ("", "messages", "prompt")
-        name = next((name for name in names if known.get(name) is not None), None)
-        value = None if name is None else known[name]
-        if name is None or not (isinstance(value, str) or is_array(value)):
+        name = prompt_field(known, field)
+        if name is None:
             looked = field or "messages` or `prompt"
             raise ValueError(
                 f"{owner} found no text or list of messages in the params' `{looked}`: name the "
                 f"field to write to, e.g. `{owner}(field='instructions')`."
             )
         self._params, self._name = params, name
-        self.value: str | list[Any] = value
+        self.value: str | list[Any] = known[name]
 
     def replaced(self, value: str | list[Any]) -> Any:
         """Return a copy of the params with another prompt in it."""
