@@ -6,7 +6,7 @@
 """
 
 from graph_retry._issues import format_issues
-from graph_retry._output.build import build_validator, heuristic
+from graph_retry._output.build import SchemaOfParams, build_validator, heuristic
 from graph_retry._output.formats.format import Format, describe_format
 from graph_retry._output.reading import ParsedOutput, Refusal
 from graph_retry._output.reading.parse import (
@@ -16,7 +16,6 @@ from graph_retry._output.reading.parse import (
     remove_trailing_commas,
     repair_output,
 )
-from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._output.validator import Checked, Validator
 
 __all__ = [

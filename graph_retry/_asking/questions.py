@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from graph_retry._attempts import decision_ids, params_at, parsed_value
 from graph_retry._issues import json_problem
 from graph_retry._langgraph.run_config import current_thread
+from graph_retry._output.build import SchemaOfParams
 from graph_retry._output.failures import finish_kind
-from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import Encoded
 from graph_retry._params.patch import readable_diff

@@ -10,14 +10,19 @@ from graph_retry._asking.questions import read_value
 from graph_retry._attempts import params_at, parsed_value
 from graph_retry._issues import issue, json_problem
 from graph_retry._loop.after_attempt import succeeded
-from graph_retry._output.build import Checked, Validator, build_validator, format_issues
+from graph_retry._output.build import (
+    Checked,
+    SchemaOfParams,
+    Validator,
+    build_validator,
+    format_issues,
+)
 from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.formats.format import read_as
 from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
 from graph_retry._output.reading import ParsedOutput
-from graph_retry._output.schema_of_params import SchemaOfParams
 from graph_retry._redact import redacted_fields
 from graph_retry._run.step import StepInput
 from graph_retry._state import LOOP, REVIEWED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from threading import Thread
@@ -15,6 +15,7 @@ from graph_retry._json import is_object
 from graph_retry._output.function import FunctionValidator
 from graph_retry._output.typed import TypedValidator
 from graph_retry._output.validator import Checked, Validator
+from graph_retry.records import Issue
 
 __all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristic", "wrap_error"]
 TYPING_MODULES = ("typing", "typing_extensions", "types")
@@ -79,10 +80,10 @@ def _of_schema() -> Callable[..., Validator]:
 
     It reads a folder, which `langgraph dev` refuses in its event loop on Python 3.13: in a thread.
     """
-    loading = Thread(target=import_module, args=("graph_retry._output.json_schema",))
+    loading = Thread(target=import_module, args=("graph_retry._output.json_schema.validator",))
     loading.start()
     loading.join()
-    from graph_retry._output.json_schema import SchemaValidator  # noqa: PLC0415
+    from graph_retry._output.json_schema.validator import SchemaValidator  # noqa: PLC0415
 
     return SchemaValidator
 
@@ -102,3 +103,26 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
         raise ValueError(f"`required` is {required!r} of {wanted!r}; give a list, of an 'object'")
     schema = {"title": f"JSON {wanted or 'value'}", "required": [*required]}
     return build_validator({**schema, "type": wanted} if wanted else schema)
+
+
+class SchemaOfParams(Validator):
+    """Validate by the JSON Schema in the params' field `field`, as each attempt has it.
+
+    Example:
+        >>> from graph_retry import create_retry_node
+        >>> output = SchemaOfParams("wanted")
+        >>> node = create_retry_node(lambda params: "[1]", dict, output=output)
+        >>> node.invoke({"params": {"wanted": {"type": "array"}}})["output"]
+        [1]
+    """
+
+    def __init__(self, field: str, *, check_formats: bool = False) -> None:
+        self.field, self._check_formats = field, check_formats
+        self.name = f"value as `{field}` says"
+
+    def fitted(self, params: Mapping[str, Any]) -> Validator:
+        """Return the validator for these params."""
+        return build_validator(params[self.field], check_formats=self._check_formats)
+
+    def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
+        return value, []  # judged before, with the params at hand

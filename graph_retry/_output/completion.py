@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.failures import is_complete
 from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.google import blocked
+from graph_retry._output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._output.providers.objects import message_of
 from graph_retry._output.validator import Validator
 from graph_retry._patterns import lazy
@@ -26,10 +26,6 @@ _MAX_USAGE = 10_000
 _UNPARSED_ARGUMENTS = lazy(rf"(?s){UNPARSED}\b.*? JSON: (.*)")
 _MAX_WORDS = 4_000
 _MAX_REASONING = 20_000
-_THOUGHTS = ("thinking", "reasoning", "reasoning_content")
-"""Types of content blocks that hold reasoning, which is under the key of that name, …"""
-_INSIDE = ("summary", "text")
-"""… or under one of these."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     extra = cast("dict[str, Any]", message.additional_kwargs)
     value: Any = extra.get("parsed")
     prompt = message.response_metadata.get("prompt_feedback")
-    refusal = extra.get("refusal") or blocked(prompt) or _refusal_in(message.content)
+    refusal = extra.get("refusal") or blocked(prompt) or refusal_in(message.content)
     usage: dict[str, Any] | None = None
     if isinstance(message, AIMessage):
         usage = _usage(message.usage_metadata and dict(message.usage_metadata))
@@ -149,37 +145,10 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
         text=None if value is not None else text,
         value=_dumped(value),
         usage=usage,
-        finish_reason=_finish_reason(message.response_metadata),
+        finish_reason=_words(finish_reason(message.response_metadata)),
         refusal=_words(refusal),
-        reasoning=excerpt("\n".join(_reasoning_in(message)), _MAX_REASONING) or None,
+        reasoning=excerpt("\n".join(reasoning_in(message)), _MAX_REASONING) or None,
     )
-
-
-def _reasoning_in(message: BaseMessage) -> Iterator[str]:
-    """Yield a message's reasoning: LangChain keeps it in content blocks or beside the content."""
-    extra, content = cast("dict[str, Any]", message.additional_kwargs), cast("Any", message.content)
-    yield from _thoughts([extra.get("reasoning_content"), extra.get("reasoning")])
-    for block in content if is_array(content) else []:
-        if is_object(block) and block.get("type") in _THOUGHTS:
-            yield from _thoughts(block)
-
-
-def _thoughts(said: Any) -> Iterator[str]:
-    if isinstance(said, str):
-        yield said
-    elif is_array(said) or is_object(said):
-        parts = said if is_array(said) else [said.get(key) for key in (*_THOUGHTS, *_INSIDE)]
-        for part in parts:
-            yield from _thoughts(part)
-
-
-def _refusal_in(content: Any) -> str | None:
-    """Return the model's refusal from a block of OpenAI's responses, if there is one."""
-    for block in content if is_array(content) else []:
-        told = block.get("value", block) if is_object(block) else None
-        if is_object(told) and told.get("type") == "refusal":
-            return told.get("refusal") or "the model declined"
-    return None
 
 
 def _of_tool_calls(
@@ -205,7 +174,7 @@ def _of_tool_calls(
     if not calls:
         return text, None
     is_one = len(calls) == 1 and not wants_list
-    complete = is_complete(_finish_reason(message.response_metadata))
+    complete = is_complete(finish_reason(message.response_metadata))
     if all(is_object(call["args"]) for call in calls):
         return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
     # A tool without arguments is called with no text at all.
@@ -225,17 +194,6 @@ def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
     blocks = content if is_array(content) else []
     listed = message.additional_kwargs.get("tool_calls") or blocks
     return [item for item in listed if is_object(item)]
-
-
-def _finish_reason(metadata: Mapping[str, Any]) -> str | None:
-    for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
-        if isinstance(metadata.get(key), str):
-            return _words(metadata[key])
-    if metadata.get("object") != "response":
-        return None
-    details = metadata.get("incomplete_details")  # of OpenAI's responses
-    reason = details.get("reason") if is_object(details) else None
-    return _words(reason or metadata.get("status"))
 
 
 def mean_logprob(result: Any) -> float | None:

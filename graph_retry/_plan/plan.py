@@ -10,8 +10,7 @@ from langchain_core.runnables import Runnable
 
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import format_issues
-from graph_retry._output.build import Validator, build_validator
-from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._output.build import SchemaOfParams, Validator, build_validator
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._redact import property_names
 from graph_retry._signatures import (

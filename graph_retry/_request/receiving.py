@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from graph_retry._issues import ABSENT
-from graph_retry._output.partial.arguments import GrowingArguments
+from graph_retry._output.partial.growing import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator

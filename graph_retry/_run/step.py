@@ -13,7 +13,7 @@ from graph_retry._attempts import readable
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import row_of
 from graph_retry._langgraph.run_config import call_namespace, current_thread
-from graph_retry._output.schema_of_params import SchemaOfParams
+from graph_retry._output.build import SchemaOfParams
 from graph_retry._params.codec import Encoded
 from graph_retry._plan.plan import Plan
 from graph_retry._run.keeping import leave_earlier

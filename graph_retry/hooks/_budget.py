@@ -37,8 +37,8 @@ _NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
 
 
 def _added(one: Spent, other: Any, sign: int = 1) -> Spent:
-    total: Any = {name: spent + sign * other[name] for name, spent in cast("Any", one).items()}
-    return total
+    total = {name: spent + sign * other[name] for name, spent in cast("Any", one).items()}
+    return cast("Spent", total)
 
 
 def _price_unknown(attempt: Attempt) -> None:

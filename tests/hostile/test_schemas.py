@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graph_retry._output.linear_patterns import matcher
+from graph_retry._output.json_schema.linear_patterns import matcher
 from graph_retry.output import build_validator
 from tests.hostile.fuzzed import nested
 

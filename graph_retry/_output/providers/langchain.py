@@ -1,7 +1,8 @@
-"""LangChain's wrappers of a message: generations, an agent's state, a result with `include_raw`."""
+"""LangChain's messages: what they say beside the answer, and what they come wrapped in."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -9,6 +10,11 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from graph_retry._json import is_array, is_object
 from graph_retry._output.providers.provider import Provider
+
+_THOUGHTS = ("thinking", "reasoning", "reasoning_content")
+"""Types of content blocks that hold reasoning, which is under the key of that name, …"""
+_INSIDE = ("summary", "text")
+"""… or under one of these."""
 
 
 def _message(result: Any) -> BaseMessage | None:
@@ -56,6 +62,46 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
     if isinstance(piece, ChatGenerationChunk):
         return cast("AIMessageChunk", piece.message), {}
     return (piece, {}) if isinstance(piece, AIMessageChunk) else None
+
+
+def reasoning_in(message: BaseMessage) -> Iterator[str]:
+    """Yield a message's reasoning: LangChain keeps it in content blocks or beside the content."""
+    extra, content = cast("dict[str, Any]", message.additional_kwargs), cast("Any", message.content)
+    yield from _thoughts([extra.get("reasoning_content"), extra.get("reasoning")])
+    for block in content if is_array(content) else []:
+        if is_object(block) and block.get("type") in _THOUGHTS:
+            yield from _thoughts(block)
+
+
+def _thoughts(said: Any) -> Iterator[str]:
+    if isinstance(said, str):
+        yield said
+    elif is_array(said) or is_object(said):
+        parts = said if is_array(said) else [said.get(key) for key in (*_THOUGHTS, *_INSIDE)]
+        for part in parts:
+            yield from _thoughts(part)
+
+
+def refusal_in(content: Any) -> str | None:
+    """Return the model's refusal from a block of OpenAI's responses, if there is one."""
+    for block in content if is_array(content) else []:
+        told = block.get("value", block) if is_object(block) else None
+        if is_object(told) and told.get("type") == "refusal":
+            return told.get("refusal") or "the model declined"
+    return None
+
+
+def finish_reason(metadata: Mapping[str, Any]) -> str | None:
+    """Return the provider's word for the end of an answer, from a message's metadata."""
+    for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
+        if isinstance(word := metadata.get(key), str):
+            return word
+    if metadata.get("object") != "response":
+        return None
+    details = metadata.get("incomplete_details")  # of OpenAI's responses
+    reason = details.get("reason") if is_object(details) else None
+    said = reason or metadata.get("status")
+    return said if isinstance(said, str) else None
 
 
 PROVIDER = Provider(message=_message, chunk=_chunk)

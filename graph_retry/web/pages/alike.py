@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry._issues import ABSENT
 from graph_retry._json import digest
-from graph_retry._output.json_schema import SchemaValidator
+from graph_retry._output.json_schema.validator import SchemaValidator
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.card import compared, filled_of, first_value, make_card, said

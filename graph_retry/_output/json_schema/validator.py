@@ -23,10 +23,14 @@ from graph_retry._issues import (
     schema_issue,
 )
 from graph_retry._json import is_object
-from graph_retry._output.bounded_work import TooMuchWorkError, errors_of, with_bounded_work
-from graph_retry._output.linear_patterns import matcher, with_linear_patterns
+from graph_retry._output.json_schema.bounded_work import (
+    TooMuchWorkError,
+    errors_of,
+    with_bounded_work,
+)
+from graph_retry._output.json_schema.linear_patterns import matcher, with_linear_patterns
+from graph_retry._output.json_schema.parts import SchemaPart
 from graph_retry._output.partial.part import Part
-from graph_retry._output.partial.schema_part import SchemaPart
 from graph_retry._output.validator import Validator
 from graph_retry.records import Issue
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from graph_retry._issues import MAX_ISSUES, schema_issue
-from graph_retry._output.bounded_work import errors_of
+from graph_retry._output.json_schema.bounded_work import errors_of
 from graph_retry._output.partial.part import Forbidden, Key, Part
 from graph_retry._schemas import alternatives, element, has_own_base, kinds, member
 from graph_retry.records import Issue
