@@ -17,10 +17,10 @@ from pydantic_core import to_jsonable_python
 from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._json import is_array, is_object, json_lines
-from graph_retry._threads.calls import read_calls, whole_ledgers
+from graph_retry._threads.config import check_thread, thread_of
 from graph_retry._threads.graphs import get_state, is_client, is_remote, saver_of
-from graph_retry._threads.remote_reviews import places_on
-from graph_retry._threads.reviews import check_thread, thread_of
+from graph_retry._threads.reading import read_ledgers, whole_ledgers
+from graph_retry._threads.server.listing import places_on
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt
 
@@ -81,7 +81,7 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     check_thread(graph, config)
-    calls = await read_calls(graph, config)
+    calls = await read_ledgers(graph, config)
     empty = [ledger for ledger in calls if not ledger.attempts]
     if empty and is_remote(graph):
         snapshot = await get_state(graph, config)
@@ -224,6 +224,7 @@ def export_ledgers(
                 "thread": ledger.thread,
                 "current": ledger.current,
                 "waits": ledger.waits,
+                "ended_by": ledger.ended_by,
                 "attempts": attempts if redact is None else list(map(redact, attempts)),
             }
             file.write(json.dumps(line, default=to_jsonable_python) + "\n")
@@ -264,4 +265,5 @@ def _exported(entry: Any, place: str) -> Ledger:
     waits: bool | None = entry.get("waits")
     place, thread = str(entry.get("namespace", "")), str(entry.get("thread", ""))
     current = entry.get("current") is not False  # the first exports did not say
-    return Ledger(entry["attempts"], place, current=current, waits=waits, thread=thread)
+    told: Any = {"waits": waits, "ended_by": entry.get("ended_by", ""), "thread": thread}
+    return Ledger(entry["attempts"], place, current=current, **told)

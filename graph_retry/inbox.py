@@ -13,9 +13,9 @@ from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_client, is_local, saver_of
-from graph_retry._threads.remote_reviews import list_remote_reviews
+from graph_retry._threads.listing import Finder, key_of, list_saved_reviews
 from graph_retry._threads.reviews import whole_reviews
-from graph_retry._threads.saved_reviews import Finder, key_of, list_saved_reviews
+from graph_retry._threads.server.listing import list_remote_reviews
 from graph_retry.answering import PendingReview
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]

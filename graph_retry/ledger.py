@@ -46,6 +46,13 @@ class Ledger:
     waits: bool | None = None
     """Whether it waits for a person, or has ended; None where that is not known."""
 
+    ended_by: Literal["", "input", "update"] = ""
+    """The event that ended the call's open review before anybody answered it; empty if none did.
+
+    It is a new `input` of the thread, or an `update` of its state. Agent Inbox makes such an update
+    for *Mark as Resolved*.
+    """
+
     thread: str = ""
     """The thread's id; empty where that is not known."""
 
@@ -71,7 +78,7 @@ class Ledger:
 
     @property
     def outcome(self) -> Outcome:
-        """How the call ended; `open` if the ledger does not say."""
+        """How the call ended; `open` if nobody decided its end, or the ledger does not say."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]
@@ -81,7 +88,7 @@ class Ledger:
             return _ENDINGS[decision]
         if is_valid and decision == "approve":
             return "succeeded"
-        if decision is not None or last["status"] == "running":
+        if decision is not None or last["status"] == "running" or self.ended_by:
             return "open"
         if self.waits:
             return "waiting"

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, Unpack, cast
 
 from langchain_core.runnables import RunnableConfig
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._going_back import REWIND
 from graph_retry._issues import literal
-from graph_retry._langgraph.fork import REWIND
-from graph_retry._threads.calls import read_calls, read_ledgers
+from graph_retry._threads.config import check_thread
 from graph_retry._threads.forking import go_back
 from graph_retry._threads.graphs import is_local
+from graph_retry._threads.reading import read_ledgers
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import Waiting, check_thread, find_reviews
+from graph_retry._threads.reviews import Waiting, find_reviews
 from graph_retry._wording import did_you_mean
 from graph_retry.ledger import Ledger
 
@@ -116,7 +118,7 @@ async def _rewind(
             f"meant, or answer one with `{REWIND}` in it."
         )
     if ledger is None:
-        calls = await read_calls(graph, config)
+        calls = await read_ledgers(graph, config)
         ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
         if ledger.attempts:
             ledger.at(change["attempt"])
@@ -133,10 +135,24 @@ def _answer(change: Change) -> dict[str, Any]:
     params, decision = change.get("params"), change.get("decision")
     if params is not None and decision is not None:
         raise TypeError("give `params` to make the attempt again or a `decision`, not both.")
-    edit = {"type": "approve"} if params is None else {"type": "edit", "params": params}
+    answer: Mapping[str, Any] = {"type": "approve"}
+    if params is not None:
+        answer = {"type": "edit", "params": _as_json("params", params)}
+    elif decision is not None:
+        answer = _as_json("decision", decision)
     why = {"message": change["reason"]} if "reason" in change else {}
     back = {"attempt": change["attempt"], "again": decision is None}
-    return {**(edit if decision is None else decision), **why, REWIND: back}
+    return {**answer, **why, REWIND: back}
+
+
+def _as_json(name: str, value: Any) -> Any:
+    try:
+        return to_jsonable_python(value, inf_nan_mode="constants")
+    except PydanticSerializationError as error:
+        how = (
+            "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
+        )
+        raise TypeError(f"`{name}` cannot be saved as JSON ({error!s:.200}): give {how}.") from None
 
 
 def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:

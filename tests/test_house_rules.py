@@ -52,7 +52,6 @@ def test_no_file_is_long():
 ROOM_LINES, ROOM_FILES = 1_500, 12
 LARGER_ROOMS = {
     "_output/reading": (2_355, 10),
-    "_threads": (2_260, 15),
     "_review": (1_865, 12),
     "hooks": (1_580, 10),
 }
@@ -111,19 +110,6 @@ KNOW_THE_INSIDE = {
     "_asking/person.py": 1,
     "_run/keeping.py": 3,
     "_run/running.py": 4,
-    "_threads/calls.py": 1,
-    "_threads/config.py": 1,
-    "_threads/forking.py": 3,
-    "_threads/lock.py": 1,
-    "_threads/outcome.py": 1,
-    "_threads/reminders.py": 2,
-    "_threads/remote_calls.py": 7,
-    "_threads/remote_reviews.py": 1,
-    "_threads/resuming.py": 1,
-    "_threads/reviews.py": 6,
-    "_threads/saved.py": 6,
-    "_threads/saved_reviews.py": 3,
-    "cli/answering/answer.py": 1,
     "records.py": 1,
     "web/rows.py": 1,
 }

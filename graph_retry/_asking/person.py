@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 
 from graph_retry._asking.questions import question_of
 from graph_retry._asking.reviewers import Passed, ask_reviewers, notify
-from graph_retry._langgraph.fork import Fork, fork_of, forked, goes_back
+from graph_retry._going_back import Fork, fork_of, forked, goes_back
 from graph_retry._langgraph.open_reviews import insert, row_of
 from graph_retry._langgraph.run_config import (
     call_namespace,
@@ -21,9 +21,8 @@ from graph_retry._langgraph.run_config import (
     current_thread,
     forget_plain_answer,
     plain_answer_hidden,
-    thread_in_logs,
 )
-from graph_retry._langgraph.shown import ended_by_input, look_at_shown, sent_at, was_sent_before
+from graph_retry._langgraph.shown import look_at_shown, sent_at, was_sent_before
 from graph_retry._plan.first_checks import NO_CHECKPOINTER
 from graph_retry._plan.plan import Plan
 from graph_retry._review.dialects import channel_of
@@ -157,10 +156,10 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
     payload: dict[str, Any] = {**build_payload(question), **place}
     shown_schema: dict[str, Any] = payload["response_schema"]
-    await notify(plan, payload, attempts)
+    if not _was_left_open(given.loop):
+        await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
     await insert(saver, row_of(*here))
-    await _tell_ended(saver)
     shown = await look_at_shown(question.review_id)
     if shown.is_for_another:
         with plain_answer_hidden():
@@ -172,17 +171,10 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     return value, shown.is_ours and not given_before and not too_early
 
 
-async def _tell_ended(saver: BaseCheckpointSaver[Any]) -> None:
-    """Warn, once in a process, of open reviews that a new input of the thread ended."""
-    for ended in await ended_by_input(saver, current_thread()):
-        review_id = ended["review_id"]
-        if review_id not in _warned and len(_warned) < _MAX_WARNED:
-            _warned.add(review_id)
-            _LOG.warning(
-                "review %s of `%s` (%s) was ended unanswered: the thread was given a new input; "
-                "answer with `resume` before a thread is run with an input again",
-                *(review_id, ended["function_name"], thread_in_logs()),
-            )
+def _was_left_open(loop: Loop) -> bool:
+    """Tell whether the question is asked again only because a person put it off or assigned it."""
+    review = loop["review"]
+    return review is not None and bool(review["before"]) and review["problem"] is None
 
 
 def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:

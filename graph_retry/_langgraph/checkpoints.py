@@ -2,25 +2,114 @@
 
 Beside a checkpoint LangGraph saves what the tasks of its step have written: `pending_writes`, each
 with the task's id and a channel. A step is saved with `put_writes` before the next checkpoint, so
-after a crash in between only the writes tell. Found by ending processes at each write.
+after a crash in between only the writes tell. Writes under the id `NO_TASK` belong to no task: they
+are part of the state that the next run starts from. Found by ending processes at each write, and in
+`PregelLoop._first`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.types import StateSnapshot
 
 from graph_retry._awaiting import collect, sleep, sync_or_async
+from graph_retry._json import is_object
 from graph_retry._langgraph.storage import query, storage_of
 from graph_retry._state import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 
 _WAITED = 1.0
 """Seconds of difference between two clocks that are waited for."""
+
+
+NO_TASK = str(UUID(int=0))
+"""The task under which a checkpointer keeps what is written for no task."""
+
+
+PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
+"""The keys of `configurable` that name a place in a thread."""
+
+
+def place_of(
+    thread_id: str | None, namespace: str = "", checkpoint_id: str | None = None
+) -> RunnableConfig:
+    """Return the config that names a namespace of a thread, or one checkpoint there."""
+    place: dict[str, Any] = {"thread_id": thread_id, "checkpoint_ns": namespace}
+    at = {} if checkpoint_id is None else {"checkpoint_id": checkpoint_id}
+    return {"configurable": place | at}
+
+
+def namespace_of(saved: CheckpointTuple) -> str:
+    """Return the namespace that a checkpoint is in."""
+    return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
+
+
+def thread_id_of(saved: CheckpointTuple) -> str:
+    """Return the thread that a checkpoint belongs to."""
+    return str(saved.config.get("configurable", {}).get("thread_id", ""))
+
+
+def parent_of(saved: CheckpointTuple) -> str:
+    """Return the id of the checkpoint before one; empty for the first."""
+    before = saved.parent_config or {}
+    return str(before.get("configurable", {}).get("checkpoint_id", ""))
+
+
+def root_of(saved: CheckpointTuple) -> str:
+    """Return the checkpoint of the outermost graph in whose step a checkpoint was saved."""
+    return saved.metadata.get("parents", {}).get("", "")
+
+
+def values_of(saved: CheckpointTuple) -> dict[str, Any]:
+    """Return the state that the next run starts from, with an answer that was written beside it."""
+    values = saved.checkpoint["channel_values"]
+    for task, channel, value in saved.pending_writes or ():
+        if task == NO_TASK and channel == ANSWER:
+            return {**values, ANSWER: value}
+    return values
+
+
+def writers_of(saved: CheckpointTuple) -> set[str]:
+    """Return the ids of the tasks that wrote something in the step of a checkpoint."""
+    return {str(write[0]) for write in saved.pending_writes or ()}
+
+
+def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
+    """Return a server's snapshot as the checkpoint that it shows.
+
+    A server shows no writes. A task that has ended is no longer in `next`, so it wrote its result.
+    """
+    config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
+    values = snapshot.values if is_object(snapshot.values) else {}
+    writes: list[Any] = []
+    for task in snapshot.tasks:
+        asked = [(task.id, INTERRUPT, task.interrupts)] if task.interrupts else []
+        ended = [] if task.name in snapshot.next else [(task.id, LOOP, None)]
+        writes += [(task.id, "", None), *asked, *ended]
+    checkpoint: Any = {
+        "id": config["configurable"].get("checkpoint_id", ""),
+        "ts": snapshot.created_at,
+        "channel_values": values,
+    }
+    return CheckpointTuple(config, checkpoint, metadata, snapshot.parent_config, writes)
+
+
+def unread(place: RunnableConfig) -> CheckpointTuple:
+    """Return a checkpoint in place of one that was deleted, or that a server does not show."""
+    checkpoint: Any = {"id": "", "channel_values": {}}
+    return CheckpointTuple(place, checkpoint, {})
+
+
+def without_state(saved: CheckpointTuple) -> CheckpointTuple:
+    """Return a checkpoint whose state takes no memory."""
+    return saved._replace(checkpoint={**saved.checkpoint, "channel_values": {}})
 
 
 async def list_checkpoints(
@@ -40,8 +129,8 @@ async def newest_checkpoint(
     saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str
 ) -> CheckpointTuple | None:
     """Read the newest checkpoint of a namespace, if it has one."""
-    place = {"thread_id": thread_id, "checkpoint_ns": namespace}
-    return await sync_or_async(saver.get_tuple, saver.aget_tuple, {"configurable": place})
+    place = place_of(thread_id, namespace)
+    return await sync_or_async(saver.get_tuple, saver.aget_tuple, place)
 
 
 async def read_checkpoint(
@@ -96,13 +185,32 @@ async def check_clock(saved: CheckpointTuple | None) -> None:
 
 
 def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
-    """Return whether a call's newest checkpoint still waits for this review's answer.
+    """Return whether a call's newest checkpoint still waits for this review's answer."""
+    return not is_answered(saved) and is_open(saved.checkpoint["channel_values"], review_id)
 
-    It does not once an answer is written, by `resume` or by the step that took it: where a crash
-    came before the checkpoint that these writes lead to, the next run applies them.
+
+def is_answered(saved: CheckpointTuple) -> bool:
+    """Return whether an answer is written beside the newest checkpoint of a call that asked.
+
+    `resume` writes it, or the step that took it: where a crash came before the checkpoint that
+    these writes lead to, the next run applies them.
     """
-    taken = any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
-    return not taken and is_open(saved.checkpoint["channel_values"], review_id)
+    return any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
+
+
+async def write_answer(
+    saver: BaseCheckpointSaver[Any], asked: CheckpointTuple, note: Mapping[str, Any]
+) -> None:
+    """Write an answer beside the newest checkpoint of the call that asked, as a part of its state.
+
+    The next run of the thread starts the call from there. One write does it: the answer is saved
+    or it is not. Savers keep the first of two such writes.
+
+    Raises:
+        ReplayMismatch: If the clock of this machine is behind.
+    """
+    await check_clock(asked)
+    await put_writes(saver, asked.config, [(ANSWER, note)], NO_TASK)
 
 
 async def put_writes(

@@ -1,4 +1,4 @@
-"""Go back: an answer for an earlier attempt, and calls that take up their own past.
+"""Fork a thread, such that its calls take up their own past.
 
 A fork gives its tasks new ids, under which nothing of theirs is saved. So the copied checkpoint
 says which one was forked, and each call that begins in a task of the copy looks for itself among
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn, cast
-from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,21 +24,25 @@ from langgraph.graph import START
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from graph_retry._attempts import located, params_at, records_in
+from graph_retry._attempts import located, records_in
 from graph_retry._awaiting import sync_or_async
-from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import list_checkpoints, read_checkpoint
+from graph_retry._going_back import REFUSED, REWIND, reopened
+from graph_retry._langgraph.checkpoints import (
+    list_checkpoints,
+    namespace_of,
+    place_of,
+    read_checkpoint,
+    root_of,
+    thread_id_of,
+    values_of,
+)
 from graph_retry._langgraph.identity import Saved, changed_fields, saved_call
 from graph_retry._namespaces import parts_of
 from graph_retry._params.codec import Encoded
-from graph_retry._review.deadline import now
-from graph_retry._review.decisions import ROWS
-from graph_retry._state import ANSWER, LOOP, Loop, OpenReview, fresh_review, loop_of
-from graph_retry.records import Attempt, Failure
+from graph_retry._state import ANSWER, LOOP, Loop, loop_of
 
-REWIND = "rewind"
-REFUSED = "this rewind is refused: "
-_SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
+COPY = "__copy__"
+"""The node in whose name LangGraph repeats a checkpoint as the newest one of its thread."""
 
 _FORK = "graph_retry_fork"
 """Where a fork is noted: in the metadata of LangGraph's copy of a checkpoint, as JSON.
@@ -53,82 +56,6 @@ _NODE = int.from_bytes(b"grfork")
 
 So a call that begins reads the checkpoint around it, with all of the user's state, only in a fork.
 """
-
-
-class Fork(NamedTuple):
-    """An answer to an earlier attempt: its decision, the attempts before it, and the params.
-
-    With `again` the last of `attempts` is made once more instead of being answered. `problem` tells
-    why that cannot be.
-    """
-
-    answer: dict[str, Any]
-    attempts: list[Attempt]
-    params: Encoded
-    again: bool
-    reason: str
-    problem: str | None
-
-    def kept(self, decision: dict[str, Any]) -> list[Attempt]:
-        """Return the attempts that stay, the decision noted on the one it answers."""
-        if self.again and any(ROWS[decision["type"]].calls):
-            return self.attempts[:-1]
-        last: Any = {**self.attempts[-1], "decision": decision}
-        return [*self.attempts[:-1], last]
-
-
-def goes_back(answer: Any) -> bool:
-    """Return whether an answer may be about an earlier attempt than the one under review."""
-    return is_object(answer) and REWIND in answer
-
-
-def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
-    """Read `{…, "rewind": {"attempt": 2, "again": true}}`; None for any other answer.
-
-    A number that is not in the ledger counts as no rewind: the answer is then held against the
-    open review, where the unknown `rewind` does nothing.
-    """
-    asked: Any = answer.get(REWIND) if is_object(answer) else None
-    number: Any = asked.get("attempt") if is_object(asked) else None
-    if type(number) is not int or not 1 <= number <= len(attempts):
-        return None
-    said = {key: value for key, value in answer.items() if key != REWIND}
-    record = attempts[number - 1]
-    before = [*attempts[: number - 1], cast("Attempt", {**record, "decision": None})]
-    if record["failure"] is None:
-        before[-1]["failure"] = _SUCCEEDED
-    params = params_at(attempts, number)
-    reason = f"went back from attempt {attempts[-1]['number']}"
-    gone = record["kept_in"] is not None or params is None
-    problem = (
-        f"attempt {number} cannot be gone back to, since the checkpoint that kept it was deleted: "
-        "name another one, or answer without `rewind`"
-    )
-    return Fork(
-        said,
-        before,
-        params or Encoded({}, {}),
-        bool(asked.get("again")),
-        reason,
-        problem if gone else None,
-    )
-
-
-def forked(loop: Loop) -> Loop:
-    """Return the position an answer that goes back starts from, with the whole ledger in state.
-
-    Nothing is suggested there.
-    """
-    review = loop["review"]
-    assert review is not None  # noqa: S101
-    bare: Any = {**review, "suggested": None, "suggested_types": {}, "suggested_by": None}
-    return {**loop, "review": bare, "fork": review["review_id"], "seen": [], "spent": None}
-
-
-def reopened(state: Mapping[str, Any]) -> Loop:
-    """Return the position of a call that waits for an answer which goes back."""
-    review: OpenReview = {**fresh_review(str(uuid4())), "asked_at": now()}
-    return {**loop_of(state), "next": "review", "review": review}
 
 
 class _ForkNote(TypedDict):
@@ -168,9 +95,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
     step = saved.metadata.get("step", -1) + 1
     told: Any = {**saved.metadata, "source": "fork", "step": step, _FORK: note}
-    place = old.get("configurable", {})
-    beside = {"thread_id": place["thread_id"], "checkpoint_ns": place.get("checkpoint_ns", "")}
-    parent = saved.parent_config or {"configurable": beside}
+    parent = saved.parent_config or place_of(thread_id_of(saved), namespace_of(saved))
     await sync_or_async(saver.put, saver.aput, parent, copy, told, {})
     return str(copy["id"])
 
@@ -183,9 +108,8 @@ async def _note_of(
     note: str | None = told[0] if told else None
     root_id = _root_of(configurable)
     if note is None and root_id.endswith(f"{_NODE:012x}"):
-        place = {"thread_id": str(configurable["thread_id"]), "checkpoint_ns": ""}
-        root = {**place, "checkpoint_id": root_id}
-        saved = await read_checkpoint(saver, {"configurable": root})
+        place = place_of(str(configurable["thread_id"]), checkpoint_id=root_id)
+        saved = await read_checkpoint(saver, place)
         note = saved and cast("Any", saved.metadata).get(_FORK)
     return None if note is None else json.loads(note)
 
@@ -234,8 +158,8 @@ async def past_of(
         if namespace not in taken and (call := _made_in(values, begun)) is not None
     }
     own = begun.namespace.removeprefix(str(configurable["checkpoint_ns"]))
-    depth = _depth(begun.namespace)
-    same = [place for place in there if place.endswith(own) and _depth(place) == depth]
+    depth = len(parts_of(begun.namespace))
+    same = [place for place in there if place.endswith(own) and len(parts_of(place)) == depth]
     if not same:
         if fork["answer"] is not None and fork["call"] in there:
             _refuse(there[fork["call"]][1], begun)
@@ -265,10 +189,6 @@ def _refuse(call: Saved, begun: Begun) -> NoReturn:
     )
 
 
-def _depth(namespace: str) -> int:
-    return sum(not part.isdigit() for part in namespace.split("|"))
-
-
 def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:
     """Return which calls those continue that were made from a fork."""
     return {loop_of(values)["continues"] for values in _made_from(root, saved).values()}
@@ -278,13 +198,11 @@ def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, A
     """Return the newest states of the calls that were made from a checkpoint, by namespace."""
     newest: dict[str, CheckpointTuple] = {}
     for checkpoint in saved:
-        configurable = checkpoint.config.get("configurable", {})
-        newest.setdefault(str(configurable.get("checkpoint_ns", "")), checkpoint)
+        newest.setdefault(namespace_of(checkpoint), checkpoint)
     return {
-        namespace: checkpoint.checkpoint["channel_values"]
+        namespace: values
         for namespace, checkpoint in newest.items()
-        if LOOP in checkpoint.checkpoint["channel_values"]
-        and checkpoint.metadata.get("parents", {}).get("") == root
+        if LOOP in (values := values_of(checkpoint)) and root_of(checkpoint) == root
     }
 
 

@@ -14,7 +14,7 @@ from weakref import WeakSet
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from graph_retry._json import digest
-from graph_retry._langgraph.checkpoints import newest_checkpoint, waits_for
+from graph_retry._langgraph.checkpoints import newest_checkpoint, root_of, waits_for
 from graph_retry._langgraph.storage import query, storage_of
 
 TABLE = "graph_retry_open_reviews"
@@ -143,5 +143,5 @@ def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None
     """
     if call is None or not waits_for(call, row.review_id):
         return True
-    begun_from = call.metadata.get("parents", {}).get("", "")
+    begun_from = root_of(call)
     return bool(begun_from) and root is not None and root.checkpoint["id"] > begun_from

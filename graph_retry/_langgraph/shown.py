@@ -10,7 +10,8 @@ reading the writes of a thread after each kind of answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,21 +25,25 @@ from langgraph.types import Interrupt
 
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import (
+    NO_TASK,
     list_checkpoints,
     newest_checkpoint,
+    place_of,
     put_writes,
     read_checkpoint,
     waits_for,
 )
+from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
 from graph_retry._namespaces import outermost
 
+_LOG = logging.getLogger("graph_retry")
+_MAX_TOLD = 1_000
+_told: set[str] = set()
+"""Ended reviews that were warned of."""
+
 _GIVEN = "graph_retry_given"
 """The key under which a thread keeps a given answer."""
-
-
-_NO_TASK = str(UUID(int=0))
-"""The task under which a checkpointer keeps what is written for no task."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,11 @@ async def look_at_shown(review_id: str) -> Shown:
     return Shown(is_ours=False, saver=saver, thread=thread)
 
 
+def namespace_in(question: Mapping[str, Any]) -> str:
+    """Return the namespace of the call that asks a question."""
+    return str(question["checkpoint_ns"])
+
+
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: str) -> None:
     """Take an answer that names no question out of a thread that is run on with other answers.
 
@@ -98,7 +108,7 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: s
     """
     thread = None if saver is None else await newest_checkpoint(saver, thread_id, "")
     for task, channel, value in (thread and thread.pending_writes) or ():
-        if saver and thread and channel == RESUME and task == _NO_TASK and value is not None:
+        if saver and thread and channel == RESUME and task == NO_TASK and value is not None:
             await put_writes(saver, thread.config, [(RESUME, None)], task)
 
 
@@ -138,20 +148,28 @@ def created_at(run_id: Any) -> str | None:
     return created.isoformat(timespec="milliseconds")
 
 
-async def ended_by_input(
-    saver: BaseCheckpointSaver[Any], thread_id: str | None
-) -> list[dict[str, Any]]:
-    """Read the open questions that the newest input of a thread ended: nobody can answer them."""
-    place: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
-    inputs = await list_checkpoints(saver, place, filter={"source": "input"}, limit=1)
+async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
+    """Warn of the open reviews that the newest input of a thread ended: nobody can answer them."""
+    if has_table(saver) and not await waiting_in(saver, thread_id or ""):
+        return
+    inputs = await list_checkpoints(saver, place_of(thread_id), filter={"source": "input"}, limit=1)
     head = inputs[0].parent_config if inputs else None
     before = await read_checkpoint(saver, head) if head else None
-    ended: list[dict[str, Any]] = []
     for question in questions_of(before):
         call = await newest_checkpoint(saver, thread_id, question.get("checkpoint_ns", ""))
         if call is not None and waits_for(call, question.get("review_id")):
-            ended.append(question)
-    return ended
+            tell_ended(question["review_id"], question["function_name"], thread_id)
+
+
+def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
+    """Warn, once in a process, of an open review that a new input of its thread ended."""
+    if review_id not in _told and len(_told) < _MAX_TOLD:
+        _told.add(review_id)
+        _LOG.warning(
+            "review %s of `%s` (thread %r) was ended unanswered: the thread was given a new input; "
+            "answer with `resume` before a thread is run with an input again",
+            *(review_id, name, thread_id),
+        )
 
 
 def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
@@ -166,8 +184,17 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
                 yield {}
 
 
+def asked_in(state: Any) -> list[Any]:
+    """Return the values of the interrupts that a run stopped at, by its result.
+
+    A server's result has them as dicts.
+    """
+    found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
+    return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
+
+
 def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
-    """Yield the questions of ours that a thread shows, answered ones included.
+    """Yield the interrupts of ours that a thread shows, answered ones included.
 
     A question in a `@task` of an entrypoint is written by that task, and by the outermost one as
     soon as the entrypoint has come to its result. Only then can it be answered.
@@ -176,6 +203,6 @@ def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
     for task, channel, questions in writes:
         for question in questions if channel == INTERRUPT else ():
             if is_object(question.value) and "checkpoint_ns" in question.value:
-                first = outermost(str(question.value["checkpoint_ns"]))
+                first = outermost(namespace_in(question.value))
                 if not first.is_task or first.id == task:
                     yield question

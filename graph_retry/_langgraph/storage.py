@@ -92,3 +92,17 @@ async def _aquery(saver: Any, sql: str, values: Sequence[str]) -> Rows:
             return await ask(saver.conn)
         async with saver.conn.connection() as connection:
             return await ask(connection)
+
+
+def connect(saver: Any) -> Any:
+    """Open a connection like that of a PostgreSQL saver, or like those of its pool."""
+    from psycopg import Connection  # noqa: PLC0415
+    from psycopg.rows import tuple_row  # noqa: PLC0415
+
+    conn, own = saver.conn, dict[str, Any](autocommit=True, row_factory=tuple_row)
+    if hasattr(conn, "info"):
+        own["password"] = conn.info.password or None
+        return Connection.connect(**{**conn.info.get_parameters(), **own})
+    where: Any = conn.conninfo() if callable(conn.conninfo) else conn.conninfo
+    how: Any = conn.kwargs() if callable(conn.kwargs) else conn.kwargs or {}
+    return Connection.connect(where, **{**how, **own})

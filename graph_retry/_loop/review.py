@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from graph_retry._asking.person import Taken, take_answer
 from graph_retry._asking.questions import TYPED, proposal_in_words
 from graph_retry._asking.reviewers import not_again
-from graph_retry._langgraph.fork import REFUSED
+from graph_retry._going_back import REFUSED
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
 from graph_retry._plan.plan import Plan

@@ -22,6 +22,7 @@ from graph_retry._langgraph.checkpoints import newest_checkpoint
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
 from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
+from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
 from graph_retry._plan.plan import Plan
 from graph_retry._run.tracing import CallTrace
 from graph_retry._state import LOOP, Loop, loop_of
@@ -70,9 +71,16 @@ class LoopRun:
             self.slot.end()
 
     async def close(self) -> None:
-        """Note that the run has ended, and remove its answered reviews from the inbox."""
+        """Note that the run has ended, and remove its answered reviews from the inbox.
+
+        The first run of a call also tells which reviews the thread's input ended. LangGraph may
+        save that input while the call is running, so it is read at the end.
+        """
         self.end()
         if self.saver is not None:
+            if self.slot is not None and not self.slot.is_saved:
+                thread = (self.caller or {}).get("configurable", {}).get("thread_id")
+                await tell_ended_by_input(self.saver, str(thread))
             for row in self.answered:
                 await delete_answered(self.saver, row)
 
@@ -181,6 +189,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         waits: Loop | None = None
         if not is_nested:
             waits = await self._waiting(configurable)
+            if waits and waits["review"] and made.values is not None:
+                place = waits["review"]["review_id"], plan.settings.name
+                tell_ended(*place, str(configurable["thread_id"]))
         elif saver is not None:
             await make_table(saver)
             slot = await find_slot(made, configurable)

@@ -6,28 +6,25 @@ from contextlib import suppress
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import StateSnapshot
 
+from graph_retry._going_back import REFUSED, reopened
 from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import list_checkpoints
+from graph_retry._langgraph.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._langgraph.fork import (
-    REFUSED,
+    COPY,
     continued_in,
     fork_note,
     forked_config,
     put_fork,
-    reopened,
 )
 from graph_retry._state import ANSWER, LOOP
+from graph_retry._threads.config import thread_of
 from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
-from graph_retry._threads.remote_runs import RemoteRuns
+from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
-
-_COPY = "__copy__"
-"""The node in whose name LangGraph repeats a checkpoint as the newest one of its thread."""
 
 
 async def go_back(
@@ -64,7 +61,7 @@ async def go_back(
     if saver is not None and fork is not None:
         saved = await list_checkpoints(saver, config)
         # The newest checkpoint comes first; while that is the fork, the run may come to the call.
-        is_over = next(each for each in saved if not _namespace_of(each)).checkpoint["id"] != fork
+        is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
         if is_over and ledger.namespace not in continued_in(saved, fork):
             raise AnswerRefused(
                 f"The thread ran on from where `{ledger.title}` was called, and did not make that "
@@ -83,22 +80,17 @@ async def _fork(
     saver = saver_of(graph)
     if saver is not None:
         return config, await put_fork(saver, old, note)
-    await update_state(graph, old, None, as_node=_COPY)
+    await update_state(graph, old, None, as_node=COPY)
     return forked_config(config, note), None
-
-
-def _namespace_of(saved: CheckpointTuple) -> str:
-    return str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
 
 
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
     """Read the checkpoint a call was made from."""
-    thread_id = config.get("configurable", {}).get("thread_id")
-    origin = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": ledger.root}
+    origin = place_of(thread_of(config), checkpoint_id=ledger.root)
     old: StateSnapshot | None = None
     if ledger.root:
         with suppress(RemoteException, ValueError):
-            old = await get_state(graph, {"configurable": origin})
+            old = await get_state(graph, origin)
     if old is None or not old.next:
         raise ValueError(
             f"the call `{ledger.title}` is over and the checkpoint it was made from is gone: give "

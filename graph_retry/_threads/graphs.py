@@ -35,16 +35,14 @@ def is_client(source: object) -> bool:
     return hasattr(source, "threads") and hasattr(source, "runs")
 
 
-async def get_state(
-    graph: Any, config: RunnableConfig, *, subgraphs: bool = False
-) -> StateSnapshot:
+async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
     Of a thread on a server that has nothing saved, as after a first run that was rolled back,
     it is empty.
     """
     try:
-        return await sync_or_async(graph.get_state, graph.aget_state, config, subgraphs=subgraphs)
+        return await sync_or_async(graph.get_state, graph.aget_state, config)
     except ValueError as error:
         # LangGraph looks for a checkpointer in the config, too, so only its refusal is certain.
         if not is_local(graph) or graph.checkpointer:
@@ -57,8 +55,6 @@ async def get_state(
         # `RemoteGraph` cannot read a graph without a checkpoint, be it the outermost or a subgraph.
         if is_local(graph):
             raise
-        if subgraphs:
-            return await get_state(graph, config)
         if not await _is_empty(graph, config):
             raise
         return StateSnapshot({}, (), config, None, None, None, (), ())

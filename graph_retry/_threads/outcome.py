@@ -1,4 +1,4 @@
-"""Find out whether answers were applied, by the questions at which the run stopped."""
+"""Find out whether answers were applied, by the questions that the thread asks after the run."""
 
 from __future__ import annotations
 
@@ -6,64 +6,69 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from graph_retry._json import is_object
+from graph_retry._langgraph.checkpoints import values_of, waits_for
+from graph_retry._langgraph.shown import namespace_in, questions_of
 from graph_retry._namespaces import are_namesakes
-from graph_retry._threads.reviews import KEPT, Waiting, intervention, namespace_in, question_now
+from graph_retry._state import ANSWER
+from graph_retry._threads.graphs import is_local
+from graph_retry._threads.reading import newest_of_call
+from graph_retry._threads.reviews import Waiting
+from graph_retry._threads.view import intervention
 from graph_retry.errors import AnswerRefused
 
 _LOG = logging.getLogger("graph_retry")
-
-_NOT_MADE = "The call of `{}` that asked was not made again in this run"
-_KEPT = "your answer is kept for it"
-_ENDED = "and the run ended, so your answer decided nothing"
+_ANSWER_KEPT: dict[str, Any] = {}
+"""In place of a question: the call was not made again, and keeps the answer that it was given."""
 
 
 async def check_applied(
-    answered: Sequence[Waiting], open_before: Collection[str], state: Any
+    answered: Sequence[Waiting], open_before: Collection[str], shown: Sequence[Any]
 ) -> None:
-    """Raise if an answer was not applied, by the result of the run.
+    """Raise if an answer was not applied, by the questions that the thread shows after the run.
 
     `open_before` are the ids of the reviews that were open before it.
     """
-    questions: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
-    values = [getattr(question, "value", None) or question["value"] for question in questions]
-    asked = [value for value in map(intervention, values) if value is not None]
-    calls = {review.namespace for review in answered}
-    again = [
-        value
-        for value in asked
-        if namespace_in(value) in calls
-        and value["problem"]
-        and value["review_id"] not in open_before
-    ]
-    by_call = {review.namespace: review for review in answered}
-
-    def told(review: Waiting, problem: str) -> str:
-        """Say which answer is meant, where several were given."""
-        which = f"The answer to {review.review_id!r} (`{review.function_name}`): "
-        return problem if len(answered) == 1 else which + problem
-
-    problems = [told(by_call[namespace_in(value)], value["problem"]) for value in again]
-    review_ids = [value["review_id"] for value in again]
+    asked = [value for value in map(intervention, shown) if value is not None]
+    new = {namespace_in(each): each for each in asked if each["review_id"] not in open_before}
+    problems, review_ids = list[str](), list[str]()
     for review in answered:
-        now = await question_now(review)
-        if now == KEPT:
-            not_made = _NOT_MADE.format(review.function_name)
-            new = [value["note"] for value in asked if _are_namesakes(value, review.value)]
-            notes = [note for note in new if note]
-            if notes or not questions:
-                why = f"{_KEPT}. Now {notes[0]}" if notes else _ENDED
-                problems.append(told(review, f"{not_made}; {why}."))
-            else:
-                _LOG.warning("%s; %s.", not_made, _KEPT)
-        elif asked and now and now["problem"] and now["review_id"] not in review_ids:
-            # The thread shows another question first.
-            problems.append(told(review, now["problem"]))
+        # If a server does not show a call, only its questions tell of it. A local one can be read.
+        now = new.get(review.namespace) or await _question_now(review)
+        problem: str | None = None
+        if now is _ANSWER_KEPT:
+            problem = _told_kept(review, asked, is_over=not shown)
+        elif asked and now and now["problem"]:
+            problem = now["problem"]
             review_ids.append(now["review_id"])
+        if problem and len(answered) > 1:
+            problem = f"The answer to {review.review_id!r} (`{review.function_name}`): {problem}"
+        problems += [problem] if problem else []
     if problems:
         raise AnswerRefused("\n".join(dict.fromkeys(problems)), review_ids=review_ids)
 
 
-def _are_namesakes(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Tell whether two questions are of calls with one name, made in one task."""
-    return are_namesakes(namespace_in(one), namespace_in(other))
+def _told_kept(review: Waiting, asked: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
+    """Say why an answer was kept; None where the call may still be made in a later run."""
+    told = [(each["note"], namespace_in(each)) for each in asked]
+    notes = [note for note, place in told if note and are_namesakes(place, review.namespace)]
+    what = f"The call of `{review.function_name}` that asked was not made again in this run"
+    if notes:
+        return f"{what}; your answer is kept for it. Now {notes[0]}."
+    if is_over:
+        return f"{what}; and the run ended, so your answer decided nothing."
+    _LOG.warning("%s; your answer is kept for it.", what)
+    return None
+
+
+async def _question_now(review: Waiting) -> dict[str, Any] | None:
+    """Return the present question of a local call, even if the thread does not show it."""
+    local = is_local(review.graph)
+    call = await newest_of_call(review.graph, review.config, review.namespace) if local else None
+    if call is None:
+        return None
+    if values_of(call).get(ANSWER) is not None:
+        return _ANSWER_KEPT
+    for question in questions_of(call):
+        if waits_for(call, question.get("review_id")):
+            return question
+    return None

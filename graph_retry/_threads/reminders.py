@@ -22,10 +22,15 @@ from langgraph.checkpoint.base import (
 
 from graph_retry._awaiting import call, sync_or_async
 from graph_retry._json import digest, is_number
-from graph_retry._langgraph.checkpoints import newest_checkpoint, read_checkpoint, waits_for
+from graph_retry._langgraph.checkpoints import (
+    newest_checkpoint,
+    place_of,
+    read_checkpoint,
+    waits_for,
+)
+from graph_retry._lock import ThreadLock
 from graph_retry._review.deadline import after, is_expired
 from graph_retry._signatures import check_callback
-from graph_retry._threads.lock import ThreadLock
 from graph_retry._threads.reviews import Waiting
 
 TOLD = "graph-retry:told"
@@ -71,25 +76,24 @@ async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Itera
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
         return
     due = [stage for stage in stages if is_expired(after(asked_at, stage.seconds))]
-    lock = ThreadLock(saver, thread_id)
-    if not due or not await lock.try_acquire():
+    if not due:
         return
-    try:
-        namespace = review.value["checkpoint_ns"]
+    with ThreadLock(saver, thread_id) as lock:
+        if not await lock.try_acquire():
+            return
+        namespace = review.namespace
         saved = await newest_checkpoint(saver, thread_id, namespace)
         if saved is None or not waits_for(saved, review.review_id):
             return
         # The question stays the same one when it is put off, assigned, or asked again.
-        where, key = {"thread_id": thread_id, "checkpoint_ns": TOLD}, digest(namespace, asked_at)
-        note: Any = await read_checkpoint(saver, {"configurable": {**where, "checkpoint_id": key}})
+        key = digest(namespace, asked_at)
+        note: Any = await read_checkpoint(saver, place_of(thread_id, TOLD, key))
         told: list[str] = list(note.metadata.get(TOLD, ())) if note else []
         for stage in due:
             if stage.name not in told:
                 await call(stage.tell, review)
                 told.append(stage.name)
-                await _write(saver, {"configurable": where}, key, told)
-    finally:
-        lock.release()
+                await _write(saver, place_of(thread_id, TOLD), key, told)
 
 
 async def _write(

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
 from graph_retry._issues import literal
 from graph_retry._json import is_object
-from graph_retry._langgraph.answers import write_answer
-from graph_retry._langgraph.checkpoints import check_clock, newest_checkpoint
-from graph_retry._langgraph.shown import drop_plain_answer
-from graph_retry._loop.graph import function_graph
+from graph_retry._langgraph.checkpoints import write_answer
+from graph_retry._langgraph.shown import asked_in, drop_plain_answer
+from graph_retry._lock import ThreadLock, pauses
 from graph_retry._review.deadline import EXPIRE, now
-from graph_retry._state import ANSWER
-from graph_retry._threads.closed_reviews import has_expired, why_closed
-from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of, update_state
-from graph_retry._threads.lock import ThreadLock, pauses
+from graph_retry._threads.config import HOW_CONFIG, thread_of
+from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of
 from graph_retry._threads.outcome import check_applied
-from graph_retry._threads.remote_runs import RemoteRuns
-from graph_retry._threads.reviews import (
-    HOW_CONFIG,
-    Waiting,
-    find_reviews,
-    thread_of,
-)
+from graph_retry._threads.reviews import Waiting, find_reviews
+from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry._threads.why_closed import has_expired, why_closed
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
 
@@ -86,18 +81,18 @@ class HeldThread:
         return state
 
     async def check_shown(self) -> None:
-        """Finish a run whose result is not at hand; then check as `check` does."""
+        """Do what `check` does after a run whose result is not at hand."""
         shown = (await get_state(self.graph, self.config)).interrupts
-        await self.check({"__interrupt__": shown})
+        await self.check([interrupt.value for interrupt in shown])
 
-    async def check(self, state: Any) -> None:
-        """Raise if an answer was not applied, by the result of the run.
+    async def check(self, shown: Sequence[Any]) -> None:
+        """Raise if an answer was not applied, by the interrupts at which the run stopped.
 
         Raises:
             AnswerRefused: If an answer was not applied: its question is asked again.
             StaleDecision: If an answer came too late.
         """
-        await check_applied([review for review, _ in self.chosen], self.open_before, state)
+        await check_applied([review for review, _ in self.chosen], self.open_before, shown)
         for review, given in self.chosen:
             lets_expire = is_object(given) and given.get("type") == EXPIRE
             if review.expires_at is None or lets_expire:
@@ -127,7 +122,7 @@ async def resuming(
     with thread:
         state = await thread.run(durability, context)
     if not background:
-        await thread.check(state)
+        await thread.check(asked_in(state))
     return state
 
 
@@ -146,13 +141,26 @@ async def take_thread(
     if isinstance(cast("Any", wait), bool) or not isinstance(cast("Any", wait), int | float):
         raise TypeError(f"`wait` is {literal(wait, 80)}: give seconds, as a number.")
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
+    remote: RemoteRuns | None = None
+    if not is_local(graph):
+        remote = RemoteRuns(graph, config, context=context, wait=not background)
     with ExitStack() as on_failure:
         on_failure.callback(lock.release)
-        if decision is not None:  # it is for the present review, not for the next one
-            answers = await _by_review(graph, config, decision, lock)
         lengths, waited = pauses(), 0.0
-        while not await lock.try_acquire():
-            await _match(graph, config, answers, lock)  # raises if waiting is pointless
+        while True:
+            is_held = await lock.try_acquire()
+            if is_held and remote is not None:
+                await remote.look()
+            asks = decision is not None or answers is not None
+            reviews = await find_reviews(graph, config, Waiting) if asks else []
+            closed = partial(why_closed, graph, config, None if is_held else lock)
+            if decision is not None:  # it is for the present review, not for the next one
+                name = _named_in(decision) or await _only(thread_id, reviews, closed)
+                answers, decision = {name: decision}, None
+            # This raises if waiting is pointless.
+            chosen = await _match(thread_id, reviews, answers or {}, closed)
+            if is_held:
+                break
             if waited >= wait:
                 raise TimeoutError(
                     f"thread {thread_id!r} is still run by somebody else after `wait` = {wait} s; "
@@ -161,13 +169,9 @@ async def take_thread(
             pause = next(lengths)
             await sleep(pause)
             waited += pause
-        remote = None
-        if not is_local(graph):
-            remote = RemoteRuns(graph, config, context=context, wait=not background)
-            await remote.look()
-        chosen, open_before = await _match(graph, config, answers)
-        by_id = await _write_down(graph, chosen)
+        by_id = await _write_down(saver_of(graph), chosen)
         on_failure.pop_all()  # the thread is held from here on
+    open_before = frozenset(review.review_id for review in reviews)
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
 
 
@@ -195,31 +199,33 @@ def _checked(
     return thread_id
 
 
-async def _write_down(graph: Any, chosen: Sequence[tuple[Waiting, Any]]) -> dict[str, Any]:
-    """Write answers into the states of their calls; return those that cannot be, by interrupt."""
+async def _write_down(
+    saver: BaseCheckpointSaver[Any] | None, chosen: Sequence[tuple[Waiting, Any]]
+) -> dict[str, Any]:
+    """Write answers down where the calls are saved; return the others, by interrupt id.
+
+    The others are those of a server, and of a call whose checkpoint was deleted.
+    """
     by_id: dict[str, Any] = {}
-    saver = saver_of(graph)
     notes = [_noted(given, review) for review, given in chosen]
     for (review, _), note in zip(chosen, notes, strict=True):
-        place = function_graph(learns=True), review.thread_id, review.namespace
-        if review.call_config is not None:
-            if saver is not None:
-                await check_clock(await newest_checkpoint(saver, *place[1:]))
-            await update_state(graph, review.call_config, {ANSWER: note}, as_node="review")
-        elif saver is None or not await write_answer(saver, *place, note):
+        if saver is None or review.saved is None:
             by_id[review.interrupt_id] = note["value"]
+        else:
+            await write_answer(saver, review.saved, note)
     return by_id
 
 
-async def _by_review(
-    graph: Any, config: RunnableConfig, decision: Any, lock: ThreadLock
-) -> dict[str, Any]:
-    """Return a decision by the id of the review it is meant for."""
+def _named_in(decision: Any) -> str | None:
+    """Return the review that a decision names, if it names one."""
     named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
-    if named is not None:
-        return {str(named): decision}
-    thread_id = thread_of(config)
-    reviews = await find_reviews(graph, config, Waiting)
+    return None if named is None else str(named)
+
+
+async def _only(
+    thread_id: str, reviews: Sequence[Waiting], closed: Callable[[str | None], Awaitable[str]]
+) -> str:
+    """Return the id of the only open review."""
     if len(reviews) > 1:
         ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
         raise ValueError(
@@ -227,36 +233,28 @@ async def _by_review(
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
     if not reviews:
-        by_whom = await why_closed(graph, config, None, lock)
-        raise StaleDecision(f"thread {thread_id!r} has no open review: {by_whom}.")
-    return {reviews[0].review_id: decision}
+        raise StaleDecision(f"thread {thread_id!r} has no open review: {await closed(None)}.")
+    return reviews[0].review_id
 
 
 async def _match(
-    graph: Any,
-    config: RunnableConfig,
-    answers: Mapping[str, Any] | None,
-    lock: ThreadLock | None = None,
-) -> tuple[list[tuple[Waiting, Any]], frozenset[str]]:
-    """Pair answers with open reviews, before any of them is written down; list all open ones.
-
-    `lock` is that of the thread, unless it was acquired.
-    """
-    if not answers:
-        return [], frozenset()
-    reviews = await find_reviews(graph, config, Waiting)
+    thread_id: str,
+    reviews: Sequence[Waiting],
+    answers: Mapping[str, Any],
+    closed: Callable[[str | None], Awaitable[str]],
+) -> list[tuple[Waiting, Any]]:
+    """Pair answers with open reviews, before any of them is written down."""
     by_id = {review.interrupt_id: review for review in reviews}
     by_id |= {review.review_id: review for review in reviews}
     for name in answers:
         if name not in by_id:
-            by_whom = await why_closed(graph, config, name, lock)
+            by_whom = await closed(name)
             open_ids = ", ".join(review.review_id for review in reviews) or "none"
             raise StaleDecision(
-                f"review {name!r:.80} is not open on thread {thread_of(config)!r} "
+                f"review {name!r:.80} is not open on thread {thread_id!r} "
                 f"(open: {open_ids}): {by_whom}."
             )
-    chosen = [(by_id[name], given) for name, given in answers.items()]
-    return chosen, frozenset(review.review_id for review in reviews)
+    return [(by_id[name], given) for name, given in answers.items()]
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
@@ -268,12 +266,22 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
         to_json(note, inf_nan_mode="constants")
     except ValueError as error:
         if "surrogates" not in str(error):
-            name = getattr(note["value"], "__name__", type(note["value"]).__name__)
             how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
-            came = f"the decision is {quoted_with_article(name)}"
+            came = _unsaveable(note["value"])
             raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
         # Replaced in keys, too: no storage keeps half a character there.
         note["value"] = json.loads(text.encode(errors="replace"))
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note
+
+
+def _unsaveable(answer: Any) -> str:
+    """Say which part of an answer is no JSON."""
+    for key, part in answer.items() if is_object(answer) else ():
+        try:
+            to_json(part)
+        except ValueError:
+            return f"`{key}` of the decision cannot be saved as JSON"
+    name = getattr(answer, "__name__", type(answer).__name__)
+    return f"the decision is {quoted_with_article(name)}"

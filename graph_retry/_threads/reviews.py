@@ -1,32 +1,25 @@
-"""Find the reviews a thread waits for."""
+"""The reviews that a thread waits for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.pregel import Pregel
-from langgraph.types import Interrupt, StateSnapshot
 
 from graph_retry._attempts import records_in
-from graph_retry._langgraph.checkpoints import newest_checkpoint, waits_for
+from graph_retry._langgraph.checkpoints import without_state
+from graph_retry._langgraph.shown import namespace_in
 from graph_retry._namespaces import parts_of as steps_of
 from graph_retry._redact import shown_record
-from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.review import Review, parts_of
 from graph_retry._run.keeping import whole
-from graph_retry._state import ANSWER, LOOP, is_open
-from graph_retry._threads.calls import reader_of
-from graph_retry._threads.graphs import (
-    get_state,
-    is_local,
-    saver_of,
-)
-from graph_retry._threads.remote_runs import RemoteRuns, http_status
+from graph_retry._threads.config import check_thread, thread_of
+from graph_retry._threads.reading import read_shown, reader_of
+from graph_retry._threads.view import ThreadView
 from graph_retry._wording import quoted_with_article
 
 
@@ -34,23 +27,20 @@ from graph_retry._wording import quoted_with_article
 class Waiting(Review):
     """A review and where it waits.
 
-    `graph` is None where nothing but a checkpointer is known. `call_config` tells where the call's
-    own state is, if an answer can be written there.
+    `graph` is None if the review was listed from a checkpointer alone. `saved` is the newest
+    checkpoint of the call, without its state, unless that was deleted or a server does not show it.
     """
 
     interrupt_id: str
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
-    call_config: RunnableConfig | None = field(default=None, repr=False)
+    saved: CheckpointTuple | None = field(default=None, repr=False)
 
     @property
     def namespace(self) -> str:
-        """Where the state of the call is."""
+        """The namespace of the call's state."""
         return namespace_in(self.value)
 
-
-HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
-"""A hint for messages: a config that names a thread."""
 
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
@@ -72,51 +62,31 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
 
 
 async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
-    """Read a thread's state and return its open reviews."""
+    """Read a thread's open reviews."""
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
         raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
-    thread_id = check_thread(graph, config)
-    snapshot = await get_state(graph, config, subgraphs=True)
-    calls, local = dict(_calls(snapshot)), is_local(graph)
-    where: dict[str, Any] = {"graph": graph, "config": config}
-    reviews: list[WaitingT] = []
-    for question in snapshot.interrupts:
-        value = intervention(question.value)
-        # A call made in a task is shown once for the task and once for itself.
-        if value is None or value["review_id"] in [review.review_id for review in reviews]:
-            continue
-        call = calls.get(question.id)
-        saved = None if call else await _saved_call(graph, config, value)
-        values: Any = call.values if call else saved and saved.checkpoint["channel_values"]
-        # LangGraph shows a question until its node has ended, so also one that has its answer:
-        # while that is applied, or after a crash on the way.
-        if call:
-            waits = is_open(values, value["review_id"]) and call.next == ("review",)
-        elif saved:
-            waits = waits_for(saved, value["review_id"])
-        else:
-            waits = local or not await _has_moved(graph, snapshot, question)
-        if waits:
-            _check_place(graph, namespace_in(value))
-            parts = parts_of(value, records_in(values), thread_id)
-            place = call.config if call and local else None
-            reviews.append(kind(interrupt_id=question.id, call_config=place, **where, **parts))
+    check_thread(graph, config)
+    reviews = list(reviews_in(await read_shown(graph, config), graph, config, kind))
+    for review in reviews:
+        _check_place(graph, review.namespace)
     return reviews
 
 
-def check_thread(graph: Any, config: RunnableConfig) -> str | None:
-    """Return the thread id in a config; None where it is in a config that the graph has of its own.
-
-    Raises:
-        TypeError: If it is no config.
-        ValueError: If neither names a thread.
-    """
-    thread_id = thread_of(config)
-    own = cast("RunnableConfig", getattr(graph, "config", None) or {})
-    if thread_id is None and thread_of(own) is None:
-        raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
-    return thread_id
+def reviews_in(
+    view: ThreadView, graph: Any, config: RunnableConfig, kind: type[WaitingT]
+) -> Iterator[WaitingT]:
+    """Yield the open reviews of a thread that was read."""
+    for interrupt, value in view.open_questions():
+        namespace = namespace_in(value)
+        call = view.newest[namespace]
+        yield kind(
+            interrupt_id=interrupt.id,
+            graph=graph,
+            config=config,
+            saved=without_state(call) if call.checkpoint["id"] else None,
+            **parts_of(value, records_in(view.values(namespace)), thread_of(config)),
+        )
 
 
 def _check_place(graph: Any, namespace: str) -> None:
@@ -129,89 +99,3 @@ def _check_place(graph: Any, namespace: str) -> None:
                 f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
                 "start anew with each answer: compile it without that argument."
             )
-
-
-def intervention(value: Any) -> dict[str, Any] | None:
-    """Return an interrupt's value if it is a question of ours."""
-    asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return asked if asked.get("type") == INTERVENTION else None
-
-
-def namespace_in(question: Mapping[str, Any]) -> str:
-    """Return where the state of the call is that asks a question."""
-    return str(question["checkpoint_ns"])
-
-
-def thread_of(config: RunnableConfig) -> str | None:
-    """Return the thread id in a config.
-
-    Raises:
-        TypeError: If it is no config.
-    """
-    if not isinstance(cast("object", config), Mapping):
-        raise TypeError(f"`config` is {config!r:.80}: {HOW_CONFIG}.")
-    place = cast("object", config.get("configurable", {}))
-    if not isinstance(place, Mapping):
-        raise TypeError(f"`configurable` is {place!r:.80}: {HOW_CONFIG}.")
-    thread_id: object = cast("Any", place).get("thread_id")
-    return None if thread_id is None else str(thread_id)
-
-
-def _calls(snapshot: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
-    """Walk down to the node-form calls, whose state a decision can be written to."""
-    for task in snapshot.tasks:
-        inner = task.state if isinstance(task.state, StateSnapshot) else snapshot
-        if isinstance(inner.values, dict) and LOOP in inner.values:
-            for question in task.interrupts:
-                yield question.id, inner
-        elif inner is not snapshot:
-            yield from _calls(inner)
-
-
-async def _saved_call(
-    graph: Any, config: RunnableConfig, value: dict[str, Any]
-) -> CheckpointTuple | None:
-    """Read a function-form call's newest checkpoint, which the graph itself does not show."""
-    saver = saver_of(graph)
-    if saver is None:
-        return None
-    return await newest_checkpoint(saver, thread_of(config), namespace_in(value))
-
-
-KEPT: dict[str, Any] = {}
-"""In place of a question: the call was not made again, and keeps the answer that it was given."""
-
-
-async def question_now(review: Waiting) -> dict[str, Any] | None:
-    """Return the current question of a function-form call, even if the thread does not show it."""
-    if review.call_config is not None:
-        return None
-    saved = await _saved_call(review.graph, review.config, review.value)
-    if saved and saved.checkpoint["channel_values"].get(ANSWER) is not None:
-        return KEPT
-    for _, channel, asked in (saved and saved.pending_writes) or ():
-        question = intervention(asked[0].value) if channel == INTERRUPT else None
-        if saved and question and waits_for(saved, question["review_id"]):
-            return question
-    return None
-
-
-async def _has_moved(graph: Any, snapshot: StateSnapshot, question: Interrupt) -> bool:
-    """Return whether a function-form call on a server has continued since it asked.
-
-    If a task failed or its run was cancelled, the server still shows answered questions.
-    """
-    asked_at = question.value.get("checkpoint_id")
-    if asked_at is None:
-        return False
-    namespace = namespace_in(question.value)
-    place = {"thread_id": thread_of(snapshot.config), "checkpoint_ns": namespace}
-    try:
-        newest = await get_state(graph, {"configurable": place})
-    except Exception as error:
-        if http_status(error) not in (400, 404):
-            raise
-        # An older server does not show the state of such a call, only who answered by which id.
-        answers = await RemoteRuns(graph, snapshot.config).answers()
-        return question.id in [name for _, _, name in answers]
-    return newest.config.get("configurable", {}).get("checkpoint_id") not in (None, asked_at)

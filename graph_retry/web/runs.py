@@ -11,7 +11,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 from langgraph.pregel.remote import RemoteException
 
-from graph_retry._threads.reviews import namespace_in
+from graph_retry._langgraph.shown import namespace_in
 from graph_retry.answering import PendingReview
 from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 from graph_retry.notifications import key_of

@@ -13,9 +13,10 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row as TableRow
+from graph_retry._langgraph.shown import namespace_in
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import saver_of
-from graph_retry._threads.reviews import namespace_in, whole_reviews
+from graph_retry._threads.reviews import whole_reviews
 from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
 from graph_retry.history import aattempts_of, attempts_of
 from graph_retry.inbox import find_all, noted_reviews, read_noted

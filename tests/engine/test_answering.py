@@ -190,7 +190,7 @@ def test_an_answer_written_but_not_yet_applied_is_carried_on(mode, checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     (review,) = reviews(mode, graph, thread())
     written = {ANSWER: {"value": edit(n=1)}}
-    mode.call(graph, "update_state", review.call_config, written, as_node="review")
+    mode.call(graph, "update_state", review.saved.config, written, as_node="review")
 
     assert reviews(mode, graph, thread()) == []
     with pytest.raises(StaleDecision):

@@ -105,7 +105,7 @@ def test_params_edited_in_state_at_a_review_go_on_with_them(mode, checkpointer):
     (review,) = reviews(mode, graph, thread())
 
     update = {"params": {"n": 1}}
-    mode.call(graph, "update_state", review.call_config, update, as_node="review")
+    mode.call(graph, "update_state", review.saved.config, update, as_node="review")
     state = mode.invoke(graph, None, thread())
 
     assert state["output"] == {"n": 1}

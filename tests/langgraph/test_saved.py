@@ -11,11 +11,20 @@ from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
 
 from graph_retry._awaiting import run_async, run_sync
+from graph_retry._langgraph.checkpoints import NO_TASK
 from graph_retry._langgraph.storage import query, storage_of
 from graph_retry._namespaces import Part, call_namespace_of, outermost, parts_of
 from tests.loops import thread
+
+
+class Told(TypedDict, total=False):
+    """What a node has seen, and what it was told."""
+
+    seen: list[str]
+    told: str | None
 
 
 def nested(saver, seen):
@@ -122,6 +131,24 @@ def test_a_question_in_a_task_of_an_entrypoint_is_written_by_both_tasks():
     (shown,) = flow.get_state(thread()).tasks
     assert [value for who, value in by_task if who == shown.id] == [[0]]
     assert sorted(value for who, value in by_task if who != shown.id) == [[0], [1]]
+
+
+def test_a_write_for_no_task_is_state_of_the_next_run(mode, checkpointer):
+    """An answer is written so, also inside a graph; of two the first one counts."""
+
+    def wait(state):
+        return {"seen": [*state["seen"], state.get("told") or interrupt("?")], "told": None}
+
+    inner = StateGraph(Told).add_node("wait", wait).set_entry_point("wait").compile()
+    graph = StateGraph(Told).add_node("outer", inner).set_entry_point("outer")
+    graph = graph.compile(checkpointer=checkpointer)
+    mode.invoke(graph, {"seen": []}, thread())
+    (paused,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+    saved = mode.call(checkpointer, "get_tuple", paused.state.config)
+    for told in ("first", "second"):
+        written = [("told", told)]
+        mode.call(checkpointer, "put_writes", saved.config, written, NO_TASK)
+    assert mode.invoke(graph, None, thread())["seen"] == ["first"]
 
 
 def test_an_answer_stays_written_until_its_step_has_ended():

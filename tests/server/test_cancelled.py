@@ -13,7 +13,7 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 
 from graph_retry import AnswerRefused, approve, edit, inbox, pending_reviews, reject, resume
-from graph_retry._threads import remote_reviews
+from graph_retry._threads.server import listing
 from graph_retry.cli.app import app
 from graph_retry.inbox import list_reviews
 
@@ -211,9 +211,9 @@ def cancelled_thread(client: Any) -> str:
 
 def test_finished_threads_are_asked_for_once(served, mode, monkeypatch):
     """Whoever lists again with the same client asks for idle threads that have changed since."""
-    monkeypatch.setattr(remote_reviews, "_PAGE", 10)
-    monkeypatch.setattr(remote_reviews, "_IDLE_PAGE", 10)
-    monkeypatch.setattr(remote_reviews, "_CLOCKS", timedelta())
+    monkeypatch.setattr(listing, "_PAGE", 10)
+    monkeypatch.setattr(listing, "_IDLE_PAGE", 10)
+    monkeypatch.setattr(listing, "_CLOCKS", timedelta())
     requests: list[Any] = []
 
     def listed(client: Any) -> tuple[set[str], int]:
@@ -253,5 +253,5 @@ def test_finished_threads_are_asked_for_once(served, mode, monkeypatch):
         threads, _ = listed(client)
         assert not {first, second} & threads
 
-        monkeypatch.setattr(remote_reviews, "_ALL_IDLE_AGAIN_S", 0)
+        monkeypatch.setattr(listing, "_ALL_IDLE_AGAIN_S", 0)
         assert listed(client)[1] >= 3

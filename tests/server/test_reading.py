@@ -50,12 +50,12 @@ def test_calls_that_nobody_was_asked_about_are_listed_by_the_names_that_asked(re
 
 @pytest.mark.filterwarnings("ignore:the server does not show")
 def test_a_call_of_a_step_takes_one_request(remote, shown):
-    """And one for the thread's steps, and one for its state: no names are tried."""
+    """And one for the thread's steps: no names are tried."""
     thread = remote("several")
     thread.invoke({"params": {"n": 0}})
     before = len(thread.requests)
     assert len(thread.ledgers()) == int(shown)
-    assert not shown or len(thread.requests) - before == 3
+    assert not shown or len(thread.requests) - before == 2
 
 
 def test_corrections_are_read_from_a_server(remote):

@@ -6,7 +6,7 @@ from langgraph.graph import START, StateGraph
 
 from graph_retry import StaleDecision, edit, history, respond, resume
 from graph_retry import inbox as inbox_module
-from graph_retry._threads import saved_reviews
+from graph_retry._threads import listing
 from tests.loops import Model, State, answer, fan_out, one_call, reviews, thread
 
 
@@ -22,8 +22,8 @@ def names(found):
 
 def test_all_waiting_threads_are_listed_newest_first(form, mode, checkpointer, monkeypatch):
     """Finished, answered and rejected threads are left out; so are other graphs' reviews."""
-    monkeypatch.setattr(saved_reviews, "_PAGE", 3)
-    monkeypatch.setattr(saved_reviews, "_SCANNED", 7)
+    monkeypatch.setattr(listing, "_PAGE", 3)
+    monkeypatch.setattr(listing, "_SCANNED", 7)
     model = Model()
     graph = one_call(
         form, mode, model, checkpointer, on_cancel="end" if form == "node" else "raise"

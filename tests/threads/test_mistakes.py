@@ -4,7 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graph_retry import StaleDecision, approve, pending_reviews, resume
+from graph_retry import StaleDecision, approve, edit, pending_reviews, resume
 from graph_retry.history import attempts_of
 from graph_retry.inbox import list_reviews
 from graph_retry.rewind import rewind
@@ -35,6 +35,21 @@ MISTAKES = [
         lambda graph: rewind(graph, thread(), attempt=1, prams={}),
         TypeError,
         "Did you mean `params`",
+    ),
+    (
+        lambda graph: rewind(graph, thread(), attempt=1, params={"n": object()}),
+        TypeError,
+        "`params` cannot be saved as JSON",
+    ),
+    (
+        lambda graph: rewind(graph, thread(), attempt=1, decision=edit(n=object())),
+        TypeError,
+        "`decision` cannot be saved as JSON",
+    ),
+    (
+        lambda graph: resume(graph, thread(), edit(n=object())),
+        TypeError,
+        "`params` of the decision cannot be saved as JSON",
     ),
     (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit` is '2': give a whole"),
     (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit` is -1: give a whole"),

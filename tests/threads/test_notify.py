@@ -4,6 +4,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import edit, reject
+from graph_retry.inbox import assign, defer
 from tests.loops import Model, answer, fan_out, one_call, refused, reviews, thread
 
 
@@ -34,6 +35,20 @@ def test_answering_a_neighbour_does_not_tell_again(mode, checkpointer):
     first, *_ = reviews(mode, graph, thread())
     answer(mode, graph, thread(), answers={first.review_id: edit(n=1)})
     assert len(told) == 3
+
+
+def test_a_question_that_was_put_off_or_assigned_is_not_told_again(form, mode, checkpointer):
+    """A person has seen it. It is told again if an answer to it is refused."""
+    told = []
+    allowed = ("approve", "edit", "reject", "defer", "assign")
+    options = {"allowed_decisions": allowed, "notify": mode.colour(told.append)}
+    graph = one_call(form, mode, Model(), checkpointer, **options)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), defer("2999-01-01T00:00:00+00:00"))
+    answer(mode, graph, thread(), assign("ada"))
+    assert len(told) == 1
+    refused(mode, graph, thread(), "perhaps")
+    assert len(told) == 2
 
 
 def test_a_failing_notify_is_logged_and_the_question_is_asked(form, mode, caplog):

@@ -17,7 +17,7 @@ from graph_retry import aretry_llm_call, create_retry_node, edit, inbox, resume,
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import TABLE
 from graph_retry._langgraph.storage import query
-from graph_retry._threads import saved_reviews
+from graph_retry._threads import listing
 from tests.loops import Model, answer, fan_out, one_call, thread
 
 
@@ -92,7 +92,7 @@ def test_finished_threads_are_not_read_and_a_limit_reads_no_more_than_it_needs(s
 
 def test_a_limit_reads_no_more_threads_than_a_page(saver, monkeypatch):
     """The newest are read, and nothing of the older ones."""
-    monkeypatch.setattr(saved_reviews, "_PAGE", 2)
+    monkeypatch.setattr(listing, "_PAGE", 2)
     graph = one_call("node", None, Model(), saver)
     for number in range(6):
         graph.invoke({"params": {"n": 0}}, thread(str(number)))
@@ -129,7 +129,7 @@ def _first(mode, graph):
 
 def test_many_checkpoints_with_one_id_are_read_to_their_end(saver, monkeypatch):
     """Threads that were copied share ids: a page full of one id is read as a longer one."""
-    monkeypatch.setattr(saved_reviews, "_SCANNED", 3)
+    monkeypatch.setattr(listing, "_SCANNED", 3)
     graph = one_call("node", None, Model(), saver)
     graph.invoke({"params": {"n": 0}}, thread("waits"))
     twin = empty_checkpoint()

@@ -5,11 +5,14 @@ import sys
 import threading
 from datetime import timedelta
 
+import psycopg
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from graph_retry import edit, expiry
+from graph_retry import _lock, edit, expiry
+from graph_retry._langgraph import storage
 from graph_retry.history import attempts_of
 from graph_retry.inbox import defer, list_reviews
 from tests.loops import Model, answer, one_call, refused, reviews, thread
@@ -222,3 +225,28 @@ def test_a_server_cannot_keep_what_was_sent():
 
     with pytest.raises(TypeError, match="a client of a server has none"):
         expiry.expire_reviews(Client(), notify=print, remind_after=5)
+
+
+def test_a_sweep_that_meets_a_locked_thread_leaves_no_connection_open(
+    clock,  # noqa: F811
+    postgres_dsn,
+    monkeypatch,
+):
+    """The connection that asked for the lock in vain is closed."""
+    opened = []
+
+    def connect(saver):
+        opened.append(storage.connect(saver))
+        return opened[-1]
+
+    monkeypatch.setattr(_lock, "connect", connect)
+    with PostgresSaver.from_conn_string(postgres_dsn) as saver:
+        saver.setup()
+        graph = one_call("function", None, Model(goal=9), saver)
+        graph.invoke({"params": {"n": 0}}, thread())
+        clock.now += timedelta(hours=1)
+        number = "hashtextextended('graph_retry:1', 0)"
+        with psycopg.connect(postgres_dsn) as other:
+            other.execute(f"SELECT pg_advisory_lock({number})")
+            expiry.expire_reviews(graph, notify=print, remind_after=3_600)
+    assert [connection.closed for connection in opened] == [True]

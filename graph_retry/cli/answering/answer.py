@@ -199,7 +199,7 @@ def walk(source: Source, screen: Screen, by: str | None) -> ExitCode:
 
 
 def _call(review: PendingReview) -> str:
-    return str(review.value["checkpoint_ns"])
+    return review.namespace
 
 
 def _listed(reviews: Sequence[PendingReview]) -> str:

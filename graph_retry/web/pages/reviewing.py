@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from graph_retry._threads.reviews import namespace_in
+from graph_retry._langgraph.shown import namespace_in
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.card import Card, filled_of, make_card

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.types import Interrupt
 
-from graph_retry._attempts import records_in
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
-    newest_checkpoint,
-    waits_for,
+    namespace_of,
+    thread_id_of,
+    values_of,
+    without_state,
 )
 from graph_retry._langgraph.open_reviews import (
     Row,
@@ -26,13 +26,13 @@ from graph_retry._langgraph.open_reviews import (
     open_rows,
     row_of,
 )
-from graph_retry._langgraph.shown import interrupts_shown
 from graph_retry._namespaces import outermost
-from graph_retry._review.review import parts_of
 from graph_retry._run.running import RetryGraph
-from graph_retry._state import LOOP, loop_of
+from graph_retry._state import loop_of
 from graph_retry._threads.config import on_thread
-from graph_retry._threads.reviews import Waiting, WaitingT, intervention, namespace_in
+from graph_retry._threads.reading import read_newest
+from graph_retry._threads.reviews import Waiting, WaitingT, reviews_in
+from graph_retry._threads.view import ThreadView
 
 _PAGE = 100
 """Calls that wait, read at a time."""
@@ -70,6 +70,17 @@ async def list_saved_reviews(
     return newest_first(reviews, None, limit)
 
 
+def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
+    """Add a checkpoint if it is the newest of its namespace; keep its state only if it is needed.
+
+    Otherwise the states of all calls that ever ended would be in memory at the same time.
+    """
+    namespace = namespace_of(saved)
+    if namespace not in thread.newest:
+        may_wait = not namespace or loop_of(values_of(saved))["review"] is not None
+        thread.add(saved if may_wait else without_state(saved))
+
+
 def newest_first(
     reviews: Sequence[WaitingT], before: str | None, limit: int | None
 ) -> list[WaitingT]:
@@ -89,55 +100,6 @@ def _row(review: Waiting) -> Row:
     return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)
 
 
-@dataclass
-class _Thread:
-    """Facts from the checkpoints of one thread, read from the newest to the oldest.
-
-    Questions stand beside the newest checkpoint of the outermost graph; whether one is still open
-    is told by the newest checkpoint of its call.
-    """
-
-    root: CheckpointTuple | None = None
-    """The newest checkpoint of the outermost graph."""
-    questions: dict[str, Interrupt] = field(default_factory=dict[str, Interrupt])
-    """The questions by review."""
-    calls: dict[str, CheckpointTuple] = field(default_factory=dict[str, CheckpointTuple])
-    """The newest checkpoint of each call that waits by its own state."""
-    read_calls: set[str] = field(default_factory=set[str])
-    """The calls whose newest checkpoint was read."""
-
-    def read(self, saved: CheckpointTuple) -> None:
-        """Take in the next checkpoint; one that was read before changes nothing."""
-        namespace = str(saved.config.get("configurable", {}).get("checkpoint_ns", ""))
-        if not namespace and self.root is None:
-            self._read_questions(saved)
-        if namespace not in self.read_calls:
-            self.read_calls.add(namespace)
-            values = saved.checkpoint["channel_values"]
-            if LOOP in values and loop_of(values)["review"] is not None:
-                self.calls[namespace] = saved
-
-    def _read_questions(self, saved: CheckpointTuple) -> None:
-        self.root = saved
-        ours = [asked for asked in interrupts_shown(saved) if intervention(asked.value)]
-        self.questions = {question.value["review_id"]: question for question in ours}
-
-    def waiting(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
-        """Yield the questions that are open, each with the state of its call."""
-        for review_id, question in self.questions.items():
-            values = self._open_call(namespace_in(question.value), review_id)
-            if values is not None:
-                yield question, values
-
-    def _open_call(self, namespace: str, review_id: str) -> dict[str, Any] | None:
-        call = self.calls.get(namespace)
-        return call.checkpoint["channel_values"] if call and waits_for(call, review_id) else None
-
-    def is_over(self, row: Row) -> bool:
-        """Return whether a hidden review can never be shown again."""
-        return is_over(row, self.root, self.calls.get(row.namespace))
-
-
 @dataclass(frozen=True)
 class Finder(Generic[WaitingT]):
     """Finds the reviews of a checkpointer that wait for the answers of one graph, or of any."""
@@ -150,7 +112,7 @@ class Finder(Generic[WaitingT]):
     async def read_all(self) -> list[WaitingT]:
         """Read every thread, page after page, so that no more than one is in memory at a time."""
         ordered = has_table(self.saver)  # by id, over all threads
-        threads: defaultdict[str, _Thread] = defaultdict(_Thread)
+        threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         size, before, last = _SCANNED, None, ""
         while True:
             page = await list_checkpoints(
@@ -158,17 +120,18 @@ class Finder(Generic[WaitingT]):
             )
             page.sort(key=lambda saved: saved.checkpoint["id"], reverse=True)
             for saved in page:
-                threads[str(saved.config.get("configurable", {})["thread_id"])].read(saved)
+                _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
             # Copied checkpoints share an id: reading the last one again finds its twin.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
-        reviews: list[WaitingT] = []
-        for thread_id, thread in threads.items():
-            reviews += await self._waiting(thread_id, thread)
-        return reviews
+        return [
+            review
+            for thread_id, thread in threads.items()
+            for review in self._waiting(thread_id, thread)
+        ]
 
     async def read_noted(self, rows: Sequence[Row]) -> list[WaitingT]:
         """Read the threads of some calls, and take away the rows of reviews that are over."""
@@ -179,38 +142,25 @@ class Finder(Generic[WaitingT]):
         reviews: list[WaitingT] = []
         for thread_id, known in by_thread.items():
             try:
-                thread = await self._thread(thread_id, {row.namespace for row in known})
-                waiting = await self._waiting(thread_id, thread)
+                thread = await read_newest(self.saver, thread_id, {row.namespace for row in known})
+                waiting = self._waiting(thread_id, thread)
             except Exception as error:
                 error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
                 raise
             reviews += waiting
             shown = {review.review_id for review in waiting}
             for row in known:
-                if row.review_id not in shown and thread.is_over(row):
+                call = thread.newest.get(row.namespace)
+                if row.review_id not in shown and is_over(row, thread.root, call):
                     await delete(self.saver, row)
         return reviews
-
-    async def _thread(self, thread_id: str, namespaces: set[str]) -> _Thread:
-        thread = _Thread()
-        for namespace in {"", *namespaces}:
-            call = await newest_checkpoint(self.saver, thread_id, namespace)
-            if call is not None:
-                thread.read(call)
-        return thread
 
     def _is_ours(self, namespace: str) -> bool:
         if self.graph is None or not namespace:
             return self.graph is None or isinstance(self.graph, RetryGraph)
         return outermost(namespace).name in self.graph.nodes
 
-    async def _waiting(self, thread_id: str, thread: _Thread) -> list[WaitingT]:
+    def _waiting(self, thread_id: str, thread: ThreadView) -> list[WaitingT]:
         config = on_thread(self.base, thread_id)
-        reviews: list[WaitingT] = []
-        for question, values in thread.waiting():
-            value = question.value
-            if self._is_ours(namespace_in(value)):
-                parts = parts_of(value, records_in(values), thread_id)
-                where: Any = {"graph": self.graph, "config": config}
-                reviews.append(self.kind(interrupt_id=question.id, **where, **parts))
-        return reviews
+        reviews = reviews_in(thread, self.graph, config, self.kind)
+        return [review for review in reviews if self._is_ours(review.namespace)]

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from hashlib import blake2s
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakValueDictionary
 
 from graph_retry._awaiting import call
-from graph_retry._langgraph.storage import query, shared_storage, storage_of
+from graph_retry._langgraph.storage import connect, query, shared_storage, storage_of
 
 LOCK_NAME = "graph_retry:"
 """Beginning of the text whose `hashtextextended(text, 0)` is the advisory lock's key."""
@@ -53,8 +53,19 @@ class ThreadLock:
         self._outside: Any = None
         self._held = ExitStack()
 
+    def __enter__(self) -> Self:
+        """Return the lock, which the end of the block releases, also if it was never acquired."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Release the lock."""
+        self.release()
+
     async def try_acquire(self) -> bool:
-        """Acquire without waiting; return whether it succeeded."""
+        """Acquire without waiting; return whether it succeeded.
+
+        In PostgreSQL a connection of the lock's own is open from here on until `release`.
+        """
         if not self._mutex.acquire(blocking=False):
             return False
         with ExitStack() as taken:
@@ -67,7 +78,7 @@ class ThreadLock:
         return True
 
     def release(self) -> None:
-        """Let the next one in; without the lock do nothing."""
+        """Let the next one in, and close what was opened to acquire the lock."""
         with self._held:
             if self._outside is not None:
                 self._outside.release()
@@ -170,20 +181,6 @@ async def _outside_lock(saver: Any, thread_id: str) -> Any:
         database = next((path for _, name, path in files if name == "main"), "")
         return _FileLock(database, thread_id) if database else _NoLock()
     if storage == "postgres":
-        connection = await call(_connect, saver.conn)
+        connection = await call(connect, saver)
         return _AdvisoryLock(connection, thread_id)
     return _NoLock()
-
-
-def _connect(conn: Any) -> Any:
-    """Open a connection like the saver's (or its pool's), for the lock alone."""
-    from psycopg import Connection  # noqa: PLC0415 (only where PostgreSQL is used)
-    from psycopg.rows import tuple_row  # noqa: PLC0415
-
-    own: dict[str, Any] = {"autocommit": True, "row_factory": tuple_row}
-    if hasattr(conn, "info"):
-        own["password"] = conn.info.password or None
-        return Connection.connect(**{**conn.info.get_parameters(), **own})
-    where: Any = conn.conninfo() if callable(conn.conninfo) else conn.conninfo
-    how: Any = conn.kwargs() if callable(conn.kwargs) else conn.kwargs or {}
-    return Connection.connect(where, **{**how, **own})

@@ -10,16 +10,16 @@ from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._issues import literal
 from graph_retry._json import is_object
-from graph_retry._langgraph.shown import questions_of
+from graph_retry._langgraph.shown import namespace_in
+from graph_retry._lock import ThreadLock, pauses
 from graph_retry._namespaces import outermost
 from graph_retry._run.keeping import whole
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
-from graph_retry._threads.calls import read_ledgers, read_saved, reader_of
+from graph_retry._threads.config import thread_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
-from graph_retry._threads.lock import ThreadLock, pauses
-from graph_retry._threads.remote_runs import RemoteRuns
-from graph_retry._threads.reviews import intervention, namespace_in, thread_of
-from graph_retry._threads.saved import SavedThread, parent_of
+from graph_retry._threads.reading import read_whole, reader_of
+from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry._threads.view import ThreadView, intervention
 from graph_retry.records import Attempt
 
 _ENDED_BY = {
@@ -32,54 +32,55 @@ _UNTIL_NOTED_S = 10.0  # seconds that a late answer waits for the first one to b
 
 
 async def why_closed(
-    graph: Any, config: RunnableConfig, review_id: str | None, lock: ThreadLock | None
+    graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
 ) -> str:
     """Say who answered a review first, as soon as that is written down or the thread rests.
 
     A function-form call notes an answer a moment after the thread shows its question no longer.
     """
-    who, at_rest = await _who_answered(graph, config, review_id), lock is None
-    lengths, waited = pauses(), 0.0
-    while who is None and lock is not None and waited < _UNTIL_NOTED_S:
-        at_rest = await lock.try_acquire()
-        who = await _who_answered(graph, config, review_id)
-        if at_rest:
+    at_rest, lengths, waited = lock is None, pauses(), 0.0
+    while True:
+        at_rest = at_rest or (lock is not None and await lock.try_acquire())
+        thread = await read_whole(graph, config)
+        who = await _who_answered(graph, config, review_id, thread)
+        if who is not None or at_rest or waited >= _UNTIL_NOTED_S:
             break
         pause = next(lengths)
         await sleep(pause)
         waited += pause
     if who is None and at_rest:  # a running thread also looks like this
-        who = await _not_shown(graph, config, review_id)
+        who = _not_shown(thread, review_id)
     other = await other_question(graph, config)
     why = who or "it was answered already, or never asked here"
     return f"{why}; but the thread waits for {other}" if other else why
 
 
-async def _who_answered(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
+async def _who_answered(
+    graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
+) -> str | None:
     """Return who answered a review and when, if the thread has it; None means the last review.
 
-    The answer of a run that goes on may not be written down yet: then nothing is returned.
+    The answer of a run that is still going may not be written down yet: then nothing is returned.
     """
-    saved = await read_saved(graph, config)
-    for at, author, answered in sorted(await _answers(graph, config, saved), reverse=True):
+    for at, author, answered in sorted(await _answers(graph, config, thread), reverse=True):
         if review_id in (None, answered):
             return f"{author} answered it at {at}"
-    asked_again = _asked_again(saved, review_id) or _ended(saved, review_id)
-    return asked_again or await _renamed(graph, config, saved)
+    asked_again = _asked_again(thread, review_id) or _ended(thread, review_id)
+    return asked_again or await _renamed(graph, config, thread)
 
 
 async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
     """Return whether a review's default decision was applied, by the thread's ledgers."""
-    answers = await _answers(graph, config, await read_saved(graph, config))
+    answers = await _answers(graph, config, await read_whole(graph, config))
     return (review_id, "system") in [(answered, author) for _, author, answered in answers]
 
 
 async def _answers(
-    graph: Any, config: RunnableConfig, saved: SavedThread | None
+    graph: Any, config: RunnableConfig, thread: ThreadView
 ) -> list[tuple[str, str, str]]:
     """List the answers in a thread: their times, authors and reviews."""
     notes: list[tuple[str, str, str]] = []
-    for namespace, values in saved.calls() if saved else ():
+    for namespace, values in thread.calls():
         written: Any = values.get(ANSWER)
         if is_object(written):
             value: Any = written["value"] if is_object(written["value"]) else {}
@@ -89,15 +90,12 @@ async def _answers(
         notes += _notes(await whole(records_in(values), read))
     if is_remote(graph):
         notes += await RemoteRuns(graph, config).answers()
-        for ledger in await read_ledgers(graph, config):
-            read = reader_of(graph, thread_of(config), ledger.namespace)
-            notes += _notes(await whole(ledger.attempts, read))
     return notes
 
 
-def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None:
+def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
     """Name the question that took a review's place, which is about the same attempt."""
-    for _, values in saved.calls() if saved else ():
+    for _, values in thread.calls():
         records, review = records_in(values), loop_of(values)["review"]
         if not records or not review or not is_open(values, review["review_id"]):
             continue
@@ -110,21 +108,18 @@ def _asked_again(saved: SavedThread | None, review_id: str | None) -> str | None
     return None
 
 
-def _ended(saved: SavedThread | None, review_id: str | None) -> str | None:
+def _ended(thread: ThreadView, review_id: str | None) -> str | None:
     """Return when a new input or state of the thread ended an unanswered review."""
-    for root in saved.roots.values() if saved else ():
-        before = saved.roots.get(parent_of(root)) if saved else None
-        asked = [question.get("review_id") for question in questions_of(before)]
-        how = _ENDED_BY.get(root.metadata.get("source", ""))
-        if how is not None and review_id in asked:
-            return f"nobody had answered it when {how} at {root.checkpoint['ts']}"
-    return None
+    end = thread.ended_unanswered.get(review_id or "")
+    if end is None:
+        return None
+    how = _ENDED_BY[end.metadata.get("source", "")]
+    return f"nobody had answered it when {how} at {end.checkpoint['ts']}"
 
 
-async def _not_shown(graph: Any, config: RunnableConfig, review_id: str | None) -> str | None:
+def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
     """Explain that a call waits behind another: a plain `asyncio.gather` pauses at the first."""
-    saved = await read_saved(graph, config)
-    for _, values in saved.calls() if saved and review_id else ():
+    for _, values in thread.calls() if review_id else ():
         if is_open(values, review_id):
             return (
                 "the thread does not show it yet: answer what is open, or run the thread on with "
@@ -133,7 +128,7 @@ async def _not_shown(graph: Any, config: RunnableConfig, review_id: str | None) 
     return None
 
 
-async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None) -> str | None:
+async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
     """Name the node of a call that waits, if the graph has none of that name."""
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
@@ -141,7 +136,7 @@ async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None
     else:
         waiting = [
             (namespace, review["review_id"])
-            for namespace, values in (saved.calls() if saved and is_local(graph) else ())
+            for namespace, values in (thread.calls() if is_local(graph) else ())
             if (review := loop_of(values)["review"]) and is_open(values, review["review_id"])
         ]
     nodes = await node_names(graph) if waiting else []
@@ -159,7 +154,7 @@ async def _renamed(graph: Any, config: RunnableConfig, saved: SavedThread | None
 async def other_question(graph: Any, config: RunnableConfig) -> str:
     """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
 
-    Says how it is answered, too; nothing if the thread waits for none.
+    Also tells how it is answered; nothing if the thread waits for none.
     """
     for question in (await get_state(graph, config)).interrupts:
         if intervention(question.value) is None:

@@ -1,0 +1,124 @@
+"""Read a thread: from a saver, through its graph, or from a server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.types import StateSnapshot
+
+from graph_retry._json import is_object
+from graph_retry._langgraph.checkpoints import (
+    as_saved,
+    list_checkpoints,
+    newest_checkpoint,
+    place_of,
+    unread,
+)
+from graph_retry._langgraph.shown import namespace_in
+from graph_retry._run.keeping import Reader, saved_at, whole
+from graph_retry._run.keeping import place_of as place_of_record
+from graph_retry._threads.config import thread_of
+from graph_retry._threads.graphs import get_state, is_remote, saver_of
+from graph_retry._threads.server.history import read_history
+from graph_retry._threads.server.runs import RemoteRuns, http_status
+from graph_retry._threads.view import ThreadView
+from graph_retry.ledger import Ledger
+from graph_retry.records import KeptIn
+
+
+async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read the questions that a graph shows, and the newest checkpoint of each call that asks."""
+    snapshot = await get_state(graph, config)
+    view = ThreadView(shown=snapshot.interrupts)
+    answered: Collection[str] | None = None
+    for interrupt, value in view.questions:
+        namespace = namespace_in(value)
+        call = await newest_of_call(graph, config, namespace)
+        if call is None and is_remote(graph):
+            # An older server shows no state of a function's call, only who answered which question.
+            if answered is None:
+                answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
+            if interrupt.id in answered:
+                continue
+        view.add(call or unread(place_of(thread_of(config), namespace)))
+    return view
+
+
+async def newest_of_call(
+    graph: Any, config: RunnableConfig, namespace: str
+) -> CheckpointTuple | None:
+    """Read the newest checkpoint of a call; None if there is none, or a server does not show it."""
+    saver, thread_id = saver_of(graph), thread_of(config)
+    if saver is not None:
+        return await newest_checkpoint(saver, thread_id, namespace)
+    snapshot = await _shown_at(graph, place_of(thread_id, namespace))
+    return as_saved(snapshot) if snapshot and snapshot.created_at else None
+
+
+async def _shown_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
+    """Read a checkpoint from a server; None if it is gone or not shown."""
+    try:
+        is_shown = is_remote(server) and hasattr(server, "get_state")
+        return await get_state(server, place) if is_shown else None
+    except Exception as error:
+        if http_status(error) not in (400, 404):
+            raise
+        return None
+
+
+async def read_newest(
+    saver: BaseCheckpointSaver[Any], thread_id: str, namespaces: Collection[str]
+) -> ThreadView:
+    """Read the newest checkpoints of the outermost graph and of some calls."""
+    view = ThreadView()
+    for namespace in {"", *namespaces}:
+        saved = await newest_checkpoint(saver, thread_id, namespace)
+        if saved is not None:
+            view.add(saved)
+    return view
+
+
+async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
+    """Read all of a thread from a saver or its graph, or all that a server shows of it."""
+    saver = saver_of(source)
+    if saver is None:
+        return await read_history(source, config) if is_remote(source) else ThreadView()
+    view = ThreadView()
+    thread: RunnableConfig = {"configurable": {"thread_id": thread_of(config)}}
+    for saved in await list_checkpoints(saver, thread):
+        view.add(saved)
+    return view
+
+
+async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
+    """Read a thread's calls; those are empty whose state a server does not show."""
+    return list((await read_whole(source, config)).ledgers())
+
+
+async def whole_ledgers(
+    source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
+) -> list[Ledger]:
+    """Return the ledgers of a thread with their records made whole, where that can be read."""
+    made: list[Ledger] = []
+    for ledger in ledgers:
+        read = reader_of(source, thread_id, ledger.namespace)
+        made.append(replace(ledger, attempts=await whole(ledger.attempts, read)))
+    return made
+
+
+def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
+    """Return a function that reads checkpoints of a call: graph, checkpointer or server."""
+    namespace = "" if namespace.startswith("state:") else namespace
+    saver = saver_of(source)
+    if saver is not None:
+        return saved_at(saver, thread_id, namespace)
+
+    async def read(place: KeptIn) -> Mapping[str, Any] | None:
+        snapshot = await _shown_at(source, place_of_record(thread_id, namespace, place))
+        return snapshot.values if snapshot and is_object(snapshot.values) else None
+
+    return read

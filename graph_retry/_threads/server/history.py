@@ -1,0 +1,95 @@
+"""The history of a thread on a server, which shows checkpoints one namespace at a time.
+
+A server cannot list the namespaces of a thread. A retry node and a graph are in the namespace of
+their task. A function's call is known by its question, and in another task of its node, as after a
+rewind, only the task differs in its namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import PregelTask, StateSnapshot
+
+from graph_retry._awaiting import collect
+from graph_retry._langgraph.checkpoints import as_saved, place_of, unread
+from graph_retry._langgraph.shown import namespace_in
+from graph_retry._namespaces import moved, task_namespace
+from graph_retry._state import LOOP
+from graph_retry._threads.config import thread_of
+from graph_retry._threads.server.runs import http_status
+from graph_retry._threads.view import ThreadView, intervention
+
+_LIMIT = 1_000
+"""Checkpoints of a graph that are looked at: as many as a server gives at once."""
+
+
+async def read_history(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read a thread on a server, with the newest checkpoint of each call that it shows.
+
+    The state of a function's call is shown as far as the outermost graph's state has the same keys,
+    and by older servers not at all.
+    """
+    history = _History(graph, thread_of(config))
+    await history.read_graph("")
+    return history.view
+
+
+class _History:
+    def __init__(self, graph: Any, thread_id: str | None) -> None:
+        self.view = ThreadView()
+        self._graph, self._thread_id = graph, thread_id
+
+    async def _read(self, namespace: str, limit: int) -> list[StateSnapshot]:
+        """Read the newest checkpoints of a namespace."""
+        read = (self._graph.get_state_history, self._graph.aget_state_history)
+        place = place_of(self._thread_id, namespace)
+        snapshots: list[StateSnapshot] = await collect(*read, place, limit=limit)
+        for snapshot in snapshots:
+            self.view.add(as_saved(snapshot))
+        return snapshots
+
+    async def _is_shown(self, namespace: str) -> bool:
+        """Read the newest checkpoint of a namespace, if there is one and the server shows it."""
+        try:
+            await self._read(namespace, 1)
+        except Exception as error:
+            if http_status(error) not in (400, 404):
+                raise
+        return namespace in self.view.newest
+
+    async def read_graph(self, namespace: str) -> None:
+        """Read a graph's history, the retry nodes and graphs in it, and the functions' calls."""
+        tasks = [
+            task
+            for snapshot in await self._read(namespace, _LIMIT)
+            for task in snapshot.tasks
+            if not task.name.startswith("__")
+        ]
+        asked: dict[str, set[str]] = {}
+        for task in tasks:
+            asked.setdefault(task.name, set()).update(_asking(task))
+        for task in tasks:
+            inner = task_namespace(namespace, task.name, task.id)
+            if task.state is None:
+                for call in sorted(asked[task.name]):
+                    here = moved(call, inner)
+                    if await self._is_shown(here) or call == here:
+                        self._note_call(here)
+            elif await self._is_shown(inner) and LOOP not in self.view.values(inner):
+                await self.read_graph(inner)
+
+    def _note_call(self, namespace: str) -> None:
+        """Note that a namespace is a function's call, whether or not its state is shown."""
+        if namespace not in self.view.newest:
+            self.view.add(unread(place_of(self._thread_id, namespace)))
+        self.view.values(namespace).setdefault(LOOP, None)
+
+
+def _asking(task: PregelTask) -> Iterator[str]:
+    """Yield the namespaces of the calls in a task that asked last."""
+    for interrupt in task.interrupts:
+        if (value := intervention(interrupt.value)) is not None:
+            yield namespace_in(value)
