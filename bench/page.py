@@ -1,6 +1,7 @@
 """How long a page takes with many reviews waiting: `python -m bench.page [1000 10000]`.
 
-Pages are opened 20 a second, so that some of them meet a look at what is new.
+Pages are opened 20 a second, so that some of them meet a look at what is new. `reads` are the
+statements and checkpoints that a page reads on average: they do not depend on the machine.
 """
 
 import asyncio
@@ -9,10 +10,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import psycopg
@@ -21,6 +23,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import BaseModel
 
 from graph_retry import create_retry_node
+from graph_retry._langgraph.storage import query
 from graph_retry.web import create_app
 from tests.postgres_server import running_server
 
@@ -59,6 +62,30 @@ async def fill(graph: Any, start: int, end: int) -> None:
     await asyncio.gather(*(one(number) for number in range(start, end)))
 
 
+class Reads:
+    """Counts the statements of the table of open reviews, and the checkpoints that are read."""
+
+    def __init__(self, saver: Any) -> None:
+        self.number = 0
+        self.patches = [
+            patch("graph_retry._langgraph.open_reviews.query", self._counting(query)),
+            patch.object(saver, "aget_tuple", self._counting(saver.aget_tuple)),
+        ]
+
+    def _counting(self, function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def counted(*args: Any, **options: Any) -> Any:
+            self.number += 1
+            return await function(*args, **options)
+
+        return counted
+
+    async def during(self, pages: Awaitable[list[float]]) -> tuple[list[float], float]:
+        """Open pages; return how long they took, and the reads of one on average."""
+        before = self.number
+        took = await pages
+        return took, (self.number - before) / len(took)
+
+
 async def measure(graph: Any, name: str, number: int) -> None:
     """Open pages as a person would, and print how long they took."""
     app = create_app(graph, authorize=lambda _: "ada")
@@ -69,14 +96,22 @@ async def measure(graph: Any, name: str, number: int) -> None:
         while f">{number:,} reviews wait" not in (await client.get("/")).text:
             pass  # a page waits for the reading by itself
         whole = time.perf_counter() - began
-        inbox = [await timed(client, f"/?page={each % 20 + 1}") for each in range(PAGES)]
-        links = re.findall(r'href="(/r/\w+)"', (await client.get("/?page=7")).text)[:PAGES]
-        reviews = [await timed(client, link) for link in links]
+        reads = Reads(graph.checkpointer)
+        with reads.patches[0], reads.patches[1]:
+            lists = [f"/?page={each % 20 + 1}" for each in range(PAGES)]
+            inbox, for_list = await reads.during(opened(client, lists))
+            links = re.findall(r'href="(/r/\w+)"', (await client.get("/?page=7")).text)[:PAGES]
+            reviews, for_review = await reads.during(opened(client, links))
     print(
         f"| {name} | {number:,} | {first:.2f} s | {whole:.1f} s | {p95(inbox):.0f} ms | "
-        f"{p95(reviews):.0f} ms |",
+        f"{for_list:.1f} | {p95(reviews):.0f} ms | {for_review:.1f} |",
         flush=True,
     )
+
+
+async def opened(client: httpx.AsyncClient, addresses: list[str]) -> list[float]:
+    """Open pages one after the other, and return how long each took."""
+    return [await timed(client, address) for address in addresses]
 
 
 async def timed(client: httpx.AsyncClient, address: str) -> float:
@@ -111,8 +146,8 @@ async def savers() -> AsyncIterator[dict[str, Any]]:
 
 async def main(numbers: tuple[int, ...]) -> None:
     """Print a table."""
-    print("| storage | waiting | first page | all read | list, p95 | review, p95 |")
-    print("|---|---|---|---|---|---|")
+    print("| storage | waiting | first page | all read | list, p95 | reads | review, p95 | reads |")
+    print("|---|---|---|---|---|---|---|---|")
     node = create_retry_node(answer, Params, output=Invoice, name="read")
     async with savers() as opened:
         for name, saver in opened.items():

@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from graph_retry._attempts import tokens_of
@@ -102,29 +102,24 @@ def _changed(ledger: Ledger, attempts: Iterable[Attempt]) -> Iterator[str]:
             continue
 
 
-@dataclass
+@dataclass(frozen=True)
 class Figures:
+    """The figures of some calls of one name. What nobody knows is None: see `sum_up`."""
+
+    attempts: int
+    success: float | None
+    tokens: int | None
+    wait: float | None
+
+
+@dataclass(frozen=True)
+class CallFigures:
     """The figures of one call: in all, and by day, the oldest first."""
 
     name: str
-    calls: int = 0
-    ended: int = 0
-    with_output: int = 0
-    attempts: int = 0
-    tokens: int | None = None
-    waits: list[float] = field(default_factory=list[float])
-    days: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-
-    @property
-    def success(self) -> float | None:
-        """The share of ended calls that have an output, in percent."""
-        return 100 * self.with_output / self.ended if self.ended else None
-
-    @property
-    def wait(self) -> float | None:
-        """The median of the seconds that people took."""
-        ordered = sorted(self.waits)
-        return ordered[len(ordered) // 2] if ordered else None
+    calls: int
+    total: Figures
+    days: list[Figures]
 
 
 class Past:
@@ -201,36 +196,34 @@ class Past:
             yield one
 
 
-def figures_of(calls: Iterable[PastCall], today: date) -> list[Figures]:
+def sum_up(calls: Sequence[PastCall]) -> Figures:
+    """Sum up calls: success in percent of the ended ones, and the median wait for a person."""
+    ended = [call for call in calls if call.outcome not in ("waiting", "open")]
+    tokens = [call.tokens for call in calls if call.tokens is not None]
+    waits = sorted(wait for call in calls for wait in call.waited)
+    return Figures(
+        attempts=sum(call.attempts for call in calls),
+        success=100 * sum(call.has_output for call in ended) / len(ended) if ended else None,
+        tokens=sum(tokens) if tokens else None,
+        wait=waits[len(waits) // 2] if waits else None,
+    )
+
+
+def figures_of(calls: Iterable[PastCall], today: date) -> list[CallFigures]:
     """Sum up calls by name, those with the most attempts first."""
-    made: dict[str, Figures] = {}
-    by_day: dict[str, dict[str, list[PastCall]]] = defaultdict(lambda: defaultdict(list))
+    named: dict[str, list[PastCall]] = defaultdict(list)
+    daily: dict[tuple[str, str], list[PastCall]] = defaultdict(list)
     for call in calls:
-        one = made.setdefault(call.name, Figures(call.name))
-        _add(one, call)
-        by_day[call.name][call.started_at[:10]].append(call)
+        named[call.name].append(call)
+        daily[call.name, call.started_at[:10]].append(call)
     days = [(today - timedelta(days=before)).isoformat() for before in range(DAYS - 1, -1, -1)]
-    for name, one in made.items():
-        one.days = {"attempts": [], "success": [], "tokens": [], "wait": []}
-        for day in days:
-            that = Figures(name)
-            for call in by_day[name].get(day, ()):
-                _add(that, call)
-            one.days["attempts"].append(that.attempts)
-            one.days["success"].append(that.success or 0.0)
-            one.days["tokens"].append(that.tokens or 0)
-            one.days["wait"].append(that.wait or 0.0)
-    return sorted(made.values(), key=lambda one: one.attempts, reverse=True)
-
-
-def _add(figures: Figures, call: PastCall) -> None:
-    figures.calls += 1
-    figures.ended += call.outcome not in ("waiting", "open")
-    figures.with_output += call.has_output
-    figures.attempts += call.attempts
-    figures.waits += call.waited
-    if call.tokens is not None:
-        figures.tokens = (figures.tokens or 0) + call.tokens
+    made = [
+        CallFigures(
+            name, len(own), sum_up(own), [sum_up(daily.get((name, day), ())) for day in days]
+        )
+        for name, own in named.items()
+    ]
+    return sorted(made, key=lambda each: each.total.attempts, reverse=True)
 
 
 def changed_most(calls: Iterable[PastCall]) -> list[tuple[str, str, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,10 +26,6 @@ class Row:
     labels: frozenset[str]
     searched: str
     alike: tuple[Any, ...]
-
-    def has(self, labels: Mapping[str, str]) -> bool:
-        """Return whether its call has these labels, perhaps beside others."""
-        return labels.items() <= self.review.labels.items()
 
 
 def row_of(review: PendingReview) -> Row:

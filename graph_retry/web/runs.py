@@ -18,13 +18,13 @@ from graph_retry.notifications import key_of
 from graph_retry.web.waiting import Waiting
 
 KEPT = 1_000
-"""Number of answers whose outcomes are kept."""
+"""Number of sent forms whose outcomes are kept."""
 
-BATCHES = 100
-"""Answers to many of which the outcomes are kept."""
+SOON_S = 1.5
+"""Seconds that a page waits for outcomes, before it says that this takes longer."""
 
 AT_ONCE = 4
-"""Threads of such answers that run at a time."""
+"""Threads of one form that run at a time."""
 
 _DONE = {
     "reject": ("The call is stopped.", "It ended without an output."),
@@ -56,71 +56,59 @@ class Outcome:
 
 @dataclass
 class Run:
-    """One answer on its way: the reviews it is for, what was posted, and its outcome in the end."""
+    """The answers to reviews of one thread: what was posted, and the outcome in the end."""
 
     reviews: list[PendingReview]
     decisions: dict[str, Any]
-    posted: Sequence[tuple[str, str]]
-    task: asyncio.Task[Outcome] | None = None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it has an outcome."""
-        return self.task is not None and self.task.done()
+    posted: Sequence[tuple[str, str]] = ()
+    told: Outcome | None = None
 
 
 @dataclass
-class Batch:
-    """Answers that were given at once, a run for each thread; `stale` of them were left out."""
+class Sent:
+    """A form that was sent: a run for each thread. `stale` answers of it were left out."""
 
     runs: list[Run]
-    stale: int
+    stale: int = 0
+    task: asyncio.Future[Any] | None = None
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait a moment for the outcomes; return whether all are there."""
+        if self.task is not None:
+            await asyncio.wait({self.task}, timeout=seconds)
+            if self.task.done():
+                self.task.result()
+        return all(run.told for run in self.runs)
 
 
 class Runs:
-    """Applies answers, each once.
+    """Applies the answers of each form once.
 
-    The name of an answer is drawn when its form is drawn: a double click, a reload, and a second
-    press of the button all send the same answer.
+    The name of a form is drawn when the form is drawn: a double click, a reload, and a second
+    press of the button all send the same name.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:
         self._waiting, self._context = waiting, context
-        self._runs: dict[str, Run] = {}
-        self._batches: dict[str, Batch] = {}
+        self._sent: dict[str, Sent] = {}
 
-    def get(self, name: str) -> Run | None:
-        """Return an answer by its name."""
-        return self._runs.get(name)
+    def get(self, name: str) -> Sent | None:
+        """Return a form that was sent, by its name."""
+        return self._sent.get(name)
 
-    def start(self, name: str, run: Run) -> None:
-        """Start to apply an answer, unless that was done before."""
-        if name in self._runs:
-            return
-        self._runs[name] = run
-        for old in list(self._runs)[:-KEPT]:
-            if (task := self._runs[old].task) is not None and task.done():
-                del self._runs[old]
-        run.task = asyncio.create_task(self._apply(run))
-
-    def batch(self, name: str) -> Batch | None:
-        """Return answers that were given at once, by their name."""
-        return self._batches.get(name)
-
-    def start_batch(self, name: str, runs: list[Run], stale: int) -> None:
-        """Start to apply several answers, a few at a time."""
-        self._batches[name] = Batch(runs, stale)
-        for old in list(self._batches)[:-BATCHES]:
-            if all(run.is_done for run in self._batches[old].runs):
-                del self._batches[old]
+    def start(self, name: str, sent: Sent) -> None:
+        """Start to apply the answers of a form, a few threads at a time."""
+        self._sent[name] = sent
+        for old in list(self._sent)[:-KEPT]:
+            if all(run.told for run in self._sent[old].runs):
+                del self._sent[old]
         gate = asyncio.Semaphore(AT_ONCE)
 
-        async def in_turn(run: Run) -> Outcome:
+        async def in_turn(run: Run) -> None:
             async with gate:
-                return await self._apply(run)
+                run.told = await self._apply(run)
 
-        for run in runs:
-            run.task = asyncio.create_task(in_turn(run))
+        sent.task = asyncio.gather(*map(in_turn, sent.runs))
 
     async def _apply(self, run: Run) -> Outcome:
         """Answer, continue the thread, and record the outcome, errors included."""

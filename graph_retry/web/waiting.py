@@ -49,9 +49,9 @@ T = TypeVar("T")
 class Waiting:
     """The open reviews of a source, in short rows.
 
-    A look at a database reads its table of open reviews whole, which is cheap, and the threads of
-    the rows that are new there. A look at a server, or at a storage without that table, reads
-    everything; the next look then waits as long as this one took. Opening a review always reads
+    A look at a database reads the keys of its table of open reviews, which is cheap, and the
+    threads of its new rows, newest first. A look at a server, or at a storage without that table,
+    reads everything. The next look waits as long as this one took. Opening a review always reads
     its thread.
 
     Args:
@@ -190,30 +190,36 @@ class Waiting:
             self._rows[key] = row_of(review)
 
     async def _look(self) -> None:
-        began = time.monotonic()
-        listed = await self._drive(noted_reviews, self.source, self._base)
-        if listed is None:
-            await self._look_at_all()
+        began, tried = time.monotonic(), set[str]()
+        while await self._list_table():
+            part = [key for key in self._noted if key not in self._rows and key not in tried][:PAGE]
+            if not part:
+                await self._read_part(list(islice(self._rows, AGAIN)))
+                break
+            await self._read_part(part)
+            tried.update(part)
         else:
-            await self._look_at_table(listed)
+            await self._look_at_all()
+        took = time.monotonic() - began if self.is_whole else 0.0
         self.version += not self.is_whole
-        now = time.monotonic()
-        self.is_whole, self._look_at = True, now + max(FRESH_S, now - began)
+        self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
-    async def _look_at_table(self, listed: list[TableRow]) -> None:
-        """Read the rows of the table that are new, and some that were read long ago."""
-        self._noted = {address_key(row.thread_id, row.review_id): row for row in listed}
-        self._drop_all_but(self._noted)
-        wanted = [key for key in self._noted if key not in self._rows]
-        wanted += islice(self._rows, AGAIN)
-        for start in range(0, len(wanted), PAGE):
-            part = wanted[start : start + PAGE]
-            found = await self._read_noted(part)
-            shown = {key_of(review) for review in found}
-            for key in part:
-                if key not in shown:
-                    self.drop(key)
-            self._take(found)
+    async def _list_table(self) -> bool:
+        """Read the keys of the table of open reviews; False where there is no table."""
+        listed = await self._drive(noted_reviews, self.source, self._base)
+        if listed is not None:
+            self._noted = {address_key(row.thread_id, row.review_id): row for row in listed}
+            self._drop_all_but(self._noted)
+        return listed is not None
+
+    async def _read_part(self, keys: list[str]) -> None:
+        """Read reviews of the table, and forget those that are over."""
+        found = await self._read_noted(keys)
+        shown = {key_of(review) for review in found}
+        for key in keys:
+            if key not in shown:
+                self.drop(key)
+        self._take(found)
 
     async def _look_at_all(self) -> None:
         if not self.is_whole:
@@ -227,7 +233,7 @@ class Waiting:
             self.drop(key)
 
     async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
-        rows = [self._noted[key] for key in keys]
+        rows = [self._noted[key] for key in keys if key in self._noted]
         return await self._drive(read_noted, self.source, rows, self._base)
 
     async def _all(self, limit: int | None = None) -> list[PendingReview]:

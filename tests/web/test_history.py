@@ -112,7 +112,7 @@ def test_figures_are_of_their_day(desk):
     ]
     today = datetime.now(UTC).date()
     (one,) = figures_of(calls, today + timedelta(days=1))
-    assert one.days["attempts"][-2:] == [3, 0]
+    assert [day.attempts for day in one.days[-2:]] == [3, 0]
     (one,) = figures_of(calls, today + timedelta(days=past.DAYS))
-    assert (one.attempts, sum(one.days["attempts"])) == (3, 0)
+    assert (one.total.attempts, sum(day.attempts for day in one.days)) == (3, 0)
     assert all(call.waited[0] >= 0 for call in calls)

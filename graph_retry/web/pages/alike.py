@@ -6,7 +6,6 @@ review whose answer would be another one by now is left open.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import secrets
@@ -25,7 +24,7 @@ from graph_retry.web.forms.card import compared, filled_of, first_value, make_ca
 from graph_retry.web.forms.carrying import carried
 from graph_retry.web.forms.ways import NotYetError, Way
 from graph_retry.web.page import Posted, Site, root_of
-from graph_retry.web.runs import Run
+from graph_retry.web.runs import SOON_S, Run, Sent
 from graph_retry.web.safety import Access, NotAllowedError, text_of
 
 MOST = 25
@@ -81,7 +80,7 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
         raise NotAllowedError(403, "You can read these reviews, but not answer them.")
     key, name = request.path_params["key"], text_of(form, "answer")
     there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
-    if site.runs.batch(name):  # sent twice
+    if site.runs.get(name):  # sent twice
         return there
     asked = _unpacked(text_of(form, "asked"))
     found = await site.waiting.find(key, access)
@@ -98,30 +97,28 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
         if each is None:
             left.append(mark.partition(":")[0])
             continue
-        run = runs.setdefault(each.review.thread_id, Run([], {}, ()))
+        run = runs.setdefault(each.review.thread_id, Run([], {}))
         run.reviews.append(each.review)
         run.decisions[each.review.review_id] = {**(each.decision or {}), **access.signed}
-    site.runs.start_batch(name, list(runs.values()), len(left))
+    site.runs.start(name, Sent(list(runs.values()), len(left)))
     return there
 
 
 async def outcomes(site: Site, request: Request, access: Access) -> Response:
     """Show the outcome of each answer."""
-    batch = site.runs.batch(request.path_params["name"])
-    if batch is None or access.key is not None:
+    sent = site.runs.get(request.path_params["name"])
+    if sent is None or access.key is not None:
         return site.message(
             request, 404, "These answers are unknown here.",
             "The server was restarted since. The list shows what still waits.", access,
         )  # fmt: skip
-    tasks = [run.task for run in batch.runs if run.task is not None]
-    if tasks:
-        await asyncio.wait(tasks, timeout=1.5)
-    runs = [run for run in batch.runs if access.sees(run.reviews[0])]
+    await sent.wait(SOON_S)
+    runs = [run for run in sent.runs if access.sees(run.reviews[0])]
     return site.page(
         request, access, "outcomes.html",
-        runs=runs, stale=batch.stale,
+        runs=runs, stale=sent.stale,
         given=sum(len(run.decisions) for run in runs),
-        open=sum(len(run.decisions) for run in runs if not run.is_done),
+        open=sum(len(run.decisions) for run in runs if not run.told),
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from typing import Any
 
@@ -17,11 +16,8 @@ from graph_retry.web.forms.ways import NotYetError
 from graph_retry.web.page import Posted, Site, root_of
 from graph_retry.web.pages.alike import preview
 from graph_retry.web.pages.inbox import listed
-from graph_retry.web.runs import Run
+from graph_retry.web.runs import SOON_S, Run, Sent
 from graph_retry.web.safety import Access, NotAllowedError, text_of
-
-_SOON_S = 1.5
-"""Seconds that a page waits for an answer to be applied, before it says that this takes longer."""
 
 
 async def review(site: Site, request: Request, access: Access) -> Response:
@@ -62,7 +58,7 @@ async def _take(
         raise NotAllowedError(403, "You can read this review, but not answer it.")
     name, key = text_of(form, "answer"), request.path_params["key"]
     there = RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
-    if site.runs.get(name) is not None:  # sent twice
+    if site.runs.get(name):  # sent twice
         return there
     if not found or key not in (mine := set(_keys(form))):
         return site.gone(request, access)
@@ -89,24 +85,23 @@ async def _take(
     if text_of(form, "alike") and access.key is None:
         return await preview(site, request, access, asked[0], form)
     answered = [review for review in asked if review.review_id in decisions]
-    site.runs.start(name, Run(answered, decisions, form))
+    site.runs.start(name, Sent([Run(answered, decisions, form)]))
     return there
 
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
     """Show the outcome of an answer; a refused one is shown again as it was typed."""
-    run = site.runs.get(request.path_params["name"])
-    known = [] if run is None else [key_of(review) for review in run.reviews]
-    key = request.path_params["key"]
-    if run is None or run.task is None or key not in known or not access.sees(run.reviews[0]):
+    sent, key = site.runs.get(request.path_params["name"]), request.path_params["key"]
+    runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
+    if sent is None or not runs or not access.sees(runs[0].reviews[0]):
         return site.message(
             request, 404, "This answer is unknown here.",
             "The server was restarted since. The list shows what still waits.", access,
         )  # fmt: skip
-    await asyncio.wait({run.task}, timeout=_SOON_S)
-    if not run.task.done():
+    run = runs[0]
+    await sent.wait(SOON_S)
+    if (told := run.told) is None:
         return site.page(request, access, "running.html", review=run.reviews[0])
-    told = run.task.result()
     if told.problem:
         cards = _again(run, told.following, told.problem)
         page = review_page(site, request, access, cards, told.following)
