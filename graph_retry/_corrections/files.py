@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self, cast
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from graph_retry._corrections.record import Correction, redacted_row
 from graph_retry._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
@@ -157,15 +160,25 @@ def _imported(given: Any, place: str) -> Correction:
     missing = [name for name in _NEEDED if not is_object(given) or name not in given]
     if missing:
         raise ValueError(f"{place} has no `{missing[0]}`: a row has at least `params` and `value`.")
-    unknown = sorted(given.keys() - Correction.__annotations__.keys())
-    if unknown:
-        meant = did_you_mean(unknown[0], tuple(Correction.__annotations__))
-        raise ValueError(f"{place} has `{unknown[0]}`, which no row has.{meant}")
     if not is_object(given["params"]) and given["params"] is not None:
         raise ValueError(f"{place} has `params` that are no object: bare ones are {{'value': …}}.")
     blank = {name: None for name in Correction.__annotations__ if name != "split"}
     own: dict[str, Any] = blank | dict.fromkeys(("thread", "call", "node", "outcome"), "")
     own |= {"how": "own", "role": "human", "attempt": 1, "value_from": "person", "vouched": True}
     own |= {"labels": {}, "issues": [], "pair": False, "redacted": False, "provenance": {}}
-    own |= {"id": digest(given["params"], given["value"])}
-    return cast("Correction", {**own, **given})
+    own |= {"id": digest(given["params"], given["value"]), **given}
+    try:
+        _row_type().validate_python(own, strict=True)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = ".".join(map(str, wrong["loc"]))
+        if wrong["type"] == "extra_forbidden":
+            meant = did_you_mean(name, tuple(Correction.__annotations__))
+            raise ValueError(f"{place} has `{name}`, which no row has.{meant}") from None
+        raise ValueError(f"{place} has a wrong `{name}`: {wrong['msg']}.") from None
+    return cast("Correction", own)
+
+
+@cache
+def _row_type() -> TypeAdapter[Correction]:
+    return TypeAdapter(with_config(ConfigDict(extra="forbid"))(Correction))

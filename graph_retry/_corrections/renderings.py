@@ -19,6 +19,9 @@ example a line."""
 ToMessages = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
 
+_NO_PARAMS = "its params are not kept any more"
+
+
 class LeftOut(Exception):
     """Says why a format cannot hold a row."""
 
@@ -26,7 +29,7 @@ class LeftOut(Exception):
 def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
     params = row["params"]
     if params is None:
-        raise LeftOut("its params are not kept any more")
+        raise LeftOut(_NO_PARAMS)
     if messages is not None:
         return messages(params)
     bare = params.get("value") if params.keys() == {"value"} else None
@@ -35,10 +38,15 @@ def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
         return [{"role": "user", "content": given}]
     if not is_array(given):
         raise LeftOut("its params have no `messages` or `prompt`: pass `messages=`")
-    return convert_to_openai_messages(given)
+    try:
+        return convert_to_openai_messages(given)
+    except Exception:  # noqa: BLE001 - LangChain raises errors of many types
+        raise LeftOut("its `messages` are no chat messages: pass `messages=`") from None
 
 
-def _said(text: str) -> dict[str, str]:
+def _said(text: str | None) -> dict[str, str]:
+    if not text:  # a provider refuses the whole file for one empty message
+        raise LeftOut("an output of it is empty")
     return {"role": "assistant", "content": text}
 
 
@@ -61,12 +69,14 @@ def _as_pair(row: Correction, messages: ToMessages | None) -> Any:
     return {
         "input": {"messages": _chat(row, messages)},
         "preferred_output": [_said(as_text(row["value"]))],
-        "non_preferred_output": [_said(answer_text(row["raw"]) or "")],
+        "non_preferred_output": [_said(answer_text(row["raw"]))],
     }
 
 
 def _as_case(row: Correction, messages: ToMessages | None) -> Any:
     del messages
+    if row["params"] is None:
+        raise LeftOut(_NO_PARAMS)
     about = {name: value for name, value in row.items() if name not in ("params", "value")}
     expected = {"expected_output": row["value"]} if row["vouched"] else {}
     about |= {} if row["vouched"] else {"value": row["value"]}
@@ -74,8 +84,6 @@ def _as_case(row: Correction, messages: ToMessages | None) -> Any:
 
 
 def _as_example(row: Correction, messages: ToMessages | None) -> Any:
-    if row["params"] is None:
-        raise LeftOut("its params are not kept any more")
     case = _as_case(row, messages)
     outputs = {"output": case["expected_output"]} if "expected_output" in case else None
     part = {"split": row["split"]} if "split" in row else {}

@@ -3,8 +3,12 @@
 import json
 import tracemalloc
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import approve, comment, edit, reject, respond, resume
@@ -62,6 +66,9 @@ OWN = {
     '{"params": {}}': "has no `value`",
     '{"params": {}, "value": 1, "vlaue": 2}': "`vlaue`, which no row has.*`value`",
     '{"params": 3, "value": 1}': "no object",
+    '{"params": {}, "value": 1, "how": "fixed"}': "wrong `how`: Input should be 'supplied'",
+    '{"params": {}, "value": 1, "labels": {"a": 1}}': "wrong `labels.a`: .* valid string",
+    '{"params": {}, "value": 1, "issues": [{}]}': "wrong `issues.0.path`: Field required",
 }
 
 
@@ -80,6 +87,50 @@ def test_rows_of_ones_own_stand_beside_reviews(many, tmp_path):
     wrote = export(rows, tmp_path / "chat.jsonl", "openai")
     assert sum(wrote.written.values()) == 11
     assert '"content": "{\\"n\\": 99}"' in (tmp_path / "chat.jsonl").read_text()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+ROWS = st.lists(st.tuples(OBJECTS, VALUES, VALUES, st.text(), st.none() | OBJECTS), max_size=8)
+
+
+@given(drawn=ROWS)
+@settings(deadline=None)
+def test_whatever_a_row_holds_comes_back(drawn):
+    """A file has each row once, unchanged; the parts of a split hold all of them together."""
+    (plain,) = corrections_of([*padded(1)])
+    rows = []
+    for number, (params, value, output, message, revised) in enumerate(drawn):
+        more = {"value": value, "output": output, "message": message, "revised": revised}
+        rows.append({**plain, **more, "id": str(number), "thread": str(number), "params": params})
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        export(rows, path)
+        back = list(import_corrections(path))
+        assert json.dumps(back) == json.dumps(list(corrections_of(rows)))
+        wrote = export(import_corrections(path), path, split={"train": 0.5, "test": 0.5})
+        parts = [row for part in wrote.written for row in import_corrections(part)]
+    assert {row["id"] for row in parts} == {row["id"] for row in back}
+    assert len(parts) == len(back)
+
+
+def test_a_row_that_is_no_chat_stops_no_other(tmp_path):
+    """Messages that nobody can send, and an empty output, are left out and counted."""
+    odd = [{"messages": [3]}, {"messages": [{"role": "robot", "content": "x"}]}, {"text": "x"}]
+    own = [*({"params": each, "value": 1} for each in odd), {"params": {"prompt": "a"}}]
+    lines = [json.dumps({"value": "", **each}) for each in [*own, {**own[-1], "value": "b"}]]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines))
+    wrote = export(import_corrections(tmp_path / "own.jsonl"), tmp_path / "chat.jsonl", "openai")
+    assert sum(wrote.written.values()) == 1
+    assert wrote.left_out == {
+        "its `messages` are no chat messages: pass `messages=`": 2,
+        "its params have no `messages` or `prompt`: pass `messages=`": 1,
+        "an output of it is empty": 1,
+    }
 
 
 CANARY = "kanarienvogel"
@@ -118,9 +169,9 @@ def test_nothing_redacted_leaks_through_any_format(mode, tmp_path, where):
         approve(),
     ]
     for n, decision in enumerate([*decisions, respond({"n": CANARY})]):
-        given = {"n": n, "prompt": f"How many {CANARY}?", "more": {CANARY: [CANARY]}}
+        asked = {"n": n, "prompt": f"How many {CANARY}?", "more": {CANARY: [CANARY]}}
         place = thread(str(n) if is_in_call else f"{CANARY} {n}")
-        mode.invoke(graph, {"params": given}, place)
+        mode.invoke(graph, {"params": asked}, place)
         answer(mode, graph, place, decision if is_in_call else {**decision, "by": CANARY})
     for format in FORMATS:
         export(graph.checkpointer, tmp_path / format, format, **exported)
