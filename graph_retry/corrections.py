@@ -6,19 +6,35 @@ Every format is a rendering of the same record, `Correction`. Nothing is sent an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from pathlib import Path
-from typing import Any, Unpack, cast, get_args
+from typing import Any, Literal, Unpack, cast, get_args
 
 from typing_extensions import TypedDict
 
+from graph_retry._awaiting import run_async, run_sync
 from graph_retry._corrections.files import Exported, Writer, import_corrections
 from graph_retry._corrections.record import Correction, How, content_key, corrections_in
 from graph_retry._corrections.renderings import Format, ToMessages
 from graph_retry._json import is_object
+from graph_retry._review.deadline import utc
 from graph_retry._threads.graphs import saver_of
 from graph_retry._wording import did_you_mean
-from graph_retry.history import LedgerSource, aevery_ledger, every_ledger
+from graph_retry.history import (
+    LedgerSource,
+    arun_steps,
+    checked_ledger,
+    ledgers_in,
+    run_steps,
+)
 from graph_retry.ledger import Ledger
 
 __all__ = [
@@ -44,7 +60,7 @@ class Selection(TypedDict, total=False):
     how: Only decisions of these kinds (default: all).
     roles: Who decided: `human`, `rewind` (a person, by `rewind(decision=…)`), `agent`, `system`
         (default: the first two).
-    since: Only decisions at or after this moment, in ISO 8601.
+    since: Only decisions at or after this moment, in ISO 8601 (UTC where it names no offset).
     until: Only decisions before this moment.
     where: A function that returns whether a row is wanted.
     left_behind: Whether calls count that a fork left behind (default False: what was decided there
@@ -88,42 +104,27 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
         >>> [(row["how"], row["output"], row["value"]) for row in corrections_of(count)]
         [('edited', 'many', 3)]
     """
-    sieve = _Sieve(selection)
-    for item in _items(source, selection):
-        yield from sieve.rows(item)
+    return run_steps(_rows(source, _Sieve(selection)))
 
 
-async def acorrections_of(
+def acorrections_of(
     source: LedgerSource, **selection: Unpack[Selection]
 ) -> AsyncIterator[Correction]:
     """Do what `corrections_of` does, from async code."""
-    sieve = _Sieve(selection)
-    async for item in _aitems(source, selection):
-        for row in sieve.rows(item):
-            yield row
+    return arun_steps(_rows(source, _Sieve(selection)))
 
 
-def _items(source: Any, selection: Selection) -> Iterable[Any]:
-    """Return ledgers, or the rows and ledgers that `source` is itself."""
-    if _is_listed(source):
-        return cast("Iterable[Any]", source)
-    return every_ledger(source, threads=selection.get("threads"))
-
-
-async def _aitems(source: Any, selection: Selection) -> AsyncIterator[Any]:
-    if _is_listed(source):
-        for item in source:
-            yield item
+async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
+    """Yield the wanted rows of a source, which may be a list of rows and ledgers itself."""
+    listed = isinstance(source, Iterable) and not isinstance(source, str)
+    if listed and saver_of(cast("Any", source)) is None:
+        for item in cast("Iterable[Any]", source):
+            for row in sieve.rows(item):
+                yield row
     else:
-        async for ledger in aevery_ledger(source, threads=selection.get("threads")):
-            yield ledger
-
-
-def _is_listed(source: Any) -> bool:
-    """Return whether a source is read thread by thread, and is not an iterable."""
-    if not isinstance(source, Iterable) or isinstance(source, str):
-        return False
-    return saver_of(cast("Any", source)) is None
+        async for ledger in ledgers_in(source, sieve.threads):
+            for row in sieve.rows(ledger):
+                yield row
 
 
 class _Sieve:
@@ -138,8 +139,8 @@ class _Sieve:
         wrong = sorted(set(selection.get("how", ())) - set(get_args(How)))
         if wrong:
             raise ValueError(f"`how` has {wrong[0]!r}: give some of {', '.join(get_args(How))}.")
-        if "threads" in selection:
-            selection["threads"] = dict.fromkeys(selection["threads"])
+        self.threads = dict.fromkeys(selection["threads"]) if "threads" in selection else None
+        self._since, self._until = (_moment(name, selection) for name in ("since", "until"))
         self._selection = selection
         self._seen: set[str] = set()
         self.left_out: Counter[str] = Counter()
@@ -147,8 +148,8 @@ class _Sieve:
     def rows(self, item: Any) -> Iterator[Correction]:
         """Yield the wanted rows of a ledger, or a row that is wanted."""
         rows = [cast("Correction", item)] if is_object(item) else None
-        for row in rows or self._rows_of(*every_ledger([item])):
-            if not _is_wanted(row, self._selection):
+        for row in rows or self._rows_of(checked_ledger(item)):
+            if not self._is_wanted(row):
                 self.left_out["not selected"] += 1
             elif {row["id"], content_key(row)} & self._seen:
                 self.left_out["equal to an earlier row"] += 1
@@ -163,19 +164,29 @@ class _Sieve:
         self.left_out.update({"the attempt's record is not kept any more": gone} if gone else {})
         yield from corrections_in(ledger)
 
+    def _is_wanted(self, row: Correction) -> bool:
+        wanted, at = self._selection, utc(row["at"] or "")
+        return (
+            row["role"] in wanted.get("roles", ("human", "rewind"))
+            and (self.threads is None or row["thread"] in self.threads)
+            and row["call"] in wanted.get("calls", (row["call"],))
+            and row["how"] in wanted.get("how", (row["how"],))
+            and wanted.get("labels", {}).items() <= row["labels"].items()
+            and (self._since is None or (at is not None and self._since <= at))
+            and (self._until is None or (at is not None and at < self._until))
+            and wanted.get("where", bool)(row)
+        )
 
-def _is_wanted(row: Correction, wanted: Selection) -> bool:
-    at = row["at"] or ""
-    return (
-        row["role"] in wanted.get("roles", ("human", "rewind"))
-        and row["thread"] in wanted.get("threads", (row["thread"],))
-        and row["call"] in wanted.get("calls", (row["call"],))
-        and row["how"] in wanted.get("how", (row["how"],))
-        and wanted.get("labels", {}).items() <= row["labels"].items()
-        and wanted.get("since", "") <= at
-        and ("until" not in wanted or at < wanted["until"])
-        and wanted.get("where", bool)(row)
-    )
+
+def _moment(name: Literal["since", "until"], selection: Selection) -> str | None:
+    """Return a moment of a selection in UTC; a year or a month alone means its beginning."""
+    given = selection.get(name)
+    if given is None:
+        return None
+    known = [moment for rest in ("", "-01", "-01-01") if (moment := utc(f"{given}{rest}"))]
+    if not known:
+        raise ValueError(f"`{name}` is {given!r}: give a moment in ISO 8601, such as 2030-05-01.")
+    return known[0]
 
 
 def export(
@@ -219,11 +230,8 @@ def export(
         ...     export([Ledger([])], os.path.join(folder, "data.jsonl"), "openai").left_out
         Counter()
     """
-    sieve = _Sieve(selection)
-    with Writer(path, format, split, redact, messages) as writer:
-        for item in _items(source, selection):
-            writer.add(sieve.rows(item))
-    return writer.result(sieve.left_out)
+    writer = Writer(path, format, split, redact, messages)
+    return run_sync(_written(source, writer, _Sieve(selection)))
 
 
 async def aexport(
@@ -237,8 +245,12 @@ async def aexport(
     **selection: Unpack[Selection],
 ) -> Exported:
     """Do what `export` does, from async code."""
-    sieve = _Sieve(selection)
-    with Writer(path, format, split, redact, messages) as writer:
-        async for item in _aitems(source, selection):
-            writer.add(sieve.rows(item))
+    writer = Writer(path, format, split, redact, messages)
+    return await run_async(_written(source, writer, _Sieve(selection)))
+
+
+async def _written(source: LedgerSource, writer: Writer, sieve: _Sieve) -> Exported:
+    with writer:
+        async for row in _rows(source, sieve):
+            writer.add(row)
     return writer.result(sieve.left_out)

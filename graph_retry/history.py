@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -33,6 +33,8 @@ __all__ = [
     "export_ledgers",
     "import_ledgers",
 ]
+
+T = TypeVar("T")
 
 LedgerSource = Any
 """What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a client of
@@ -119,35 +121,53 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
         >>> [ledger.outcome for ledger in every_ledger([Ledger([])])]
         ['open']
     """
-    if not _keeps_threads(source):
-        yield from _given_ledgers(source, threads)
-        return
-    for graph, config in run_sync(_places_in(source, threads)):
-        yield from run_sync(_told_ledgers(graph, config))
+    return run_steps(ledgers_in(source, threads))
 
 
-async def aevery_ledger(
+def aevery_ledger(
     source: LedgerSource, *, threads: Iterable[str] | None = None
 ) -> AsyncIterator[Ledger]:
     """Do what `every_ledger` does, from async code."""
-    if not _keeps_threads(source):
+    return arun_steps(ledgers_in(source, threads))
+
+
+async def ledgers_in(
+    source: LedgerSource, threads: Iterable[str] | None = None
+) -> AsyncGenerator[Ledger]:
+    """Yield the ledgers of a source, inside a flow."""
+    if saver_of(source) is not None or is_client(source):
+        for graph, config in await _places_in(source, threads):
+            for ledger in await _told_ledgers(graph, config):
+                yield ledger
+    else:
         for ledger in _given_ledgers(source, threads):
             yield ledger
-        return
-    for graph, config in await run_async(_places_in(source, threads)):
-        for ledger in await run_async(_told_ledgers(graph, config)):
-            yield ledger
 
 
-def _keeps_threads(source: Any) -> bool:
-    return saver_of(source) is not None or is_client(source)
+_END: Any = object()
+
+
+def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield the items of a generator that is written once, from sync code."""
+    while (item := run_sync(_next(items))) is not _END:
+        yield item
+
+
+async def arun_steps(items: AsyncGenerator[T]) -> AsyncIterator[T]:
+    """Yield the items of a generator that is written once, from async code."""
+    while (item := await run_async(_next(items))) is not _END:
+        yield item
+
+
+async def _next(items: AsyncGenerator[T]) -> T:
+    return await anext(items, _END)
 
 
 async def _places_in(
     source: Any, threads: Iterable[str] | None
 ) -> Iterable[tuple[Any, RunnableConfig]]:
     """Return the threads of a graph, a checkpointer or a server, each with what reads it."""
-    saver, wanted = saver_of(source), None if threads is None else list(threads)
+    saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
     if saver is None:
         places = await places_on(source)
         return [each for each in places if wanted is None or thread_of(each[1]) in wanted]
@@ -180,11 +200,16 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
             f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
             "checkpointer, a client of `langgraph_sdk`, the path of exported ledgers, or ledgers."
         )
-    for ledger in cast("Iterable[Any]", source):
-        if not isinstance(ledger, Ledger):
-            raise TypeError(f"`source` holds {ledger!r:.80}: give what `attempts_of` returns.")
+    for ledger in map(checked_ledger, cast("Iterable[Any]", source)):
         if wanted is None or ledger.thread in wanted:
             yield ledger
+
+
+def checked_ledger(item: Any) -> Ledger:
+    """Refuse an item of a source that is no ledger."""
+    if not isinstance(item, Ledger):
+        raise TypeError(f"`source` holds {item!r:.80}: give what `attempts_of` returns.")
+    return item
 
 
 def export_ledgers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -71,19 +71,18 @@ class Writer:
             else:
                 _unfinished(path).unlink()
 
-    def add(self, rows: Iterable[Correction]) -> None:
-        """Write each row to its part, if the format can hold it."""
-        for row in rows:
-            part = _part_of(row["thread"] or row["id"], self._split)
-            named = cast("Correction", {**row, "split": part} if part else row)
-            try:
-                made = self._kind.render(redacted_row(named, self._redact), self._messages)
-            except LeftOut as why:
-                self._left_out[str(why)] += 1
-                continue
-            self._files[part].write(self._kind.between if self._written[part] else "")
-            self._files[part].write(json.dumps(made))
-            self._written[part] += 1
+    def add(self, row: Correction) -> None:
+        """Write a row to its part, if the format can hold it."""
+        part = _part_of(row["thread"] or row["id"], self._split)
+        named = cast("Correction", {**row, "split": part} if part else row)
+        try:
+            made = self._kind.render(redacted_row(named, self._redact), self._messages)
+        except LeftOut as why:
+            self._left_out[str(why)] += 1
+            return
+        self._files[part].write(self._kind.between if self._written[part] else "")
+        self._files[part].write(json.dumps(made))
+        self._written[part] += 1
 
     def result(self, left_out: Counter[str]) -> Exported:
         """Summarise the export."""

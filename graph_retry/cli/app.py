@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graph_retry.cli.answering.answer import Answers, walk
+from graph_retry.cli.answering.answer import Desk
 from graph_retry.cli.answering.bulk import answer_from
 from graph_retry.cli.answering.decide import from_words
 from graph_retry.cli.data import corrections, evaluate
@@ -115,20 +115,20 @@ def answer(
     and the others, each as it is typed at the prompt.
     """
     source.require_graph()
-    words, by = given.args, by or login()
+    words, desk = given.args, Desk(source, screen, by or login())
     if file is not None:
         if thread is not None or review is not None:
             raise Stop(ExitCode.USAGE, "`--file` names its threads: leave THREAD out.")
-        code = answer_from(source, screen, file, by, apply=apply)
+        code = answer_from(source, screen, file, desk.by, apply=apply)
     elif not (words or screen.has_person):
         ways = "approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS"
         raise Stop(ExitCode.USAGE, f"say THREAD and one answer: {ways}.")
     elif thread is None:
-        code = walk(source, screen, by)
+        code = desk.walk()
     else:
         whole = source.thread(thread, exactly=not screen.has_person)
-        answers = Answers(source, screen, whole, by)
-        code = answers.give(review, partial(from_words, words)) if words else answers.ask(review)
+        decide = partial(from_words, words)
+        code = desk.give(whole, review, decide) if words else desk.ask(whole, review)
     if code:
         raise Stop(code)
 
@@ -139,7 +139,7 @@ def go_on(source: Source, screen: Screen, *, thread: Thread) -> None:
     """Continue a thread whose run was interrupted, by a crash or a cancellation."""
     source.require_graph()
     whole = source.thread(thread, exactly=not screen.has_person)
-    Answers(source, screen, whole, None).go_on()
+    Desk(source, screen, None).go_on(whole)
 
 
 @app.command()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from graph_retry.cli.exits import ExitCode, Stop
 from graph_retry.cli.screen import Screen
-from graph_retry.cli.session import Label, pair
+from graph_retry.cli.session import Label, Pair, pair
 from graph_retry.cli.source import Source, load_object
 from graph_retry.corrections import Format, aexport
 from graph_retry.evaluate import aevaluate
@@ -21,24 +21,8 @@ _OUTPUT = typer.Option(metavar="MODULE:TYPE", help="The output type (default: an
 _KEEP = typer.Option(metavar="FILE", help="Keep each result, to continue after a crash.")
 
 
-class Share(NamedTuple):
-    """A part of a data set, and its share of the threads."""
-
-    part: str
-    size: float
-
-
-def share(text: str) -> Share:
-    """Read an option that is written as `part=share`."""
-    part, size = pair(text)
-    try:
-        return Share(part, float(size))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} has no share, as `train=0.8` has.") from None
-
-
 _SPLIT = typer.Option(
-    metavar="PART=SHARE", parser=share, help="A file for each part; no thread is in two parts."
+    metavar="PART=SHARE", parser=pair, help="A file for each part; no thread is in two parts."
 )
 _HOW = typer.Option(metavar="KIND", help="Only supplied, overruled, confirmed, edited, …")
 
@@ -51,7 +35,7 @@ def corrections(
     *,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="Replaced if it exists.")],
     format: Annotated[Format, typer.Option(help="What is written for each row.")] = "rows",
-    split: Annotated[list[Share] | None, _SPLIT] = None,
+    split: Annotated[list[Pair] | None, _SPLIT] = None,
     name: Name = None,
     how: Annotated[list[str] | None, _HOW] = None,
     label: Label = None,
@@ -59,7 +43,7 @@ def corrections(
     """Write what people corrected to a file: a data set."""
     selected: Any = _given(calls=name, how=how, labels=dict(label or ()))
     with _misuse():
-        shares = dict(split) if split else None
+        shares = {part: _share(text) for part, text in split} if split else None
         export = aexport(source.opened, out, format, split=shares, **selected)
         exported = source.runner.run(export)
     for path, count in exported.written.items():
@@ -95,6 +79,12 @@ def evaluate(
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
+
+
+def _share(text: str) -> Any:
+    with suppress(ValueError):
+        return float(text)
+    return text  # `export` refuses it
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteException, RemoteGraph
+from langgraph.types import StateSnapshot
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
@@ -68,11 +69,13 @@ class Source:
         """List the calls of one thread."""
         return self.runner.run(aattempts_of(self._graph(thread_id), _config(thread_id)))
 
-    def answer(self, thread_id: str, answers: Mapping[str, Decision]) -> Any:
+    def answer(self, thread_id: str, answers: Mapping[str, Decision], by: str | None) -> Any:
         """Answer reviews of a thread by id, continue it, and return the graph's state."""
+        signed, here = {"by": by} if by else {}, {"channel": "terminal"}
+        sent: Any = {name: {**signed, **each, **here} for name, each in answers.items()}
         graph = self._graph(thread_id)
         try:
-            return self.runner.run(aresume(graph, _config(thread_id), answers=answers))
+            return self.runner.run(aresume(graph, _config(thread_id), answers=sent))
         except (CallCancelled, RemoteException) as error:
             # A rejected call may end the run with an error, of which a server gives only the name.
             is_rejection = any(decision["type"] == "reject" for decision in answers.values())
@@ -115,18 +118,14 @@ class Source:
 
     def is_unfinished(self, thread_id: str) -> bool:
         """Return whether a thread has steps left to run; a database alone cannot know."""
-        if not self.can_answer:
-            return False
-        state = get_state(self._graph(thread_id), _config(thread_id))
-        return bool(self.runner.run(run_async(state)).next)
+        return bool(self.can_answer and self._state(thread_id).next)
 
     def other_question(self, thread_id: str) -> str:
         """Describe an interrupt of another kind that a thread waits for, and how to answer it."""
         if not self.can_answer:
             return ""
-        return self.runner.run(
-            run_async(other_question(self._graph(thread_id), _config(thread_id)))
-        )
+        question = other_question(self._graph(thread_id), _config(thread_id))
+        return self.runner.run(run_async(question))
 
     def standing(self, thread_id: str) -> str:
         """Say how to continue a thread without an open review; empty if it has ended."""
@@ -134,13 +133,16 @@ class Source:
             return f"The thread waits for {other}."
         if not self.is_unfinished(thread_id):
             return ""
-        command = f"graph-retry continue {shlex.quote(thread_id)}"
-        state = self.runner.run(run_async(get_state(self._graph(thread_id), _config(thread_id))))
-        for error in [str(task.error) for task in state.tasks if task.error]:
+        command = f"`graph-retry continue {shlex.quote(thread_id)}`"
+        for error in [str(task.error) for task in self._state(thread_id).tasks if task.error]:
             if error.startswith(CallCancelled.__name__):
                 return f"A person rejected the call, and so the run ended: {error}"
-            return f"The last run ended with {error}: `{command}` tries again from there."
-        return f"It is being run, or was cut off on the way: `{command}` goes on from there."
+            return f"The last run ended with {error}: {command} tries again from there."
+        return f"It is being run, or was cut off on the way: {command} continues from there."
+
+    def _state(self, thread_id: str) -> StateSnapshot:
+        state = get_state(self._graph(thread_id), _config(thread_id))
+        return self.runner.run(run_async(state))
 
     def _graph(self, thread_id: str) -> Any:
         """Return the graph, the server's graph or the saver, to read a thread with."""

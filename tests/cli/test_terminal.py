@@ -181,7 +181,9 @@ def test_the_inbox_is_walked(sqlite, terminal, calls, run):
     assert "leave this one open" in person.wait_for("answer> ")
     person.type("e n=2\n")
     person.wait_for('"n": 2')
-    assert "thread b," in person.wait_for("answer> ")
+    shown = person.wait_for("answer> ")
+    assert "thread b," in shown
+    assert ("skip; ? explains them" in shown, "leave this one open" in shown) == (True, False)
     person.type("skip\n")
     assert "thread a," in person.wait_for("answer> ")
     person.type("rej no\n")

@@ -256,6 +256,20 @@ SELECTIONS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("moment", "wanted"), [("2030-05-01T12:00+02:00", 1), ("2030-05-01T10:30", 0), ("2030-05", 1)]
+)
+def test_moments_are_compared_whatever_their_offset(many, moment, wanted):
+    """A moment without an offset is in UTC; a decision of an unknown time is in no bounds."""
+    row = next(iter(corrections_of(many)))
+    noon = {**row, "at": "2030-05-01T10:15:00.000+00:00"}
+    assert len(list(corrections_of([noon], since=moment))) == wanted
+    assert len(list(corrections_of([noon], until=moment))) == 1 - wanted
+    assert not list(corrections_of([{**row, "at": None}], until=moment))
+    with pytest.raises(ValueError, match="`since` is 'yesterday': give a moment in ISO 8601"):
+        list(corrections_of([noon], since="yesterday"))
+
+
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_a_selection_selects(many, name):
     """Each way to select leaves out what does not fit."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graph_retry._review.answers import Decision
+from graph_retry._review.decisions import ROWS
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.cli.answering.decide import Draft, UnreadableError, completed, from_line, ways
@@ -16,130 +17,171 @@ from graph_retry.cli.show import show_review
 from graph_retry.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
 
+_ENDED = {
+    "cancelled": "Cancelled.",
+    "responded": "Finished with the output you gave.",
+    "overruled": "Finished with the output as it is, flagged as overruled.",
+}
+"""The report on a call that a decision ended, by the `outcome` in the decision's row."""
 
-@dataclass(frozen=True)
-class Answers:
-    """Takes answers to the reviews of one thread, in the name of `by`."""
+
+@dataclass
+class Desk:
+    """Takes answers in the name of `by`, thread by thread."""
 
     source: Source
     screen: Screen
-    thread_id: str
     by: str | None
+    _explained: list[str] = field(default_factory=list[str])
 
-    def give(self, review_id: str | None, decide: Callable[[dict[str, Any]], Decision]) -> ExitCode:
-        """Answer one review with what `decide` makes of the params it shows.
-
-        Raises:
-            Stop: If nothing waits, or more than one review and none is named.
-            StaleDecision: If the named review waits no longer.
-        """
-        reviews = self._open(review_id)
-        if review_id is not None and not reviews:
-            self._send(review_id, decide({}))  # raises, and says who answered it
-        if len(reviews) > 1:
-            raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
-        if not reviews:
-            raise self._nothing()
-        return self._answer(reviews[0], decide(reviews[0].shown))
-
-    def ask(self, review_id: str | None) -> ExitCode:
-        """Ask the person at the terminal about all open reviews, or about one call's.
+    def walk(self) -> ExitCode:
+        """Ask the person at the terminal about every thread of the inbox, new ones included.
 
         Raises:
             Stop: If nothing waits.
         """
-        reviews = self._open(review_id)
+        code, seen = ExitCode.DONE, set[str]()
+        while threads := list(dict.fromkeys(str(one.thread_id) for one in self.source.inbox())):
+            new = [thread for thread in threads if thread not in seen]
+            if not new:
+                left = counted(len(threads), "thread stays", "threads stay")
+                self.screen.say(f"{left} open.", "quiet")
+                return code
+            for thread_id in new:
+                seen.add(thread_id)
+                try:
+                    code = self.ask(thread_id, None) or code
+                except (StaleDecision, Stop) as closed:
+                    self.screen.say(closed.message, "bad")
+        if not seen:
+            raise Stop(ExitCode.NOTHING, "nothing waits.")
+        self.screen.say("Nothing waits any more.", "good")
+        return code
+
+    def ask(self, thread_id: str, review_id: str | None) -> ExitCode:
+        """Ask the person at the terminal about all open reviews of a thread, or about one call's.
+
+        Raises:
+            Stop: If nothing waits.
+        """
+        reviews = self._open(thread_id, review_id)
         if not reviews:
-            raise self._nothing()
+            raise self._nothing(thread_id)
         calls = {_call(review) for review in reviews}
         code, done, shown, draft = ExitCode.DONE, set[str](), ("", 0), Draft()
         while reviews:
             review = reviews[0]
             if shown != (shown := (_call(review), review.attempt)):
                 show_review(self.screen, review)
-                self.screen.say(ways(review.allowed_decisions, review))
+                self._explain(review)
                 draft = Draft()
             if decision := self._typed(review, draft):
-                code = self._answer(review, decision)
+                code = self._answer(thread_id, review, decision)
                 if code and draft.text:
                     again = f"edit {draft.path}".strip()
                     self.screen.say(f"Type {again} to continue with your text.")
             done.add(review.review_id)  # a server may keep showing it
             reviews = [
                 review
-                for review in self._open()
+                for review in self.source.reviews(thread_id)
                 if review.review_id not in done and (review_id is None or _call(review) in calls)
             ]
         return code
 
-    def go_on(self) -> None:
-        """Continue the thread without an answer, and print the result.
+    def give(
+        self,
+        thread_id: str,
+        review_id: str | None,
+        decide: Callable[[dict[str, Any]], Decision],
+    ) -> ExitCode:
+        """Answer one review with the decision that `decide` makes of the params it shows.
+
+        Raises:
+            Stop: If nothing waits, or more than one review and none is named.
+            StaleDecision: If the named review waits no longer.
+        """
+        reviews = self._open(thread_id, review_id)
+        if len(reviews) > 1:
+            raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
+        if reviews:
+            return self._answer(thread_id, reviews[0], decide(reviews[0].shown))
+        if review_id is not None:  # raises, and says who answered it
+            self.source.answer(thread_id, {review_id: decide({})}, self.by)
+        raise self._nothing(thread_id)
+
+    def go_on(self, thread_id: str) -> None:
+        """Continue a thread without an answer, and print the result.
 
         Raises:
             Stop: If nothing of it is left to run.
         """
-        if not self.source.is_unfinished(self.thread_id):
-            raise Stop(ExitCode.NOTHING, f"thread {self.thread_id!r} has no step left to run.")
-        self.source.go_on(self.thread_id)
-        if reviews := self._open():
+        if not self.source.is_unfinished(thread_id):
+            raise Stop(ExitCode.NOTHING, f"thread {thread_id!r} has no step left to run.")
+        self.source.go_on(thread_id)
+        if reviews := self.source.reviews(thread_id):
             self.screen.say(f"It waits for an answer: {_listed(reviews)}.")
-        elif standing := self.source.standing(self.thread_id):
+        elif standing := self.source.standing(thread_id):
             self.screen.say(standing)
         else:
             self.screen.say("Finished.", "good")
 
-    def _open(self, review_id: str | None = None) -> list[PendingReview]:
-        reviews = self.source.reviews(self.thread_id)
+    def _open(self, thread_id: str, review_id: str | None) -> list[PendingReview]:
+        """List the open reviews, or those whose id is or begins with `review_id`."""
+        reviews = self.source.reviews(thread_id)
         named = [review for review in reviews if review_id == review.review_id]
         return named or [one for one in reviews if one.review_id.startswith(review_id or "")]
 
     def _typed(self, review: PendingReview, draft: Draft) -> Decision | None:
         """Return a typed decision, or None if the person skips this review."""
+        offered = review.allowed_decisions
         while True:
             try:
-                line = completed(input("answer> ").strip(), review.allowed_decisions)
+                line = completed(input("answer> ").strip(), offered)
                 if line == "skip":
                     return None
                 if line == "help":
-                    self.screen.say(ways(review.allowed_decisions, review))
+                    self._explain(review, anew=True)
                 elif line:
-                    return from_line(line, review.shown, draft)
+                    return from_line(line, review.shown, draft, [*offered, "skip"])
             except UnreadableError as problem:
                 self.screen.say(f"Not understood: {problem}", "bad")
 
-    def _answer(self, review: PendingReview, decision: Decision) -> ExitCode:
+    def _explain(self, review: PendingReview, *, anew: bool = False) -> None:
+        """List the decisions; in full only once, because whoever walks an inbox knows them."""
+        offered = review.allowed_decisions
+        text = ways(offered, review)
+        if anew or text not in self._explained:
+            self._explained.append(text)
+            self.screen.say(text)
+        else:
+            self.screen.say(f"{', '.join([*offered, 'skip'])}; ? explains them", "quiet")
+
+    def _answer(self, thread_id: str, review: PendingReview, decision: Decision) -> ExitCode:
         """Answer one review and print the result."""
         try:
-            result = self._send(review.review_id, decision)
+            result = self.source.answer(thread_id, {review.review_id: decision}, self.by)
         except AnswerRefused as refused:
             self.screen.say(f"Not applied: {refused.message}", "bad")
             if refused.review_ids and not self.screen.has_person:
                 ids = ", ".join(refused.review_ids)
                 self.screen.say(f"It is asked again as review {ids}.")
             return ExitCode.ASKED_AGAIN
-        others = [other for other in self._open() if other.review_id != review.review_id]
+        reviews = self.source.reviews(thread_id)
+        others = [other for other in reviews if other.review_id != review.review_id]
         again = next((other for other in others if _call(other) == _call(review)), None)
         if again:
             if again.attempt != review.attempt:
                 self._tell_attempt(again.attempt, again.error)
             self.screen.say(f"It waits for an answer as review {again.review_id}.")
-        elif decision["type"] == "reject":
-            self.screen.say("Cancelled.", "good")
-        elif decision["type"] == "respond":
-            self.screen.say("Finished with the output you gave.", "good")
-        elif decision["type"] == "accept":
-            self.screen.say("Finished with the output as it is, flagged as overruled.", "good")
+        elif ended := ROWS[decision["type"]].outcome:
+            self.screen.say(_ENDED[ended], "good")
         else:
-            self._show_end(review, result)
+            self._show_end(thread_id, review, result)
         if more := len(others) - bool(again):
             self.screen.say(f"{more} more on this thread: {_listed(others)}.")
-        elif not again and (other := self.source.other_question(self.thread_id)):
+        elif not again and (other := self.source.other_question(thread_id)):
             self.screen.say(f"The thread waits for {other}.")
         return ExitCode.DONE
-
-    def _send(self, review_id: str, decision: Decision) -> Any:
-        signed: Any = {**decision, "channel": "terminal"} | ({"by": self.by} if self.by else {})
-        return self.source.answer(self.thread_id, {review_id: signed})
 
     def _tell_attempt(self, number: int, error: str) -> None:
         if error:
@@ -147,55 +189,30 @@ class Answers:
         else:
             self.screen.say(f"The output of attempt {number} is valid.", "good")
 
-    def _show_end(self, review: PendingReview, result: Any) -> None:
-        """Write the call's output, or the graph's where the call's own state is out of sight."""
-        ledgers = self.source.ledgers(self.thread_id)
-        ledger = next((ledger for ledger in ledgers if ledger.namespace == _call(review)), None)
-        last = ledger.attempts[-1] if ledger else None
-        if ledger and last and ledger.outcome == "waiting":
-            failure = last["failure"]
-            self._tell_attempt(
-                last["number"], f"{failure['type']}: {failure['message']}" if failure else ""
-            )
-            self.screen.say("It is asked about once what else waits on this thread is answered.")
-            return
-        if review.value.get("redacted"):
-            self.screen.say(
-                "Finished. The output is not shown: this call redacts its texts.", "good"
-            )
-            return
-        if ledger and last:
+    def _show_end(self, thread_id: str, review: PendingReview, result: Any) -> None:
+        """Write the call's output, or the graph's state if the call's own is not shown."""
+        ledgers = self.source.ledgers(thread_id)
+        here = [one for one in ledgers if one.current and one.namespace == _call(review)]
+        ledger = here[0] if here else None
+        if ledger is not None:
+            last = ledger.attempts[-1]
+            if ledger.outcome == "waiting":
+                failure = last["failure"]
+                error = f"{failure['type']}: {failure['message']}" if failure else ""
+                self._tell_attempt(last["number"], error)
+                waits = "It is asked about once what else waits on this thread is answered."
+                return self.screen.say(waits)
             result = ledger.value_at(last["number"])
+        if review.value.get("redacted"):
+            hidden = "Finished. The output is not shown: this call redacts its texts."
+            return self.screen.say(hidden, "good")
         self.screen.say("Finished:", "good")
         self.screen.json(result)
+        return None
 
-    def _nothing(self) -> Stop:
-        why = f"nothing waits on thread {self.thread_id!r}. {self.source.standing(self.thread_id)}"
+    def _nothing(self, thread_id: str) -> Stop:
+        why = f"nothing waits on thread {thread_id!r}. {self.source.standing(thread_id)}"
         return Stop(ExitCode.NOTHING, why.rstrip())
-
-
-def walk(source: Source, screen: Screen, by: str | None) -> ExitCode:
-    """Ask the person at the terminal about every thread of the inbox, new ones included.
-
-    Raises:
-        Stop: If nothing waits.
-    """
-    code, seen = ExitCode.DONE, set[str]()
-    while threads := [*dict.fromkeys(review.thread_id or "" for review in source.inbox())]:
-        new = [thread for thread in threads if thread not in seen]
-        if not new:
-            screen.say(f"{counted(len(threads), 'thread stays', 'threads stay')} open.", "quiet")
-            return code
-        for thread_id in new:
-            seen.add(thread_id)
-            try:
-                code = Answers(source, screen, thread_id, by).ask(None) or code
-            except (StaleDecision, Stop) as closed:
-                screen.say(closed.message, "bad")
-    if not seen:
-        raise Stop(ExitCode.NOTHING, "nothing waits.")
-    screen.say("Nothing waits any more.", "good")
-    return code
 
 
 def _call(review: PendingReview) -> str:

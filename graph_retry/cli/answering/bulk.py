@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from graph_retry._json import is_object
 from graph_retry._review.answers import Decision
@@ -19,13 +20,15 @@ from graph_retry.cli.source import Source
 from graph_retry.errors import AnswerRefused, StaleDecision
 
 
-class Line(NamedTuple):
-    """One answer of the file."""
+@dataclass
+class Line:
+    """One answer of the file, and the result of it."""
 
     number: int
     thread_id: str
     review_id: str
     decision: Decision
+    result: str = "open"
 
 
 def answer_from(
@@ -41,24 +44,25 @@ def answer_from(
     """
     lines = _lines(file)
     waiting = {review.review_id: review for review in source.inbox()}
-    results = {line.number: _why_not(line, waiting.get(line.review_id)) for line in lines}
+    code = ExitCode.DONE
     threads: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
-        if not results[line.number]:
+        if why := _why_not(line, waiting.get(line.review_id)):
+            line.result, code = why, ExitCode.STALE
+        else:
             threads[line.thread_id].append(line)
-    code = ExitCode.STALE if any(results.values()) else ExitCode.DONE
     with screen.progress("threads", len(threads)) as advance:
         for thread_id, answers in threads.items() if apply else ():
             failed, result = _applied(source, thread_id, answers, by)
-            code, results = max(code, failed), results | {line.number: result for line in answers}
+            code = max(code, failed)
+            for line in answers:
+                line.result = result
             advance()
     rows = [
-        (str(line.number), line.thread_id, line.review_id[:8], line.decision["type"])
+        (str(line.number), line.thread_id, line.review_id[:8], line.decision["type"], line.result)
         for line in lines
     ]
-    ends = [(results[line.number] or "open",) for line in lines]
-    columns = ("line", "thread", "review", "decision", "result")
-    screen.table(columns, [row + end for row, end in zip(rows, ends, strict=True)])
+    screen.table(("line", "thread", "review", "decision", "result"), rows)
     if not apply:
         ready = counted(sum(map(len, threads.values())), "review")
         screen.say(f"Nothing was answered yet. `--apply` answers {ready}.")
@@ -107,12 +111,8 @@ def _applied(
     source: Source, thread_id: str, lines: list[Line], by: str | None
 ) -> tuple[ExitCode, str]:
     """Answer reviews of one thread; an error is a result, so that other threads are answered."""
-    signed = {"by": by} if by else {}
-    sent: Any = {
-        line.review_id: {**signed, **line.decision, "channel": "terminal"} for line in lines
-    }
     try:
-        source.answer(thread_id, sent)
+        source.answer(thread_id, {line.review_id: line.decision for line in lines}, by)
     except AnswerRefused as refused:
         return ExitCode.ASKED_AGAIN, f"asked again: {refused.message}"
     except StaleDecision as stale:

@@ -46,10 +46,10 @@ def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
         {'type': 'edit', 'params': {'n': 2}}
     """
     row = ROWS.get(WORDS.get(spelled(words[0]), ""))
-    rest = [word for word in words[1:] if row is None or word != f"--{row.data}"]
-    if unknown := next((word for word in (words[0], *rest) if word.startswith("--")), None):
+    if unknown := next((word for word in words if word.startswith("--")), None):
         meant = ROWS.get(unknown[2:]) and f" Write {unknown[2:]} without the dashes."
         raise Stop(ExitCode.USAGE, f"no such option: {unknown}.{meant or ''}")
+    rest = list(words[1:])
     if row and row.data != "output" and rest == ["-"]:
         rest = [sys.stdin.read().removesuffix("\n")]
     is_edit = row is not None and row.data == "params"
@@ -111,8 +111,13 @@ class Draft:
     path: str = ""
 
 
-def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> Decision:
-    """Return the decision somebody typed.
+def from_line(
+    line: str,
+    shown: dict[str, Any],
+    draft: Draft | None = None,
+    offered: Sequence[str] = (*ROWS,),
+) -> Decision:
+    """Return the decision that somebody typed; `offered` are the words that a refusal names.
 
     `edit` opens the params in their editor, and `edit` with the name of a text opens that text.
 
@@ -126,8 +131,10 @@ def from_line(line: str, shown: dict[str, Any], draft: Draft | None = None) -> D
     word, _, rest = line.strip().partition(" ")
     kind, rest = WORDS.get(spelled(word)), rest.strip()
     if kind is None:
-        meant = f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*ROWS,))
-        raise UnreadableError(f"{word!r} is none of {', '.join(ROWS)}.{meant}")
+        meant = (
+            f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*offered,))
+        )
+        raise UnreadableError(f"{word!r} is none of {', '.join(offered)}.{meant}")
     if kind == "approve" and rest.isdecimal():
         return approve(int(rest))
     if kind == "approve" and rest:
