@@ -1,0 +1,90 @@
+"""A review that ends unanswered, by a new input or an update of its thread, is told of."""
+
+import pytest
+
+from graph_retry import StaleDecision, edit, history, inbox
+from tests.loops import Model, answer, one_call, reviews, thread
+
+
+def test_a_new_input_that_ends_a_review_is_told(form, mode, checkpointer, caplog):
+    """With the thread and the review at WARNING, and to whoever answers the ended one."""
+    graph = one_call(form, mode, Model(), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (ended,) = reviews(mode, graph, thread())
+    mode.invoke(graph, {"params": {"n": -1}}, thread())
+    reviews(mode, graph, thread())
+
+    (told,) = [log.message for log in caplog.records if "ended unanswered" in log.message]
+    assert ended.review_id in told
+    assert "thread '1'" in told
+    with pytest.raises(
+        StaleDecision,
+        match="nobody had answered it when a new run began, with another input, at 20",
+    ):
+        answer(mode, graph, thread(), answers={ended.review_id: edit(n=1)})
+
+
+def test_a_new_input_that_succeeds_at_once_is_told(form, mode, checkpointer, caplog):
+    """Nobody is asked then, and the review that it ended is still named."""
+    model = Model(goal=1)
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (ended,) = reviews(mode, graph, thread())
+    mode.invoke(graph, {"params": {"n": 1}}, thread())
+
+    (told,) = [log.message for log in caplog.records if "ended unanswered" in log.message]
+    assert ended.review_id in told
+    assert "thread '1'" in told
+    with pytest.raises(StaleDecision, match="when a new run began, with another input, at 20"):
+        answer(mode, graph, thread(), answers={ended.review_id: edit(n=1)})
+    mode.invoke(graph, {"params": {"n": 1}}, thread())
+    assert caplog.text.count("ended unanswered") == 1
+    assert len(model.calls) == 3
+
+
+def test_an_update_of_the_state_around_a_call_ends_its_review(form, mode, checkpointer):
+    """Thread and inbox ask nothing until the call is made anew; who answers is told why."""
+    model = Model()
+    graph = one_call(form, mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (ended,) = reviews(mode, graph, thread())
+    mode.call(graph, "update_state", thread(), {"status": "noted"})
+
+    assert reviews(mode, graph, thread()) == mode.call(inbox, "list_reviews", graph) == []
+    with pytest.raises(StaleDecision, match="when `update_state` changed the state around"):
+        answer(mode, graph, thread(), answers={ended.review_id: edit(n=1)})
+    answer(mode, graph, thread())
+    (again,) = reviews(mode, graph, thread())
+    assert [each.review_id for each in mode.call(inbox, "list_reviews", graph)] == [again.review_id]
+    assert again.review_id != ended.review_id
+    assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize("how", ["input", "update"])
+def test_the_ledger_tells_what_ended_an_open_review(how, form, mode, checkpointer, tmp_path):
+    """*Mark as Resolved* of Agent Inbox ends the thread; a new input begins another call."""
+    graph = one_call(form, mode, Model(), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (asked,) = mode.call(history, "attempts_of", graph, thread())
+    if how == "input":
+        mode.invoke(graph, {"params": {"n": -1}}, thread())
+    else:
+        mode.call(graph, "update_state", thread(), None, as_node="__end__")
+    ended, *others = mode.call(history, "attempts_of", graph, thread())
+    history.export_ledgers([ended], tmp_path / "ledgers.jsonl")
+    (again,) = history.import_ledgers(tmp_path / "ledgers.jsonl")
+
+    assert (asked.ended_by, asked.outcome) == ("", "waiting")
+    assert [(each.ended_by, each.outcome) for each in (ended, again)] == [(how, "open")] * 2
+    assert [(each.ended_by, each.outcome) for each in others] == [("", "waiting")] * len(others)
+
+
+def test_an_answered_review_is_not_told_of(form, mode, checkpointer, caplog):
+    """A thread that has ended may be given another input."""
+    graph = one_call(form, mode, Model(), checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=1))
+    mode.invoke(graph, {"params": {"n": -1}}, thread())
+
+    assert reviews(mode, graph, thread())
+    assert "ended unanswered" not in caplog.text
