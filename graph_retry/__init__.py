@@ -96,7 +96,7 @@ def _elsewhere(name: str) -> str | None:
     for module in modules:
         if module.startswith("_"):
             continue
-        with suppress(ImportError):  # the module of an extra that is not installed
+        with suppress(ImportError):  # the module may need an extra that is not installed
             found = importlib.import_module(f"{__name__}.{module}")
             if name in getattr(found, "__all__", ()):
                 return found.__name__

@@ -51,7 +51,7 @@ def merge_attempts(
     merged: dict[int, Any] = {attempt["number"]: attempt for attempt in ledger or []}
     for update in updates or []:
         number = update["number"]
-        # A record that is kept in another checkpoint leaves only this update in state.
+        # If a record is kept in another checkpoint, state holds only this update.
         known: Any = {} if update.get("kept_in") else merged.get(number, {})
         merged[number] = {**known, **update}
     return without_implied(list(merged.values()))
@@ -169,7 +169,7 @@ def _params_of(attempts: Sequence[Attempt]) -> Iterator[Encoded | None]:
     first: Encoded | None = Encoded({}, {})
     params = first
     for position, attempt in enumerate(attempts):
-        # The patch of a record that is kept elsewhere is on the first attempt's params.
+        # If a record is kept elsewhere, its patch starts from the first attempt's params.
         params = _patched(first if attempt.get("kept_in") else params, attempt)
         first = params if position == 0 else first
         yield params

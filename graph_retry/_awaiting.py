@@ -148,7 +148,7 @@ async def wait(future: Future[None]) -> None:
     if is_sync():
         future.result()
     else:
-        # A waiter that is cancelled leaves the future to the others.
+        # If one waiter is cancelled, the others still wait for the future.
         await asyncio.shield(asyncio.wrap_future(future))
 
 
@@ -179,7 +179,8 @@ async def call(
         return context.run(_taken, receiver, context.run(_without_stop, target, *args))
 
     if is_sync():
-        if timeout is None or is_async(target):  # not by `work`: a traceback has a frame less
+        # Called directly, so that a traceback is one frame shorter.
+        if timeout is None or is_async(target):
             result = context.run(_taken, receiver, context.run(_without_stop, target, *args))
         else:
             result = _in_thread(work).result(timeout)
@@ -261,7 +262,7 @@ def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
     if not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):
-        result.close()  # or Python warns that it was never awaited
+        result.close()  # otherwise Python warns that it was never awaited
     raise _async_under_sync(function)
 
 

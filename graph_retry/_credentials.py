@@ -45,7 +45,7 @@ _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
 _PLACES = tuple(
     lazy(pattern, re.IGNORECASE)
     for pattern in (
-        # The rest of a header, with or without quotes; of cookies everything.
+        # The rest of a header, with or without quotes. Of cookies, everything.
         r"(authorization\s{0,5}[:=]\s{0,5}(?:[\w-]{2,40}(?:\s|%20))?)(?=[^\r\n]{0,99}\d)[^\r\n]{6,}",
         r"(authorization[\"'],?\s{0,5}:?\s{0,5}\[?b?[\"'](?:[\w-]{2,40}\s)?)(?=[^\"']{0,99}\d)[^\"']{6,}",
         r"(cookie[\"']?\s{0,5}[:=]\s{0,5}b?[\"']?)(?=[\w.-]{1,80}=)[^\"'\r\n]{8,}",

@@ -24,7 +24,7 @@ SHOWN_ISSUES = 20
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
-MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers stop soon after.
+MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers fail at little more.
 REFUSED = "the validator refused the value"
 ABSENT: Any = object()
 """Stands for a value that is not there, where `None` would be one."""
@@ -164,7 +164,8 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     group = cast("Any", error)
     if isinstance(error, ExceptionGroup):
         return [problem for one in group.exceptions for problem in wrap_error(one, root)]
-    jsonschema = sys.modules.get("jsonschema")  # Importing it costs tens of milliseconds.
+    # An import takes tens of milliseconds, and such an error shows that it is loaded.
+    jsonschema = sys.modules.get("jsonschema")
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]
     text, hopeless = without_keys(text_of(error)), is_hopeless(error)
@@ -178,9 +179,9 @@ def schema_issue(error: Any) -> Issue:
     """Make an issue of a violation of a JSON Schema; of the closest one in `anyOf` and the like."""
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
     path = [*closest.absolute_path]
-    # A `false` schema names no keyword, nor does an error that custom code made.
+    # An error has no keyword if the schema is `false`, or if custom code made the error.
     code = closest.validator if isinstance(closest.validator, str) else "schema"
-    # The message spells out the whole value, however long it is.
+    # The message quotes the whole value, however long it is.
     text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
     text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
     if code == "required":
@@ -222,7 +223,7 @@ def _real_path(loc: Path, goal: Any, root: Any) -> Path:
             if (child := child_of(node, part)) is not ABSENT:
                 reached[*path, part] = child
     exact = [path for path, node in reached.items() if node == goal]
-    # A goal made by someone's validator is nowhere in the data: go as far as there is a way.
+    # A path from a user's validator may not exist in the data. Follow it as far as it does.
     return max(exact or reached, key=len)
 
 
@@ -250,7 +251,8 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
                 return problem
     elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
         return issue(path, "lone surrogates are not text", "string_unicode", "text")
-    elif kind is str and not path and "\0" in value:  # a text that is itself a state's value
+    # PostgreSQL refuses a NUL in a text that is a whole value of state.
+    elif kind is str and not path and "\0" in value:
         return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")
     elif kind is float and not math.isfinite(value):
         return issue(path, "JSON has no such number", "finite_number", "a number", describe(value))

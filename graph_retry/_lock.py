@@ -143,7 +143,7 @@ class _FileLock:
             return
         self._folder.mkdir(exist_ok=True)
         owned = self._database.stat()
-        with suppress(OSError):  # another process made it first
+        with suppress(OSError):  # another process created the folder first
             if hasattr(os, "chown"):
                 os.chown(self._folder, -1, owned.st_gid)
             # The folder has the database's permissions.

@@ -12,7 +12,7 @@ class _Lazy:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(re.compile(self._source, self._flags), name)
-        setattr(self, name, method)  # the next use finds the method itself
+        setattr(self, name, method)  # the next use finds the compiled pattern's method
         return method
 
 

@@ -73,7 +73,7 @@ def why_no_call(
     number, decides = attempts[-1]["number"], _decides(author)
     if number >= max_attempts:
         return "the only attempt is used" if number == 1 else f"all {number} attempts are used"
-    # A reviewer that is asked after hooks got stuck may still know better, once.
+    # If hooks make no progress, a reviewer agent may still decide once.
     is_stuck = not decides or _decides(attempts[-1]["author"])
     if person and is_stuck and not new_means and no_progress(attempts):
         return "the last two attempts failed in the same way"

@@ -127,7 +127,7 @@ def evaluate(
         loop.set_default_executor(ThreadPoolExecutor(run.concurrency))
         return await run.on(ledgers())
 
-    # In a thread of its own: a notebook has an event loop that runs already.
+    # A notebook already runs an event loop, so this needs another thread.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, all_of_them()).result()
 
@@ -190,7 +190,7 @@ class _Run:
                     self.evaluation.results.append(self._done.pop(case.id))
                 elif self._limit.exceeded([], self._spent):
                     self.evaluation.left += 1
-                else:  # an empty context: the caller may be a step of a graph
+                else:  # an empty context, because a step of a graph may be the caller
                     task = asyncio.create_task(self._judge(case), context=Context())
                     pending.add(task)
             while pending:

@@ -122,7 +122,7 @@ async def _expire(
             await _end(together, context)
         except (StaleDecision, TimeoutError):  # another process ends or answers them
             continue
-        except CallCancelled:  # a rejection; other calls of the thread may still wait
+        except CallCancelled:  # the call was rejected, and other calls of the thread may wait
             left = await find_reviews(together[0].graph, together[0].config, PendingReview)
             waiting = {review.review_id for review in left}
             ended += [review for review in together if review.review_id not in waiting]

@@ -40,7 +40,7 @@ LedgerSource = Any
 """What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a client of
 `langgraph_sdk`, a file that `export_ledgers` wrote (its path), or ledgers."""
 
-_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # missing in the first exports
+_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports lack these keys
 
 
 @with_async_twin
@@ -289,6 +289,6 @@ def _exported(entry: Any, place: str) -> Ledger:
             raise ValueError(f"{place} has an attempt without `{missing[0]}`: export it again.")
     waits: bool | None = entry.get("waits")
     place, thread = str(entry.get("namespace", "")), str(entry.get("thread", ""))
-    current = entry.get("current") is not False  # the first exports did not say
+    current = entry.get("current") is not False  # the first exports lack this key
     told: Any = {"waits": waits, "ended_by": entry.get("ended_by", ""), "thread": thread}
     return Ledger(entry["attempts"], place, current=current, **told)

@@ -289,7 +289,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
     ending = "raise" if form == "function" else "end"
     if not Settings.__pydantic_complete__:
-        with _building:  # pydantic 2.11 does not see to it that one thread builds a model
+        with _building:  # in pydantic 2.11 two threads must not build a model at once
             Settings.model_rebuild()
     try:
         settings = Settings.model_validate({"name": default_name, "on_cancel": ending, **options})

@@ -72,7 +72,7 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     for y, (ledger, attempts) in enumerate(zip(ledgers, rows, strict=True)):
         for attempt in attempts:
             start = _started(attempt) - _started(attempts[0])
-            width = max(attempt["duration_s"], longest / 60)  # keeps short ones visible
+            width = max(attempt["duration_s"], longest / 60)  # a short attempt stays visible
             outcome = _outcome(attempt)
             colour = _COLOURS.get(outcome, _OTHER)
             bar = axes.barh(y, width, left=start, height=0.6, color=colour, edgecolor="white")

@@ -113,7 +113,7 @@ async def _replay(
     plan = make_plan(_no_model, codec, on_retry, output, settings)
     replayed: list[Replayed] = []
     for index, record in enumerate(ledger):
-        gone = record["kept_in"] is not None  # nothing is left to judge
+        gone = record["kept_in"] is not None  # the record is gone, so there is nothing to judge
         now, accepted = record, None
         if not gone:
             now, accepted = await _judged_again(ledger[:index], record, plan)
@@ -191,7 +191,7 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
         raised = type(failure["type"], (Exception,), {})(failure["message"])
         kind = plan.settings.classify(raised)
         return {**failure, "kind": failure_of(raised, kind)["kind"]} if kind else failure
-    if validator is None:  # an unsaved value existed only then
+    if validator is None:  # a value that was not saved is gone
         return failure if failure and failure["kind"] == "permanent" else None
     if "type" in raw:
         return failure

@@ -171,7 +171,8 @@ class _StoppingSaver(InMemorySaver):
     def __init__(self, stop: int | None) -> None:
         super().__init__()
         self._stop = stop
-        self._saved = count()  # shared by the copies LangGraph makes under strict msgpack
+        # LangGraph copies the saver under strict msgpack; the copies share it.
+        self._saved = count()
 
     def put(self, *args: Any, **kwargs: Any) -> RunnableConfig:
         saved = super().put(*args, **kwargs)

@@ -234,7 +234,7 @@ class _Format:
 
     def is_called(self, name: str) -> bool:
         """Return whether a tool call of this name gives it."""
-        # LangChain makes the name of a schema without a title up, each time anew.
+        # LangChain invents a new name each time for a schema without a title.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 
 
@@ -243,7 +243,7 @@ def _formats_of(response_format: Any) -> Iterator[_Format]:
     if response_format is None:
         return
     strategy: Any = response_format
-    if not isinstance(strategy, ToolStrategy):  # a schema has the same name in any strategy
+    if not isinstance(strategy, ToolStrategy):  # a schema's name does not depend on the strategy
         is_strategy = isinstance(strategy, ProviderStrategy | AutoStrategy)
         schema: Any = cast("Any", strategy).schema if is_strategy else strategy
         strategy = ToolStrategy[Any](schema)

@@ -38,7 +38,7 @@ async def propose(
         if proposal is not None:
             break
     feedback, failure = plan.settings.feedback, attempts[-1]["failure"]
-    # Where a hook answers a cut-off output, as with more tokens, feedback would only add length.
+    # If a hook already handles a cut-off output, feedback would only make the prompt longer.
     cut_off = failure is not None and failure["kind"] == "truncated"
     if feedback is None or (cut_off and proposal is not None):
         return proposal

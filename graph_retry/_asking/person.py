@@ -135,7 +135,7 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
     """Return an answer to an earlier attempt than the one under review."""
     at = forked(loop)
     question = question_of(plan, at, fork.attempts, fork.params)
-    if fork.again:  # the attempt is taken back, so it does not count as used
+    if fork.again:  # the attempt is undone, so it does not count
         question = replace(question, used_up=False)
     return Taken(
         question=question,

@@ -143,7 +143,7 @@ def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] |
     """
     if finish_kind(record["finish_reason"]) is not None:
         return None
-    with suppress(ValueError, RecursionError):  # nested too deeply to be read
+    with suppress(ValueError, RecursionError):  # the value may be nested too deeply
         value = parsed_value(record, as_text=validator is not None and validator.wants_text)
         return None if json_problem(value) is not None else {"value": value}
     return None

@@ -191,7 +191,7 @@ def _correction(
 def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
     try:
         return ledger.params_at(number)
-    except ValueError:  # not kept any more
+    except ValueError:  # its checkpoint is gone
         return None
 
 
@@ -210,7 +210,7 @@ def read_output(attempt: Attempt) -> Any:
     """Return the value that was read from an attempt's output, or its text if it is not JSON."""
     raw = attempt["raw"] or {}
     if attempt["parsed"] is None and "text" in raw:
-        if attempt["lossless"] is None:  # its text was the output
+        if attempt["lossless"] is None:  # the model's text itself was the output
             return raw["text"]
         try:
             return parsed_value(attempt)

@@ -191,7 +191,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     if saver is None or scratchpad is None:
         return None
     with _lock:
-        # A retry policy runs a node again with the scratchpad it had.
+        # A retry policy runs a node again with the same scratchpad.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
         namespace = _begun(made, execution, configurable["checkpoint_ns"])
@@ -210,7 +210,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
     await check_clock(saved)
-    # One that was cut off at its first checkpoint has not taken over its past yet.
+    # A call that was cut off at its first checkpoint does not hold its past yet.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
         name = made.settings.name
         params = None if namespace == configurable["checkpoint_ns"] else made.params
@@ -236,7 +236,7 @@ async def _wait_for_anchor(
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         places.setdefault(checkpoint_id, []).append(place)
-    for same in places.values():  # a `@task` has that of the graph also as its caller's
+    for same in places.values():  # a `@task` begins at a checkpoint of the graph or of its caller
         pause, waited = 0.001, 0.0
         while waited < _ANCHORED and not await _is_any_saved(saver, same):
             await sleep(pause)
@@ -252,7 +252,7 @@ async def _is_any_saved(saver: BaseCheckpointSaver[Any], places: list[dict[str, 
 
 def _begun(made: Made, execution: _Execution, task: str) -> str:
     """Count a call that begins, and return its namespace."""
-    # Code that hands its own config to several retry nodes looks like their task: one of them is.
+    # If code gives its config to several retry nodes, each looks like the task. Only one is.
     is_only = made.is_task and not execution.begun[task]
     identity = None if is_only else made.identity
     if is_only or made.params is None or identity is None:

@@ -149,7 +149,7 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
     """
     storage = storage_of(saver)
     if storage == "memory":
-        return True  # the process takes it along
+        return True  # if the process dies, the store dies with it
     if storage == "other":
         return await read_checkpoint(saver, {"configurable": dict(place)}) is not None
     sql = (

@@ -91,7 +91,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     saved = await read_checkpoint(saver, old)
     if saved is None:
         raise ValueError(f"{REFUSED}the checkpoint it goes back to is gone.")
-    own_id = str(uuid6(node=_NODE, clock_seq=-2))  # otherwise as LangGraph makes them
+    own_id = str(uuid6(node=_NODE, clock_seq=-2))  # otherwise made in LangGraph's way
     copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
     step = saved.metadata.get("step", -1) + 1
     told: Any = {**saved.metadata, "source": "fork", "step": step, _FORK: note}
@@ -172,7 +172,7 @@ async def past_of(
             raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
-    # Its text is read again: a fork cannot begin in the middle of the steps.
+    # Its text is read again, because a fork cannot begin between two steps.
     following = loop_of(values)["next"]
     following = "repair" if following == "validate" else following
     return {**values, LOOP: {**loop_of(values), "next": following, "continues": place}}

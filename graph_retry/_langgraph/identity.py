@@ -47,7 +47,7 @@ class Saved(NamedTuple):
 
 def saved_call(values: Mapping[str, Any], params_key: str) -> Saved | None:
     """Return what the call with this state is known by, or None if it is not a call's state."""
-    values = values.get(START) or values  # only the input, if its first step was cut off
+    values = values.get(START) or values  # if the first step was cut off, only the input is saved
     loop, attempts = loop_of(values), readable(records_in(values))
     first = params_at(attempts, 1)
     params: Any = loop["given"] or (first and first.view) or values.get(params_key)

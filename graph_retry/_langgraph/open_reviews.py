@@ -61,7 +61,7 @@ _ALL = Row("", "", "", "")
 
 def row_of(thread_id: str | None, namespace: str, review_id: str, asked_at: str | None) -> Row:
     """Return the row of a call that waits."""
-    # A copy of a thread, or a call that was taken up anew, asks the same at the same time.
+    # A copied thread and its original ask the same question at the same time.
     place = f"{asked_at or ''}/{review_id}/{digest(str(thread_id), namespace)}"
     return Row(thread_id or "", namespace, review_id, place)
 
@@ -82,7 +82,8 @@ async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
         try:
             await query(saver, create)
         except Exception as error:
-            if not await query(saver, _FIND[storage], TABLE):  # nor has another process made it
+            # Another process did not create it either.
+            if not await query(saver, _FIND[storage], TABLE):
                 error.add_note(
                     "graph-retry lists open reviews by a table beside the checkpoints: let this "
                     f"user make tables, or make it once with\n{create}"

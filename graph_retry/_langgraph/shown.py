@@ -88,7 +88,7 @@ async def look_at_shown(review_id: str) -> Shown:
     for question in questions:
         namespace = question.get("checkpoint_ns")
         if namespace == call_namespace():
-            continue  # an earlier question of this call, which is answered
+            continue  # this earlier question of the call is answered
         call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
         if call is None or waits_for(call, question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)

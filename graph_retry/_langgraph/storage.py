@@ -46,7 +46,7 @@ async def query(saver: BaseCheckpointSaver[Any], sql: str, *values: str) -> Rows
         return _query(saver, sql, values)
     if not is_sync():
         return await _aquery(saver, sql, values)
-    with suppress(RuntimeError):  # no loop is running here
+    with suppress(RuntimeError):  # there may be no running event loop
         if asyncio.get_running_loop() is loop:
             raise asyncio.InvalidStateError(
                 f"Synchronous calls to {type(saver).__name__} are only allowed from another thread."

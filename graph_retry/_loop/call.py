@@ -62,7 +62,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     record.update(cast("Attempt", outcome["record"]))
     loop.update({"types": params.types, "output_types": outcome["output_types"]})
     update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None, REVIEWED: None}
-    if state.get(keys["status"]) is not None:  # left from an earlier call, or from before a rewind
+    # A status of an earlier call, or of the time before a rewind.
+    if state.get(keys["status"]) is not None:
         update |= {keys["output"]: None, keys["status"]: None}
     update |= await _called(plan, loop, record, outcome["output"])
     added: Any = [record]
@@ -115,12 +116,12 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
     if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
-        asked = attempts[-1]  # given in the input: an attempt that is to be made
+        asked = attempts[-1]  # the input holds an attempt that is not made yet
         loop.update({"author": asked["author"], "reason": asked["reason"]})
         return loop, attempts[:-1], False
     if attempts and ended:
         return fresh_loop(), [], True
-    if attempts and not (waits or goes_on(attempts[-1])):  # they are of an earlier call
+    if attempts and not (waits or goes_on(attempts[-1])):  # they belong to an earlier call
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
     if loop["next"] != "call":
         known = ("identity", "given", "origin", "task_path", "note")

@@ -76,7 +76,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     is_json = settings.format is None
     may_be_text = is_json and validator is not None and validator.admits_text
     spelled = _json_string(raw["text"]) if may_be_text else None
-    if spelled is not None:  # a JSON string, where a string is wanted
+    if spelled is not None:  # the text is a JSON string, and a string is wanted
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:
         complete = False if record.get("stopped_early") else is_complete(record["finish_reason"])
@@ -84,7 +84,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         parsed = _read(raw["text"], settings, complete, schema)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
-            # A string, such as one of a few allowed words, may come without its quotes.
+            # A string may come without quotes, for example one of a few allowed words.
             update["parsed"] = {"value": raw["text"].strip()}
         elif parsed.failure is not None:
             announced = finish_kind(record["finish_reason"])
@@ -188,7 +188,8 @@ def _read(
         raise TypeError(f"`repair` returned {came} for a text: return a text, changed or not.")
     if changed == parsed.text:
         return parsed
-    if written is not None and parsed.failure is not None:  # otherwise the text is JSON
+    # If the first reading succeeded, the text is JSON by now.
+    if written is not None and parsed.failure is not None:
         return read_as(written, changed, level, schema=schema, complete=complete)
     return parse(changed)
 

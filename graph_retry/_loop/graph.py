@@ -25,7 +25,7 @@ _STEPS_OF_ATTEMPT = 10
 
 
 async def _review_step(given: StepInput) -> dict[str, Any]:
-    # A program whose calls succeed asks nobody, so it need not load the drawing of questions.
+    # If all calls succeed, nobody is asked, and these modules are not needed.
     from graph_retry._loop.review import review_step  # noqa: PLC0415
 
     return await review_step(given)

@@ -31,7 +31,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record = attempts[-1]
-    if settings.budget is not None:  # again: a restart empties a `SharedBudget`
+    if settings.budget is not None:  # a restart empties a `SharedBudget`, so count again
         settings.budget.count(*attempts)
     learned = await finished(plan, record)
     proposal: Proposal | None = None

@@ -125,4 +125,4 @@ class SchemaOfParams(Validator):
         return build_validator(params[self.field], check_formats=self._check_formats)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        return value, []  # judged before, with the params at hand
+        return value, []  # `check` already judged it, with the params

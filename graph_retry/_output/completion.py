@@ -160,7 +160,8 @@ def _of_tool_calls(
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
-        # LangChain closes what was cut off in a stream, and calls it valid: here is what came.
+        # LangChain completes arguments that were cut off, and calls them valid. These are as they
+        # came.
         calls = [*message.tool_call_chunks]
     older = message.additional_kwargs.get("function_call")
     if not calls and is_object(older):
@@ -177,13 +178,13 @@ def _of_tool_calls(
     complete = is_complete(finish_reason(message.response_metadata))
     if all(is_object(call["args"]) for call in calls):
         return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
-    # A tool without arguments is called with no text at all.
+    # A call of a tool without arguments has no text.
     nothing = "" if complete is False else "{}"
     spelled = [
         json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or nothing
         for call in calls
     ]
-    # More calls may have followed in what was cut off: their list is not closed.
+    # If the answer was cut off, more calls may have followed, so their list stays open.
     close = "" if complete is False else "]"
     return (spelled[0] if is_one else f"[{', '.join(spelled)}{close}"), None
 

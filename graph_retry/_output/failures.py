@@ -63,7 +63,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
             f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
         ) from error
     text = without_keys(text_of(error)) or type(error).__name__
-    # Attributes of a client's exception may be computed, and may fail.
+    # A client may compute the attributes of its exceptions, and this may fail.
     known, failed = (kind, []) if kind else attempt(_kind, error)
     return {
         "kind": "rejected_input" if failed else known,

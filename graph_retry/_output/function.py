@@ -53,7 +53,7 @@ class FunctionValidator(Validator):
         self.name = cut(name_of(function, "value"), 80)
         self.function = function
         try:
-            with suppress(ValueError):  # Some built-ins have no signature to look at.
+            with suppress(ValueError):  # Some built-ins have no signature.
                 signature = inspect.signature(function)
                 signature.bind(None)
                 parameter = next(iter(signature.parameters.values()))
@@ -89,7 +89,7 @@ class FunctionValidator(Validator):
 
     def _raised(self, error: Exception) -> list[Issue]:
         issues = wrap_error(error)
-        # A `KeyError` or `TypeError` is often how a value is refused; these never are.
+        # A validator may refuse a value by a `KeyError` or `TypeError`, but never by these.
         place = place_of_bug(error, self.function, (NameError, AttributeError, ImportError))
         if place is not None:
             tell_bug(f"the validator `{self.name}`", error, place)

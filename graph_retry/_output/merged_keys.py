@@ -29,7 +29,8 @@ class MappingKeys:
     def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
         """Return the path of an object where two keys became one, which lost a value; else None."""
         if is_object(given) and is_object(accepted) and len(accepted) < len(given):
-            # Of a `TypedDict`, or where a validator filters, the keys that are gone were left out.
+            # In a `TypedDict`, or after a filtering validator, missing keys were left out on
+            # purpose.
             missing = given.keys() - accepted.keys()
             is_renamed = not accepted.keys() <= given.keys()
             if is_renamed or any(self._as_read(key, accepted) is not ABSENT for key in missing):
@@ -75,7 +76,7 @@ def _readers(schema: Any, config: Any, definitions: list[Any]) -> Iterator[Schem
             "schema": known["keys_schema"],
             "definitions": definitions,
         }
-        with suppress(SchemaError):  # the schema refers to a definition elsewhere
+        with suppress(SchemaError):  # the schema may refer to a definition outside of it
             yield SchemaValidator(whole if definitions else known["keys_schema"], config)
     for name, part in known.items():
         if name not in _NO_KEYS:

@@ -60,7 +60,7 @@ class Pieces:
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
         text = piece.text
-        if text:  # an empty one may be there only for its usage
+        if text:  # a piece without text may only carry the usage
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:
@@ -85,7 +85,7 @@ class Pieces:
             self._expect("value", piece)
             self._value = piece
         else:
-            # Anything else is no piece of something: a chain that gives one gives it at once.
+            # Any other value is whole: a chain gives it in one piece.
             is_first = self._kind is None
             self._expect("scalar", piece)
             if not (is_first or (is_number(piece) and continues(self._value, piece))):
@@ -133,7 +133,7 @@ class Pieces:
             key: None if parts.is_empty else parts.result(as_message=as_message)
             for key, parts in self._keys.items()
         }
-        # LangChain's parsers stream nothing where there is nothing to read.
+        # LangChain's parsers stream nothing if there is nothing to read.
         return {"parsed": None, **made} if made.keys() == {"raw", "parsing_error"} else made
 
     @property
@@ -166,7 +166,7 @@ class ListPieces:
         """Take the next list."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
-            # One element, and then the same one with more to it, may still be two elements.
+            # If the second piece begins with the first, they may still be two elements.
             grows = self._may_grow and (len(piece) > 1 or self._last[0] in ("", {}, []))
             self._may_join = not grows
         self._first = piece if self._first is None else self._first
@@ -198,5 +198,6 @@ def continues(before: Any, after: Any) -> bool:
     if isinstance(before, str) and isinstance(after, str):
         return after.startswith(without_half(before))
     if is_number(before) and is_number(after):
-        return str(after).startswith(str(before).removesuffix(".0"))  # `1`, and then `12`
+        # A number may grow from `1` to `12`.
+        return str(after).startswith(str(before).removesuffix(".0"))
     return bool(before == after)

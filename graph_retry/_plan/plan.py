@@ -122,7 +122,8 @@ def _check_default(
         return
     try:
         issues = validator.check(default.get("output")).issues
-    except AsyncUnderSyncError:  # an async validator checks it when the review expires
+    # An async validator cannot run now; it checks when the review expires.
+    except AsyncUnderSyncError:
         return
     if issues:
         what = "`default_decision` responds with an output that is not valid"

@@ -40,7 +40,7 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
     said = said_in(error)
     if said is not None and plan.validator is not None:
         return outcome_of_result(plan, said)
-    if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps the message alone
+    if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps only the message
         trace = without_keys("".join(traceback.format_exception(error)))
         trace = redacted(trace, settings.redact)
         _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
@@ -87,7 +87,7 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
         record["raw"] = {"value": value.view["value"]}
         spelled = [path for path, tag in value.types.items() if tag in ("float", "int")]
         if spelled and plan.validator is not None:
-            # State spells such a number as text, which another type would take as text.
+            # State holds such a number as text, and another type would read it as text.
             message = (
                 f"the call returned a number at `{spelled[0].removeprefix('/value') or '/'}` that "
                 "JSON cannot hold: it has no NaN or infinity, and integers of 64 bits here"
@@ -115,7 +115,7 @@ def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
     unsure = stored is None or isinstance(kept, str | BaseMessage)
     why = unsavable(kept) if unsure else None
     if why is not None and current_saver() is not None:
-        # Left to the checkpointer, it would be raised from there, and the call made again.
+        # Otherwise the checkpointer would raise, and the call would be made again.
         came = quoted_with_article(type(result).__name__)
         message = (
             f"`{made_by}` returned {came} that cannot be saved ({why}): "

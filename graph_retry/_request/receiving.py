@@ -54,7 +54,7 @@ class Reception:
             self._lost = watch
         elif has_news:
             redact = self._settings.redact
-            # A redactor cannot recognise a private text by its beginning.
+            # A redactor may not recognise a private text while only its beginning has come.
             value = redacted(watch.closed_value, redact) if redact else watch.value
             if value is not ABSENT:
                 emit("partial_output", self._settings.name, self._attempt, value=value)
@@ -89,7 +89,7 @@ def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
     if settings.format is not None:
         return None
     level, function = settings.repair
-    # The result of a user's repair function cannot be known before.
+    # The user's repair function runs only on the whole text.
     judges = settings.stop_early and function is None
     return Watch(validator, level, judges=judges)
 

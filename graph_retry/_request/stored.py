@@ -27,7 +27,7 @@ def store(value: Any) -> Encoded | None:
     box = {"value": value}
     try:
         view, types = Writer("output", typed=True).write(box)
-        # Nobody declares the type of such an output, so the tags have to name its classes.
+        # Without a declared type for the output, the tags must name its classes.
         types = {**Writer("output", typed=True, complete=True).write(box)[1], **types}
         again = restore_value(view["value"], types)
         return None if differences(value, again) else Encoded(view, types)

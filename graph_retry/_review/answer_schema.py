@@ -95,6 +95,6 @@ def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
     text = json.dumps({key: part for key, part in schema.items() if key != "$schema"}, default=str)
     if len(text) > MAX_SCHEMA:
         return {}
-    if "$id" not in schema:  # a document of its own resolves its own references
+    if "$id" not in schema:  # a schema with an `$id` resolves its own references
         text = re.sub(r'("\$ref": "#)(?=[/"])', rf"\1/$defs/{name}", text)
     return cast("dict[str, Any]", json.loads(text))

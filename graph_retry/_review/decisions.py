@@ -251,7 +251,7 @@ ROWS: dict[str, Row] = {
         sent={"Agent Inbox": "`respond: {…}` in the box"},
     ),
     "comment": Row(
-        words=("response",),  # Agent Inbox's box under the question
+        words=("response",),  # the text of Agent Inbox's response box
         message="needed",
         calls=(True, True),
         missing=lambda question: (

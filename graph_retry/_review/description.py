@@ -24,7 +24,7 @@ from graph_retry._wording import whole_sentences
 MAX_DESCRIPTION = 4_000
 """Characters of a description."""
 
-# Beginnings of links, images and HTML; and control characters, also those that reverse text.
+# The beginnings of links, images and HTML, and control characters.
 _ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
 _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -80,7 +80,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
         yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), most(1_500)))}"
     else:
         message = question.failure["message"]
-        if question.issues:  # told below, as a list
+        if question.issues:  # the issues are listed below
             message = message.removesuffix(f": {format_issues(question.issues)}")
         kind = cut(question.failure["type"], most(100))
         yield f"{kind}: {one_line(message, most(300))} — {which}."

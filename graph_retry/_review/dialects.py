@@ -37,7 +37,7 @@ CLIENTS = (TEXT, AGENT_INBOX, AGENT_CHAT_UI, AG_UI, PLAIN_JSON)
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 _BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 _COMMON = ("type", "action", *_BINDING, "message", "reason")
-# Clients add these for themselves; they decide nothing and are passed over.
+# Clients add these keys for their own use. They decide nothing, and are ignored.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
 _MAX_WRAPPERS = 8
 _MAX_MESSAGE = 10_000

@@ -78,7 +78,7 @@ def _checked_binding(said: Said, question: Question) -> dict[str, Any]:
         f"for {literal(title, 80)}" for title in said.titles if not question.has_title(str(title))
     ]
     for key, current in (("attempt", question.attempt), ("review_id", question.review_id)):
-        # A form's `"2"` and JavaScript's `2.0` are attempt 2.
+        # A form sends `"2"` and JavaScript `2.0` for attempt 2.
         if key in binding and str(binding[key]).strip().removesuffix(".0") != str(current):
             stale.append(f"for {key.removesuffix('_id')} {literal(binding[key], 80)}")
         elif key in binding:

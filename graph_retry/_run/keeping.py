@@ -106,8 +106,8 @@ async def _place() -> KeptIn | None:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
     saved = await read_checkpoint(saver, place_of(current_thread(), call_namespace(), place))
-    # Only where the one before it is there, too: there are savers that keep only the newest, and
-    # durabilities that save only the last of a run.
+    # Only if the checkpoint before it exists as well. Some savers keep only the newest one, and
+    # some durabilities save only the last one of a run.
     parent = saved and saved.parent_config
     earlier = (await read_checkpoint(saver, parent)) if parent else None
     return None if earlier is None else place
@@ -160,12 +160,12 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
-    params: Encoded | None = None  # of the attempt after `record`, if just read
+    params: Encoded | None = None  # the params of the attempt after `record`, if it was just read
     for record in reversed(attempts):
         kept = record.get("kept_in")
         known = await trail.saved(record["number"]) if kept else record
         if known is None and params is not None:
-            # The patch of the next one is on params that are not known here.
+            # The next record's patch starts from params that are unknown here.
             made[-1]["params_patch"] = initial_patch(params.view)
         params = trail.params_at(record["number"]) if kept and known is not None else None
         made.append(filled(record) if known is None else known)
@@ -202,7 +202,7 @@ class _Trail:
         return params_at(self._attempts, number)
 
     def _here(self, number: int) -> Attempt | None:
-        # `get`: somebody may have edited the state and removed a `number`.
+        # Somebody may have edited the state and removed a `number`.
         return next((known for known in self._attempts if known.get("number") == number), None)
 
 

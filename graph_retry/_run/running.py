@@ -165,12 +165,12 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """Find the call's state, encode its input, and set what its run depends on."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
-        # A config that names a thread is the whole place, be it LangGraph's or the user's own.
+        # If a config names a thread, it names the whole place.
         configurable = dict(given if any(key in given for key in _LINEAGE) else {**around, **given})
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         given_plan = configurable.pop(CALL, None)
         plan = cast("Plan[Any]", given_plan)
-        if self.plan is not None:  # a function has made its own
+        if self.plan is not None:  # a function has already made its run
             plan = replace(self.plan, codec=self.plan.codec.for_one_run())
         saver = saver_in(configurable) or self._own_saver
         if saver is not None and "checkpoint_during" not in options:
@@ -199,7 +199,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             identity = None if is_task else made.identity
             path = made.task_path
             run = replace(run, identity=identity, task_path=path, slot=slot, is_task=is_task)
-        if not (run.slot and run.slot.is_saved):  # LangGraph goes on with what is saved there
+        # LangGraph continues the saved run of this namespace.
+        if not (run.slot and run.slot.is_saved):
             input = made.first_state(waits)
         configurable = inside(configurable, None if run.slot is None else run.slot.namespace)
         configurable[_RUN] = run

@@ -222,7 +222,7 @@ class CallTrace:
             **attributes,
         }
         parent = None if self._span is None else _trace().set_span_in_context(self._span)
-        # Messages of exceptions quote what was sent, so OpenTelemetry does not get to record them.
+        # Messages of exceptions may quote private data, so OpenTelemetry does not record them.
         quiet = {"record_exception": False, "set_status_on_exception": False}
         with opened.start_as_current_span(
             span_name, context=parent, attributes=known, **quiet
@@ -305,7 +305,7 @@ def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]
 
 def _origin(result: Any) -> dict[str, Any]:
     """Return which provider and model a result says it is from; nothing where it does not."""
-    if is_object(result):  # a chain with `include_raw=True`
+    if is_object(result):  # the result of a chain with `include_raw=True`
         result = result.get("raw")
     said: Any = getattr(result, "response_metadata", None)
     package = type(result).__module__.partition(".")[0]

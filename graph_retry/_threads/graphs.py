@@ -44,7 +44,7 @@ async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
     try:
         return await sync_or_async(graph.get_state, graph.aget_state, config)
     except ValueError as error:
-        # LangGraph looks for a checkpointer in the config, too, so only its refusal is certain.
+        # The config may hold a checkpointer as well, so only LangGraph's refusal is certain.
         if not is_local(graph) or graph.checkpointer:
             raise
         raise ValueError(
@@ -52,7 +52,7 @@ async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
             "`compile(checkpointer=…)` gives, with the checkpointer of the run that asked."
         ) from error
     except TypeError:
-        # `RemoteGraph` cannot read a graph without a checkpoint, be it the outermost or a subgraph.
+        # `RemoteGraph` cannot read a graph or subgraph without a checkpoint.
         if is_local(graph):
             raise
         if not await _is_empty(graph, config):

@@ -111,7 +111,7 @@ class Finder(Generic[WaitingT]):
 
     async def read_all(self) -> list[WaitingT]:
         """Read every thread, page after page, so that no more than one is in memory at a time."""
-        ordered = has_table(self.saver)  # by id, over all threads
+        ordered = has_table(self.saver)  # one listing by id reads all threads
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         size, before, last = _SCANNED, None, ""
         while True:

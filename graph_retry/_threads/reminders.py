@@ -85,7 +85,7 @@ async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Itera
         saved = await newest_checkpoint(saver, thread_id, namespace)
         if saved is None or not waits_for(saved, review.review_id):
             return
-        # The question stays the same one when it is put off, assigned, or asked again.
+        # The key stays the same if the question is put off, assigned or asked again.
         key = digest(namespace, asked_at)
         note: Any = await read_checkpoint(saver, place_of(thread_id, TOLD, key))
         told: list[str] = list(note.metadata.get(TOLD, ())) if note else []

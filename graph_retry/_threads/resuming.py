@@ -154,10 +154,10 @@ async def take_thread(
             asks = decision is not None or answers is not None
             reviews = await find_reviews(graph, config, Waiting) if asks else []
             closed = partial(why_closed, graph, config, None if is_held else lock)
-            if decision is not None:  # it is for the present review, not for the next one
+            if decision is not None:  # the decision is for the review that is open now
                 name = _named_in(decision) or await _only(thread_id, reviews, closed)
                 answers, decision = {name: decision}, None
-            # This raises if waiting is pointless.
+            # This this raises if the review is no longer open.
             chosen = await _match(thread_id, reviews, answers or {}, closed)
             if is_held:
                 break
@@ -170,7 +170,7 @@ async def take_thread(
             await sleep(pause)
             waited += pause
         by_id = await _write_down(saver_of(graph), chosen)
-        on_failure.pop_all()  # the thread is held from here on
+        on_failure.pop_all()  # from here on the lock is kept
     open_before = frozenset(review.review_id for review in reviews)
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
 
@@ -270,7 +270,7 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
             came = _unsaveable(note["value"])
             raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
-        # Replaced in keys, too: no storage keeps half a character there.
+        # Keys are changed as well, because no storage keeps half a character.
         note["value"] = json.loads(text.encode(errors="replace"))
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note

@@ -122,7 +122,7 @@ class ThreadView:
         line, known = self.line(), list[list[str]]()
         for namespace, values in sorted(self.calls(), key=lambda call: self._age(call[0])):
             root = self.root_of(namespace)
-            # One that is not kept, as under `durability="exit"`, was not forked from.
+            # Nobody forks from a checkpoint that is not kept, as under `durability="exit"`.
             current = root in line or root not in self.roots
             position: Any = values[LOOP] or {}
             waits = _WAITS.get(position.get("next", ""))
@@ -170,7 +170,7 @@ class ThreadView:
         here, after = next(iter(self.roots), ""), ""
         while here in self.roots:
             forked = after and self.roots[after].metadata.get("source") != "loop"
-            # One that LangGraph copied stands beside the copy: its parent led to both.
+            # A checkpoint that LangGraph copied and its copy have the same parent.
             if not forked or self._steps[after] > self._steps[here] + 1:
                 line.add(here)
             here, after = parent_of(self.roots[here]), here

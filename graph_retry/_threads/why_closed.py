@@ -48,7 +48,7 @@ async def why_closed(
         pause = next(lengths)
         await sleep(pause)
         waited += pause
-    if who is None and at_rest:  # a running thread also looks like this
+    if who is None and at_rest:  # a running thread looks the same
         who = _not_shown(thread, review_id)
     other = await other_question(graph, config)
     why = who or "it was answered already, or never asked here"

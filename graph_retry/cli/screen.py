@@ -26,7 +26,7 @@ Tone = Literal["plain", "good", "bad", "quiet"]
 Rows = Sequence[Sequence[str]]
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "quiet": "dim"}
-_LONG_WORD = 30  # a longer word may be broken anywhere
+_LONG_WORD = 30  # a longer word may be broken at any place
 _INDENT = "    "
 _SPACES = "\n\t\u00a0\u202f\u3000"
 

@@ -79,7 +79,7 @@ def _session(
     """Open the server or database; turn every failure into a line and an exit code."""
     code, why = ExitCode.DONE, ""
     named = {name: os.environ.get(f"GRAPH_RETRY_{name.upper()}") or None for name in _WHERE}
-    if url is None and db is None:  # an option overrides both variables
+    if url is None and db is None:  # an option wins over both variables
         url, db = named["url"], named["db"]
     try:
         with warnings.catch_warnings(), open_source(url, db, graph or named["graph"]) as source:

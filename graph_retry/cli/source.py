@@ -151,7 +151,7 @@ class Source:
         try:
             thread = self.runner.run(self.opened.threads.get(thread_id))
         except APIStatusError as error:
-            if error.status_code not in (404, 422):  # 422: a thread id that no server gives
+            if error.status_code not in (404, 422):  # 422 means that the thread id is not a UUID
                 raise
             raise Stop(ExitCode.NOTHING, f"the server has no thread {thread_id!r}.") from None
         name = (thread["metadata"] or {}).get("graph_id")
@@ -240,7 +240,7 @@ def load_object(name: str, option: str) -> Any:
     path = Path(module_or_file)
     is_file = path.suffix == ".py"
     module, folder = (path.stem, path.resolve().parent) if is_file else (module_or_file, Path.cwd())
-    sys.path.insert(0, str(folder))  # as `python file.py` and `python -m module` do
+    sys.path.insert(0, str(folder))  # `python file.py` and `python -m module` do the same
     if not (module_or_file and variable):
         raise _refused(option, name, "it names no variable")
     try:

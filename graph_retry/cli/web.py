@@ -28,7 +28,7 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
     token = secrets.token_urlsafe(24)
     app = create_app(source.opened, token=token, user=by, read_only=read_only)
     options: dict[str, Any] = {"access_log": False, "log_level": "warning", "lifespan": "off"}
-    options["ws"] = "none"  # no socket of this kind is used, and some versions warn of loading them
+    options["ws"] = "none"  # the page uses no websockets, and loading them may warn
     server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **options))
     with closing(_bound(port)) as bound:
         screen.say(f"http://127.0.0.1:{bound.getsockname()[1]}/?token={token}")
@@ -44,7 +44,7 @@ def _bound(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(("127.0.0.1", port))
-        bound.listen()  # a browser that is too early waits instead of failing
+        bound.listen()  # a browser that connects early then waits
     except OSError as error:
         bound.close()
         what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."

@@ -198,7 +198,7 @@ class _Account:
         """
         failure = attempt["failure"]
         if failure and failure["type"] == BudgetExceededError.__name__:
-            return  # no call was made, so it says nothing about the model
+            return  # no call was made, so the model is not to blame
         if not attempt["started_at"]:
             return  # an incomplete record, written by hand
         started = datetime.fromisoformat(attempt["started_at"]).timestamp()

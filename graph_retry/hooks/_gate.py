@@ -90,7 +90,7 @@ class Gate:
 def _read(attempt: Attempt) -> Any:
     try:
         return parsed_value(attempt)
-    except ValueError:  # it is no JSON
+    except ValueError:  # the output is not JSON
         return None
 
 

@@ -15,7 +15,7 @@ from graph_retry._json import is_array, is_whole
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, is_system, turns
 
-_trim = cast("Any", langchain_messages).trim_messages  # Its types leave some untyped.
+_trim = cast("Any", langchain_messages).trim_messages  # LangChain leaves some of its types open.
 Summary = Callable[[list[Any]], str | Awaitable[str]]
 
 

@@ -110,7 +110,7 @@ class PastCorrections(Lessons):
         for place, (past, _) in enumerate(self._past):
             likeness = 1.0 if past == text else self._likeness(matcher, past, text)
             if likeness >= self.least:
-                scored.append((-likeness, -place))  # of equally near ones the newest
+                scored.append((-likeness, -place))  # if two are equally near, the newer one wins
         return [self._past[-place][1] for _, place in sorted(scored)[: self.most]]
 
     def _likeness(self, matcher: SequenceMatcher[str], past: str, text: str) -> float:
@@ -124,7 +124,7 @@ class PastCorrections(Lessons):
 
     def _vector(self, text: str) -> Sequence[float]:
         if text not in self._vectors and self.embed is not None:
-            if len(self._vectors) > 2 * len(self._past) + 100:  # of prompts that are gone
+            if len(self._vectors) > 2 * len(self._past) + 100:  # most prompts are gone
                 self._vectors.clear()
             self._vectors[text] = self.embed(text)
         return self._vectors[text]

@@ -89,7 +89,7 @@ class Site:
         """Say that something went wrong here; the server's log has the rest."""
         text = f"{type(error).__name__}: the log of the server has the details."
         page = self.message(request, 500, "This page failed.", text)
-        page.headers.update(HEADERS)  # an error passes the middleware by
+        page.headers.update(HEADERS)  # the middleware does not see this error
         return page
 
     def gone(self, request: Request, access: Access) -> Response:

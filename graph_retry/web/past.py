@@ -98,7 +98,7 @@ def _changed(ledger: Ledger, attempts: Iterable[Attempt]) -> Iterator[str]:
             else:
                 continue
             yield from {_NUMBERS.sub("/*", place) for place, _, _ in pairs}
-        except ValueError:  # these params are not kept any more
+        except ValueError:  # these params are no longer kept
             continue
 
 
@@ -174,7 +174,7 @@ class Past:
     async def _read(self) -> None:
         self.problem, fresh = "", list[PastCall]()
         if not self._calls:
-            self._calls = fresh  # the first figures are shown while they grow
+            self._calls = fresh  # the page shows the figures while they grow
         try:
             async for ledger in self._ledgers():
                 if len(fresh) >= MOST:

@@ -146,7 +146,7 @@ class Runs:
         if outcome.problem:
             calls = [namespace_in(review.value) for review in run.reviews]
             again = [review for review in outcome.following if namespace_in(review.value) in calls]
-            if not again:  # it was answered by somebody else meanwhile
+            if not again:  # somebody else answered it meanwhile
                 return Outcome("This review is closed.", outcome.problem, "plain", "", "", again)
         return outcome
 

@@ -133,7 +133,7 @@ class Guard:
         given = request.query_params.get("token")
         if given is None or self._token is None or request.method != "GET":
             return None
-        # One slash: two would name another host.
+        # Two slashes at the beginning would name another host.
         home = RedirectResponse("/" + str(request.scope["path"]).lstrip("/\\"), 303)
         if hmac.compare_digest(given.encode(), self._token.encode()):
             self.set_cookie(request, home, TOKEN_COOKIE, self._cookie(self._token))
@@ -192,7 +192,7 @@ class Guard:
             )
 
     def _cookie(self, token: str) -> str:
-        # A hash, so that nobody reads the token itself out of a browser.
+        # The cookie holds a hash, so that nobody can read the token in a browser.
         return hashlib.sha256(f"graph-retry:{token}".encode()).hexdigest()
 
 

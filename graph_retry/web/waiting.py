@@ -128,7 +128,7 @@ class Waiting:
             return []
         found = await self.of_thread(first[0])
         if key not in {key_of(review) for review in found}:
-            # LangGraph shows some questions only once those before them are answered.
+            # LangGraph shows some questions only after the earlier ones are answered.
             found += await self._read_one(key)
         if key not in {key_of(review) for review in found}:
             self.drop(key)
@@ -186,7 +186,7 @@ class Waiting:
         for review in reviews:
             key = key_of(review)
             self.version += key not in self._rows
-            self._rows.pop(key, None)  # those read last are at the end
+            self._rows.pop(key, None)  # the last rows in the dict were read last
             self._rows[key] = row_of(review)
 
     async def _look(self) -> None:
@@ -223,7 +223,7 @@ class Waiting:
 
     async def _look_at_all(self) -> None:
         if not self.is_whole:
-            self._take(await self._all(limit=PAGE))  # to be shown until all are read
+            self._take(await self._all(limit=PAGE))  # one page is shown until all rows are read
         found = await self._all()
         self._drop_all_but({key_of(review) for review in found})
         self._take(found)

@@ -106,7 +106,7 @@ def read_as(
     """Read an answer in a format other than JSON; `text` of the result is JSON."""
     repairs, inside = list[Repair](), text
     try:
-        if complete is False:  # most formats do not show where they end
+        if complete is False:  # in most formats the text does not show its end
             raise Unreadable("truncated", len(text), "The answer was cut off.")
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
         if level in {"standard", "aggressive"}:

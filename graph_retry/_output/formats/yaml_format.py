@@ -24,12 +24,12 @@ from graph_retry.records import Repair
 
 _lib: Any = yaml  # It is published without types.
 
-# The lines after `code: |` that are indented more: text, whatever stands in it.
+# The lines after `code: |` with a deeper indent are text, whatever they contain.
 _BLOCK = re.compile(
     r"(?m)^( *+)(?:[^\n]*[:-] ++)?[|>][-+\d]*+[ \t]*+(?:#[^\n]*+)?\n"
     r"(?:(?:\1 [^\n]*+|[ \t]*+)(?:\n|\Z))++"
 )
-# PyYAML takes these for line breaks, and folds what stands around them.
+# PyYAML treats these as line breaks, and folds the text around them.
 _OTHER_BREAK = re.compile("[\x85\u2028\u2029]")
 _TAGS = frozenset({"yaml", "yml"})
 _MAX_DEPTH = 200
@@ -39,10 +39,10 @@ _WORDS = {
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
 }
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-# YAML 1.1 reads only these numbers with an exponent; all others are text to it.
+# YAML 1.1 reads only these numbers with an exponent. It reads all others as text.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
-# A comment on a line of its own, or behind a value without quotes before it on its line.
+# A comment on its own line, or after an unquoted value on the same line.
 _COMMENT = re.compile(r"(?m)^(?:[^\n#\"']*+(?<=[ \t]))?#(.*)")
 _LEFT_OUT = re.compile(
     r"\.\.\.|…|\b(?:omitted|truncated|shortened|abbreviated|unchanged|the rest|remaining|\d+ more"
@@ -111,7 +111,7 @@ class _Reader:
                 refuse_if(count > 1, "ambiguous", at, "There are two YAML documents.")
                 value = self._value(next(self._events), place, 0)
             if isinstance(event, _lib.DocumentEndEvent) and event.explicit:
-                # `...` ends a document of YAML, and a list that a model did not write out.
+                # `...` ends a YAML document. Models also write it in place of the rest of a list.
                 raise Unreadable("elided", event.start_mark.index, "Data was left out.")
         refuse_if(count == 0, "no_json", 0, "There is no YAML document.")
         return value
@@ -123,7 +123,7 @@ class _Reader:
         refuse_if(is_alias or event.anchor, "syntax", at, "Anchors and aliases are not read.")
         refuse_if(event.tag not in {None, "!"}, "syntax", at, "Tags are not read.")
         if isinstance(event, _lib.ScalarEvent):
-            # As in JSON, a character may be escaped by halves.
+            # As in JSON, an escape may write a character in two halves.
             return joined([event.value]) if event.style else _plain(event.value, place, at)
         if isinstance(event, _lib.SequenceStartEvent):
             return self._sequence(place, depth)

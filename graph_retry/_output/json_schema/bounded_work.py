@@ -18,7 +18,7 @@ import jsonschema
 from graph_retry._issues import literal
 from graph_retry._json import is_array, is_object
 
-_lib: Any = jsonschema  # Its stubs leave much untyped.
+_lib: Any = jsonschema  # Its type stubs leave much untyped.
 
 _STEPS = 500_000
 _STEPS_PER_VALUE = 200

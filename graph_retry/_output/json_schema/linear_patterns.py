@@ -14,7 +14,7 @@ import jsonschema
 from pydantic_core import SchemaError, core_schema
 from pydantic_core import SchemaValidator as CompiledSchema
 
-_lib: Any = jsonschema  # Its stubs leave much untyped.
+_lib: Any = jsonschema  # Its type stubs leave much untyped.
 _PART = re.compile(r"\\[<>]|\\.|(\[\^?)(\]?(?:\\.|[^\\\]])*)\]", re.DOTALL)
 _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
 

@@ -36,7 +36,7 @@ from graph_retry.records import Issue
 
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REGISTRY: Any = jsonschema_specifications.REGISTRY
-_lib: Any = jsonschema  # Its stubs leave much untyped.
+_lib: Any = jsonschema  # Its type stubs leave much untyped.
 _KEYWORDS = frozenset(
     {"$id", "id", "$anchor", "$comment", "$defs", "$vocabulary", "definitions", "then", "else"}
     | {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
@@ -69,7 +69,7 @@ class SchemaValidator(Validator):
         draft = _lib.validators.validator_for({"$schema": str(uri)}, default=_lib.Draft3Validator)
         if draft is _lib.Draft3Validator:
             raise _faulty(f"has `$schema` {literal(uri)}; name a draft from 4 on, or leave it out")
-        # The draft is settled; left in, `$schema` would bring the unextended draft class back.
+        # The draft is known. With `$schema`, jsonschema would choose its own class again.
         document = {key: value for key, value in self.schema.items() if key != "$schema"}
         try:
             draft.check_schema(document, format_checker=_lib.FormatChecker(formats=()))

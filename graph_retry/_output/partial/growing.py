@@ -108,7 +108,7 @@ class GrowingDocument(GrowingText):
         try:
             read = without_half(text[self._start :])
             self.value = from_json(read, allow_partial="trailing-strings")
-        except (TypeError, ValueError):  # it contains half a character, or is no strict JSON
+        except (TypeError, ValueError):  # it contains half a character, or is not strict JSON
             self._ended = True
         return not self._ended
 
@@ -167,7 +167,7 @@ class GrowingArguments:
 
     def _begin(self, index: int | None) -> str:
         """Begin another call; return what stands in front of it in a list."""
-        # One that has no whole arguments yet may go on later, and the order of the text with it.
+        # A call without complete arguments may continue later, and then change the text's order.
         if self._count and not _is_whole("".join(self._arguments)):
             self._is_known = False
         separator = ", " if self._count else "["

@@ -27,7 +27,7 @@ class Watch:
         self.issues: list[Issue] = []
         is_text = validator is None or validator.wants_text or validator.accepts_text
         self._document = GrowingText() if is_text else GrowingDocument()
-        # `aggressive` guesses, so nobody can say now what it will read.
+        # `aggressive` guesses, so its later reading is unknown now.
         judges = judges and level != "aggressive"
         self._name, self._part = "", Part()
         if validator is not None and judges and not validator.admits_text:
@@ -55,7 +55,7 @@ class Watch:
             return False
         try:
             self.issues = self._certain()
-        except RecursionError:  # too deep to check in parts: only the whole is
+        except RecursionError:  # it is too deep to check in parts, so only the whole is checked
             self._whole = OpenPart(Part())
         if self.issues:
             why = f"the output can no longer be a valid {self._name}: {format_issues(self.issues)}"
@@ -68,7 +68,7 @@ class Watch:
         if not self._document.begins_the_text:
             return []
         if is_array(value) and all(map(is_number, value)):
-            return []  # a citation like `[1]`, perhaps
+            return []  # it may be a citation such as `[1]`
         wrong = self._whole.issues(value)
         # Of an object, documents in a row make a list; no second bracket makes an object of a list.
         if not wrong and is_array(value) and len(value) > 1 and self._part.container is dict:

@@ -71,7 +71,7 @@ _TOO_LARGE_TEXT = _any_of(words.too_large_text for words in _WORDS)
 _FILTERED_TEXT = _any_of(words.filtered_text for words in _WORDS)
 _NO_CREDIT_TEXT = _any_of(words.no_credit_text for words in _WORDS)
 
-# Many clients (httpx, openai, anthropic, requests, aiohttp, …) name their classes like this.
+# Clients (httpx, openai, anthropic, requests, aiohttp, …) use such class names.
 _TRANSPORT_NAMES = lazy(
     r"(?:Timeout|Connection|Transport|Network|Protocol)(?:Error|Exception)?\b"
     r"|\b(?:ChunkedEncodingError|ClientPayloadError|IncompleteRead(?:Error)?|BadStatusLine)\b"
@@ -106,7 +106,7 @@ def retry_after(error: BaseException) -> float:
     `retry-after-ms` is in milliseconds; `Retry-After` is in seconds or a date. Google says it in a
     detail of the error, as in `"7.5s"`. What cannot be read is no wait.
     """
-    seconds, failed = attempt(_wait, error)  # an exception is anybody's class
+    seconds, failed = attempt(_wait, error)  # the exception's class may be anybody's
     return min(seconds, MAX_RETRY_AFTER) if not failed and seconds > 0 else 0.0
 
 
@@ -281,7 +281,7 @@ def _seconds(text: Any, scale: float, date: str | None) -> float | None:
     except ValueError:
         pass
     try:
-        # The server made the date by its own clock, so its time is compared if it is known.
+        # The server's date is compared with the server's clock, if that is known.
         now = _moment(date) if date else datetime.now(UTC)
         return (_moment(text) - now).total_seconds()
     except (TypeError, ValueError):

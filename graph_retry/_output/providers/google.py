@@ -32,7 +32,7 @@ def _message(result: Any) -> AIMessage | None:
     parts: list[Any] = getattr(candidates[0].content, "parts", None) or []
     reason = getattr(candidates[0], "finish_reason", None)
     calls = [part.function_call for part in parts if getattr(part, "function_call", None)]
-    texts: dict[bool, str] = {True: "", False: ""}  # True: the thoughts, False: the answer
+    texts: dict[bool, str] = {True: "", False: ""}  # True has the thoughts, False has the answer
     for part in parts:
         texts[bool(getattr(part, "thought", None))] += getattr(part, "text", None) or ""
     return made_message(
@@ -50,7 +50,7 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
     message = _message(piece)
     if message is None:
         return None
-    # The parsed part of one piece is not the answer.
+    # The parsed value of one piece is not the whole answer.
     told = {name: message.additional_kwargs.get(name) for name in ("refusal", "reasoning_content")}
     chunk = AIMessageChunk(
         content=message.content,

@@ -27,7 +27,7 @@ def _of_agent(result: Any) -> BaseMessage | None:
         messages = getattr(result, "result", None)
         value = getattr(result, "structured_response", None)
     elif result.keys() == {"raw", "parsed", "parsing_error"}:
-        # LangChain parses only the first of several tool calls, and no broken ones.
+        # LangChain parses only the first of several tool calls, and only if it is not broken.
         raw, parsed = result["raw"], result["parsed"]
         has_calls = isinstance(raw, AIMessage) and (raw.tool_calls or raw.invalid_tool_calls)
         messages, value = [raw], None if has_calls else parsed

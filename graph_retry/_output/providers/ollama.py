@@ -27,7 +27,7 @@ def _message(result: Any) -> AIMessage | None:
     return made_message(
         getattr(result, "response", None) if said is None else said.content,
         [ToolCall(name=call.name, args=dict(call.arguments), id=None) for call in calls],
-        usage=token_counts(read or 0, made),  # a prompt that is cached is not counted
+        usage=token_counts(read or 0, made),  # Ollama leaves out the count of a cached prompt
         finish_reason=getattr(result, "done_reason", None),
         reasoning=getattr(result if said is None else said, "thinking", None),
     )

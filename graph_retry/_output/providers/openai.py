@@ -175,7 +175,7 @@ PROVIDER = Provider(
             {"internalerror", "internalservererror", "ratelimitexceeded", "servererror"}
         ),
         rejected=frozenset({"invalidrequesterror"}),
-        # xAI, Moonshot, Together and Alibaba have texts of their own.
+        # xAI, Moonshot, Together and Alibaba use these texts.
         overflow_text=(
             r"context (?:length|limit|size|window)|maximum prompt length|model token limit"
             r"|tokens.{0,40} must be <=|range of input length should be"

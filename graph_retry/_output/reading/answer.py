@@ -36,7 +36,7 @@ _REASONING_END = lazy(
 _REASONING = lazy(
     rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
 )
-_MARKS = lazy(  # what stands between the items of a list: tags, bullets, fences
+_MARKS = lazy(  # the text between the items of a list: tags, bullets, fences
     r"(?:\s|,|;|</?[\w:|｜▁/-]+>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
     r"|\d+[.)]\s|(?<=<\|im_start\|>)\s*assistant\b)*\Z"
 )
@@ -62,7 +62,7 @@ _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_PIECE = lazy(  # text before a document that shows it to be part of something else
+_PIECE = lazy(  # text before a document that makes it a part of something larger
     r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
     r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
     r"|[\[{][^\[\]{}\n]*\Z|\|\s*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
@@ -142,7 +142,8 @@ def _chosen(text: str, start: int, found: list[Candidate], wanted: Wanted) -> Do
     """Return the one answer that the candidates are, unless the text around leaves a doubt."""
     is_small = all(_is_small(each.document) for each in found)
     meant = [each for each in found if not _is_mention(text, each, is_alone=is_small)]
-    if any(_is_whole(text, each) for each in meant):  # what is broken in a sentence is no answer
+    # Broken JSON inside a sentence is not an answer.
+    if any(_is_whole(text, each) for each in meant):
         meant = [each for each in meant if not (each.document.refusal and in_sentence(text, each))]
     meant = [each for each in meant if not each.is_quoted] or meant
     meant = without_quotations(text, meant)

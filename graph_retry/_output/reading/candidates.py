@@ -27,7 +27,7 @@ _TURN_OF_ANOTHER = lazy(rf"(?m){_OTHERS}")
 _FENCE = lazy(
     r"(?ms)^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.\-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)"
 )
-CALLS = lazy(  # the tags of call protocols
+CALLS = lazy(  # the tags around tool calls in open models
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
     r"|<[|｜]/?(?:tool|function)[\w▁]*[|｜]>|<\|(?:im_end|python_tag|plugin)\|>|\[/?TOOL_CALLS\]"
     r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->"

@@ -50,7 +50,8 @@ def identical(one: Any, other: Any) -> bool:
 def _rounded(number: float) -> float:
     """Return a number as it reads after JavaScript parsed and wrote it."""
     near = float(number)
-    whole = near.is_integer() and 2**53 < abs(near) < 1e21  # beyond, JavaScript writes an exponent
+    # Above this, JavaScript writes an exponent.
+    whole = near.is_integer() and 2**53 < abs(near) < 1e21
     return int(Decimal(repr(near))) if whole else near
 
 

@@ -29,7 +29,7 @@ def read_json(text: str) -> Any:
             parse_float=_finite,
             parse_int=_finite,
         )
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate fails here
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate raises here
     except (ValueError, RecursionError) as error:
         raise NotJsonError(str(error)) from None
     return value

@@ -43,7 +43,7 @@ _FRESH_S = 1.0
 A thread that was run on later than that may show answered questions: a run was cancelled.
 """
 
-_FIELDS = (  # and not the state
+_FIELDS = (  # the list leaves the state out
     *("thread_id", "metadata", "status", "updated_at", "state_updated_at", "interrupts"),
 )
 

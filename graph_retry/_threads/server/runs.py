@@ -78,7 +78,7 @@ class RemoteRuns:
                 self._note(state)
         except Exception as error:
             if http_status(error) != 409:
-                if self._mine is not None:  # a run has its error before it ends
+                if self._mine is not None:  # a server sets a run's error before it ends the run
                     await call(self._client.runs.join, self._thread_id, self._mine)
                 raise
             first = await self._first(by_id)

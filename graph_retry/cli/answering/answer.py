@@ -80,7 +80,7 @@ class Desk:
                 if code and draft.text:
                     again = f"edit {draft.path}".strip()
                     self.screen.say(f"Type {again} to continue with your text.")
-            done.add(review.review_id)  # a server may keep showing it
+            done.add(review.review_id)  # a server may still show it
             reviews = [
                 review
                 for review in self.source.reviews(thread_id)
@@ -105,7 +105,7 @@ class Desk:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if reviews:
             return self._answer(thread_id, reviews[0], decide(reviews[0].shown))
-        if review_id is not None:  # raises, and says who answered it
+        if review_id is not None:  # this raises, and says who answered
             self.source.answer(thread_id, {review_id: decide({})}, self.by)
         raise self._nothing(thread_id)
 

@@ -249,7 +249,7 @@ def first_value(review: Review, which: str) -> Any:
         return review.output
     records = [each for each in review.history if each["number"] == review.attempt]
     if not records or review.value.get("redacted"):
-        return ABSENT  # what is redacted must not become the output
+        return ABSENT  # a redacted text must not become the output
     try:
         return parsed_value(records[-1])
     except ValueError:
@@ -364,7 +364,7 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
     changed: list[tuple[str, list[tuple[str, str]]]] = []
     try:
         changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
-    except ValueError:  # these params, or those before, were not kept
+    except ValueError:  # these params, or the ones before them, were not kept
         known = False
     else:
         known = True

@@ -324,7 +324,7 @@ def _read_date(kind: str, text: str) -> Any:
 
 
 def _read_choice(kind: str, text: str) -> Any:
-    return _read_json(kind, text) if text else ABSENT  # the choice to leave it out
+    return _read_json(kind, text) if text else ABSENT  # this is the choice to leave the field out
 
 
 def _read_json(kind: str, text: str) -> Any:

@@ -55,7 +55,8 @@ async def live(site: Site, request: Request, access: Access) -> Response:
     async def changes() -> AsyncIterator[str]:
         version, quiet = -1, 0.0
         while not await request.is_disconnected():
-            with suppress(Exception):  # a storage that is away for a moment: the next look tells
+            # The storage may be away for a moment; the next request shows it.
+            with suppress(Exception):
                 await site.waiting.refresh()
             quiet += _LIVE_S
             if version != site.waiting.version:

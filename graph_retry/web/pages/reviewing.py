@@ -105,7 +105,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     if told.problem:
         cards = _again(run, told.following, told.problem)
         page = review_page(site, request, access, cards, told.following)
-        # A link shows one question only; asked again, that question must stay visible by it.
+        # A link shows only one question. If it is asked again, the link must still show it.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
     others = [] if access.key else listed(site, request, access).rows
