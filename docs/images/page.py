@@ -74,6 +74,8 @@ def main() -> None:
         browser.find_element(By.CSS_SELECTOR, chosen).click()
         browser.find_element(By.CSS_SELECTOR, ".preview")
         save(browser, "web-alike", 800)
+        browser.find_element(By.CSS_SELECTOR, ".send").click()
+        browser.find_element(By.CSS_SELECTOR, ".done")
         browser.get(f"{url}/history")
         save(browser, "web-history", 900)
         show(browser, 400, NIGHT)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -12,13 +13,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from graph_retry.cli.app import app
 from graph_retry.web import create_app
 from tests.dev_server import dev_server
 from tests.web.forms import Form
 from tests.web.test_answers import opened, sent
 
 ROOT = Path(__file__).parent.parent.parent
-COMMAND = [sys.executable, "-W", "error", "-c", "from graph_retry.cli import main; main()", "web"]
 OFFICE = [sys.executable, "-W", "error", "-m", "examples.reviews"]
 
 
@@ -64,25 +65,17 @@ def test_one_command_shows_the_demos_reviews(tmp_path):
         (["--url", "http://127.0.0.1:9", "--port", "{taken}"], "name another with `--port`"),
     ],
 )
-def test_a_wrong_command_line_says_what_to_do(tmp_path, options, told):
+def test_a_wrong_command_line_says_what_to_do(tmp_path, monkeypatch, capsys, options, told):
     """Nothing is served, and the error names the option."""
-    import socket
-
+    monkeypatch.chdir(tmp_path)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
         given = [port if option == "{taken}" else option for option in options]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [*COMMAND, *given],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+        with pytest.raises(SystemExit) as ended:
+            app(["web", *given])
+    assert (ended.value.code, told in capsys.readouterr().err) == (2, True)
 
 
 def test_reviews_of_a_server_are_answered(tmp_path):
