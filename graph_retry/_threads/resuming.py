@@ -157,7 +157,7 @@ async def take_thread(
             if decision is not None:  # the decision is for the review that is open now
                 name = _named_in(decision) or await _only(thread_id, reviews, closed)
                 answers, decision = {name: decision}, None
-            # This this raises if the review is no longer open.
+            # This raises if the review is no longer open.
             chosen = await _match(thread_id, reviews, answers or {}, closed)
             if is_held:
                 break
