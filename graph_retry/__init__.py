@@ -1,9 +1,9 @@
 """Human-in-the-loop retry for LangGraph model calls.
 
-Call a model with `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`; find what
-waits for a person with `pending_reviews` and answer it with `resume`. The rest is imported by name:
-`inbox` and `expiry` (all threads), `history`, `replay` and `rewind` (the ledger), `escalation`,
-`feedback`, `budget` and `lessons` (automation), `metrics`, `plot` and `testing`.
+Call a model with `retry_llm_call`, `aretry_llm_call` or the node of `create_retry_node`. List the
+waiting reviews with `pending_reviews`, and answer them with `resume`. Other modules of the package
+have the rest: `hooks` (automation), `inbox` and `expiry` (all threads), `history`, `replay` and
+`rewind` (the ledger), `corrections` and `evaluate`, `output`, `metrics`, `plot` and `testing`.
 """
 
 from contextlib import suppress

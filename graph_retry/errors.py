@@ -1,16 +1,16 @@
 """The errors this library raises.
 
     GraphRetryError
-    ├── AttemptFailed         why one attempt failed; what hooks receive
+    ├── AttemptFailed         an attempt failed; hooks receive this error
     ├── CallCancelled         a reviewer rejected the call
-    ├── AttemptsExhausted     automation ran out and nobody may be asked
-    ├── InterventionRequired  a person is needed and there is no way to ask one
+    ├── AttemptsExhausted     all automatic attempts failed, and nobody may be asked
+    ├── InterventionRequired  a person is needed, and the run cannot pause
     ├── PauseSwallowed        code around a call caught the interrupt that asks a person
     ├── AnswerRefused         an answer was not applied, and its question is asked again
-    ├── StaleDecision         the review this decision answers is no longer open
+    ├── StaleDecision         a decision is for a review that is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
 
-Misuse raises `TypeError` or `ValueError`.
+A wrong argument raises `TypeError` or `ValueError`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class GraphRetryError(Exception):
-    """Base of all errors of this library; `attempts` has the known part of the ledger."""
+    """Base of all errors of this library; `attempts` is the ledger, as far as it is known."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)
@@ -45,16 +45,16 @@ class GraphRetryError(Exception):
 
 
 class AttemptFailed(GraphRetryError):
-    """Why one attempt failed, rebuilt from graph state: what `on_retry` hooks receive.
+    """The failure of one attempt, which `on_retry` hooks receive.
 
-    It is the same on the first run and after a crash, so it carries data and not the original
-    exception.
+    It is made from graph state, and is the same after a crash. So it carries data, and not the
+    original exception.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
-    issues: The problems that validation found.
+    issues: The errors that validation found.
     raw_output: The model's text, if there is any.
-    output_schema: The JSON Schema that was asked for, if there is one.
+    output_schema: The JSON Schema of the output, if there is one.
 
     Example:
         >>> raise AttemptFailed("429 Resource exhausted", kind="transient", type="RateLimitError")
@@ -93,7 +93,7 @@ class CallCancelled(GraphRetryError):
 
 
 class AttemptsExhausted(GraphRetryError):
-    """Every automatic attempt failed and `review=False` forbids asking anybody."""
+    """Every automatic attempt failed, and `review=False` says that nobody is asked."""
 
 
 class InterventionRequired(GraphRetryError):
@@ -101,13 +101,13 @@ class InterventionRequired(GraphRetryError):
 
 
 class PauseSwallowed(GraphRetryError):
-    """A node ran past a call that waits for a person: code around it caught the interrupt."""
+    """Code of a node caught the interrupt of a waiting call, and the node continued."""
 
 
 class AnswerRefused(GraphRetryError):
     """An answer was not applied; the message says why. The model was not called.
 
-    The thread waits as before: the question is asked again, with new `review_ids`.
+    The thread still waits. Its question is asked again, and `review_ids` are the new ids.
 
     Example:
         >>> raise AnswerRefused('`n` expects a number, not "many".', review_ids=["3f92"])
@@ -128,14 +128,14 @@ class AnswerRefused(GraphRetryError):
 
 
 class StaleDecision(GraphRetryError):
-    """The review a decision answers is no longer open: answered already, or never asked."""
+    """The decision is for a review that is no longer open, or was never asked."""
 
 
 class ReplayMismatch(GraphRetryError):
     """The saved thread does not fit the code that continues or replays it.
 
-    Either a newer version wrote it, or a replay differs. Then `attempt` is the number of the first
-    attempt that differs, with its recorded value (`expected`) and its new one (`actual`).
+    If a replay gives a different result, `attempt` is the number of the first attempt that differs,
+    `expected` its recorded value and `actual` its new one.
     """
 
     def __init__(

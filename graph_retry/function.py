@@ -1,4 +1,4 @@
-"""The function form: the same loop, called from inside a node, task, entrypoint or tool."""
+"""The function form of the loop, for calls inside a node, task, entrypoint or tool."""
 
 from __future__ import annotations
 
@@ -67,29 +67,30 @@ def retry_llm_call(
 ) -> Any:
     """Call a model with `params`; repair and validate its output; ask a person when it fails.
 
-    Inside a LangGraph node, task, entrypoint or tool a failure that automation cannot mend pauses
-    the run with an interrupt, and the answer goes on from there. A finished model call never runs
-    again. Outside a graph only the automatic path runs.
+    Inside a LangGraph node, task, entrypoint or tool, a failure that automation cannot repair
+    pauses the run with an interrupt, and an answer continues it. A finished model call never runs
+    again. Outside a graph nobody is asked, and only hooks and feedback work.
 
     Args:
         llm_call: A sync function of the params, or a LangChain runnable, that returns text, a
             LangChain message, a `Completion` or any object, and raises on failure.
-        params: Everything a person might want to change about this call: a pydantic model, a
-            dataclass, a dict, a bare value, or `None` if there is nothing.
+        params: Everything that a person might want to change: a pydantic model, a dataclass, a
+            dict, a single value, or `None`.
         on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
             in order.
-        output: What the call must give: a type, a JSON Schema, or a validator function. With
-            `None` whatever it returns and a checkpointer can save is a success.
+        output: The wanted output: a type, a JSON Schema, or a validator function. With `None`,
+            every result that a checkpointer can save is a success.
         **options: See `RetryOptions`.
 
     Returns:
-        The validated output, or what `llm_call` returned if `output` is `None`.
+        The validated output, or the result of `llm_call` if `output` is `None`. After the decision
+        `accept`, which `allowed_decisions` must name, it is the JSON value as it was read.
 
     Raises:
         CallCancelled: If a reviewer rejects the call.
         AttemptsExhausted: If `review=False` and every automatic attempt failed.
         InterventionRequired: If a person is needed and the run has no checkpointer.
-        PauseSwallowed: If code of the node caught the pause of an earlier call and went on.
+        PauseSwallowed: If code of the node caught the pause of an earlier call and continued.
         TypeError: If an argument has the wrong type, or params hold something that cannot be
             saved.
         ValueError: If an option has a value that is not allowed, or params hold a secret.

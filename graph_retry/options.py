@@ -44,7 +44,7 @@ _CALLED_WITH = {
     "redact": "a text",
     "on_attempt": "an attempt's record",
 }
-"""Options that may be functions of one argument, and what that is."""
+"""Options that may be functions of one argument, and the argument."""
 _SYNC_ONLY = ("repair", "classify", "redact")
 
 _WANTED = {
@@ -55,11 +55,11 @@ _WANTED = {
     "allowed_decisions": "give a list of decisions, such as ['approve', 'reject']",
     "locked": "give a list of fields",
 }
-"""Options whose types have odd names in pydantic's errors."""
+"""Options whose types have unclear names in pydantic's errors."""
 
 
 class StateKeys(TypedDict, total=False):
-    """Names of the node form's state keys, where they are not the default ones."""
+    """Other names for the state keys of a retry node."""
 
     params: str
     output: str
@@ -69,30 +69,30 @@ class StateKeys(TypedDict, total=False):
 
 
 DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
-"""The names of state keys by their content, as in the function form."""
+"""The default names of the state keys, which the function form uses."""
 
 
 class RetryOptions(TypedDict, total=False):
     """Options of `retry_llm_call`, `aretry_llm_call` and `create_retry_node`.
 
     repair: How far a model's text may be repaired before it is validated: `none`, `minimal`,
-        `standard` (default; lossless) or `aggressive`, or a function `text -> text` that runs
-        after `standard`, or both as a pair.
-    format: What the answer is written in: `json`, `yaml`, `jsonl` (JSON Lines, for lists) or `xml`
-        (a tag for each field), or a `graph_retry.output.Format` (default None: JSON).
+        `standard` (default; lossless) or `aggressive`. A function `text -> text` runs after
+        `standard`; a pair of a level and a function sets both.
+    format: The format of the answer: `json`, `yaml`, `jsonl` (JSON Lines, for lists) or `xml` (a
+        tag for each field), or a `graph_retry.output.Format` (default None: JSON).
     strict: Refuse values of the wrong type instead of converting them (default False).
-    check_formats: Whether `format` in a JSON Schema, such as `date` or `email`, is asserted
-        (default False: it is an annotation, as JSON Schema has it).
+    check_formats: Whether validation checks `format` in a JSON Schema, such as `date` or `email`
+        (default False: `format` is only an annotation).
     stop_early: Whether a streamed answer is stopped as soon as it can no longer become valid
         (default True). See `docs/streaming.md`.
-    max_attempts: Model calls at most, the first one included (default 10). Where a person may be
-        asked, automation leaves the last one to them.
-    auto_retries: Times a hook's params are used without asking, between two reviews (default 0:
-        ask at the first failure and show the hook's params as a suggestion).
-    review: Whether a person may be asked (default True). If False, the call ends `exhausted`. With
-        `always`, or where a function `attempt -> bool` of the record says so, a valid output is
-        reviewed as well: an approval takes it without another call. A function may return a
-        number: a person is asked where the model is less sure than that; see
+    max_attempts: Model calls at most, the first one included (default 10). If a person may be
+        asked, automation leaves the last attempt to them.
+    auto_retries: Automatic attempts between two reviews at most (default 0: a person is asked
+        after the first failure, and sees the hook's params as a suggestion).
+    review: Whether a person may be asked (default True). If False, a call that fails ends as
+        `exhausted`. With `always`, or if a function `attempt -> bool` returns True, a person also
+        sees a valid output, and an approval takes it without another call. If the function returns
+        a number, a person is asked if the model's confidence is lower; see
         `graph_retry.hooks.Gate`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
         a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
@@ -100,35 +100,34 @@ class RetryOptions(TypedDict, total=False):
         in its thread and its late result dropped.
     classify: A function of an exception that returns its failure kind, or None to leave it to the
         library (the default for every exception).
-    feedback: A hook that tells the model what was wrong, on top of what `on_retry` hooks change:
-        a strategy of `graph_retry.hooks.feedback`, or any hook (default None).
+    feedback: A hook that tells the model its errors, in addition to the changes of `on_retry`
+        hooks: a strategy of `graph_retry.hooks.feedback`, or any hook (default None).
     reviewer: Functions (or runnables) `review -> decision | None`, asked in order before a person
         (default none); see `graph_retry.hooks.ReviewFunction`.
     expires_after: Seconds after which a review expires (default None: it waits for ever). A later
-        answer is not taken; `graph_retry.expiry.expire_reviews` ends reviews nobody answers.
-    default_decision: What becomes of an expired review: `reject(…)` (default), `approve()`,
-        `edit(…)` or `respond(…)`, by the author `system`.
+        answer is refused. `graph_retry.expiry.expire_reviews` ends expired reviews.
+    default_decision: The decision that ends an expired review: `reject(…)` (default), `approve()`,
+        `edit(…)` or `respond(…)`. Its author is `system`.
     notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the thread is
         saved as waiting, to send a message (default None). Its errors are logged.
-    redact: A function `text -> text` that removes what is private (default None). It is applied to
-        all that is given out: what a review shows, and the ledger with its params, outputs, issues,
-        errors and messages; an edit keeps the original of a redacted value. Not redacted are the
-        state, which the call needs, and what hooks get.
+    redact: A function `text -> text` that hides private data (default None). It is applied to
+        reviews and to the ledger: params, outputs, issues, errors and messages. An edit keeps the
+        original of a redacted value. The state and the arguments of hooks are not redacted.
     budget: What automation may spend before a reviewer is asked: a `graph_retry.hooks.Budget` for
         this call, or a `SharedBudget` for all calls that are given the same (default None).
     lessons: How this call learns from other steps, a `graph_retry.hooks.Lessons` (default None).
     on_attempt: Called once with each finished attempt's record (default None).
-    name: What reviews, events and records call this step (default: the function's name).
-    key: What this call is known by among the calls of its name that one node makes (default: its
-        params). Needed where params change from run to run and could be another call's (function
-        form only).
-    labels: What reviewers sort and filter calls by, such as `tenant`, `assignee`, `priority`: text
-        by name (default none). They ride in reviews, records and notifications, and decide nothing.
-    on_cancel: What a rejected or exhausted call does: `raise` (default of the function form) or
-        `end` with that status (default of the node form, and only there).
-    allowed_decisions: Decisions a reviewer may take (default all but `accept`, which takes an
-        output that could be read but is not valid; the call then ends `overruled`).
-    locked: Params fields no reviewer may edit (default none).
+    name: The name of this call in reviews, events and records (default: the function's name).
+    key: Identifies this call among the calls with its name that one node makes (default: its
+        params). Give a key if the params change from run to run (function form only).
+    labels: Texts by name, such as `tenant`, `assignee` and `priority`, by which reviewers sort and
+        filter (default none). Reviews, records and notifications have them.
+    on_cancel: Whether a rejected or exhausted call raises (`raise`, the default of the function
+        form) or ends with that status (`end`, the default of the node form, and only there).
+    allowed_decisions: Decisions that a reviewer may take (default all but `accept`, `defer` and
+        `assign`). `accept` takes an output that could be read but is not valid, and the call ends
+        as `overruled`.
+    locked: Fields of the params that no reviewer may edit (default none).
     keys: Other names for the state keys of `StateKeys` (node form only).
     """
 

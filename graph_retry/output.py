@@ -1,8 +1,8 @@
-"""Reading and judging outputs on their own, without a call.
+"""Read and validate outputs without a call.
 
-`parse_output` reads what a model wrote, losslessly or not at all; `build_validator` makes what
-`output=` is made into; `SchemaOfParams` and `heuristic` are values for `output=`. `Format` is what
-`format=` may be besides a name, and `describe_format` says in a prompt how to answer.
+`parse_output` reads a model's text, losslessly or not at all. `build_validator` makes the validator
+of an `output=`. `SchemaOfParams` and `heuristic` are values for `output=`, and `Format` is one for
+`format=`. `describe_format` tells a model in a prompt how to answer.
 """
 
 from graph_retry._issues import format_issues

@@ -34,7 +34,7 @@ RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 
 
 class Issue(TypedDict):
-    """One thing that is wrong with a value."""
+    """One error of a value."""
 
     path: str
     """A JSON Pointer; `""` is the whole value."""
@@ -52,7 +52,7 @@ class Issue(TypedDict):
     """The received value, in short, or None."""
 
     hopeless: NotRequired[bool]
-    """True where the validator says that no other call could help."""
+    """True if the validator says that no other call can help."""
 
 
 class Repair(TypedDict):
@@ -62,18 +62,19 @@ class Repair(TypedDict):
     """The kind of change, such as `trailing_comma`."""
 
     position: int | None
-    """Character offset in the raw text; None where the change has no position in it."""
+    """Character offset in the raw text; None if the change has no position there."""
 
     grade: Literal["format", "assumed", "guessed", "coerced"]
-    """`format`: syntax only. `assumed`: one missing piece supplied on evidence. `guessed`: only the
-    `aggressive` level does that. `coerced`: a value converted to its type."""
+    """`format`: only the syntax changed. `assumed`: a missing piece was supplied, on evidence.
+    `guessed`: a piece was guessed, as only the level `aggressive` does. `coerced`: a value was
+    converted to its type."""
 
     detail: str
     """The change in words."""
 
 
 class Failure(TypedDict):
-    """Why an attempt failed."""
+    """The failure of an attempt."""
 
     kind: FailureKind
     """The kind of failure. It decides which automation may act on it."""
@@ -82,7 +83,7 @@ class Failure(TypedDict):
     """Class name of the error."""
 
     message: str
-    """Its text, with keys of providers masked."""
+    """The error's text, in which keys of providers are masked."""
 
 
 class KeptIn(TypedDict):
@@ -92,7 +93,7 @@ class KeptIn(TypedDict):
     """The checkpoint."""
 
     checkpoint_ns: NotRequired[str]
-    """Its namespace, where that is not the call's own."""
+    """Its namespace, if it differs from the call's namespace."""
 
 
 class GateVerdict(TypedDict):
@@ -102,40 +103,40 @@ class GateVerdict(TypedDict):
     """Whether a person is asked."""
 
     sampled: bool
-    """Whether it is asked about only as a sample of what passes."""
+    """Whether the output would pass, and a person sees it only as a sample."""
 
     confidence: float | None
-    """From 0 to 1; None where nothing told it."""
+    """From 0 to 1; None if it is unknown."""
 
     needed: float
     """The confidence below which a person is asked."""
 
 
 class Attempt(TypedDict):
-    """One attempt, as the ledger keeps it: plain JSON, and only what changed.
+    """One attempt in the ledger, as plain JSON. Of the params it holds only the changes.
 
-    In the state of a call that goes on, `number` and `kept_in` may be all that is left of an
-    earlier attempt; the first of these and the last have a `params_patch` too, on the params of the
-    first attempt. Of many such only the first and the last eight are listed: the checkpoints of
-    those list the ones before. What a user is given is made whole again. Where the checkpoint is
-    gone, or a server does not show it, `kept_in` stays, the `failure` has the type `NotKept`, and
-    nothing else in the record is known (`params_patch` is mostly None).
+    Users get whole records. In the state of a waiting call, an earlier record may be kept in a
+    checkpoint: state then holds only its `number` and `kept_in`. The first and the last such record
+    also have a `params_patch`, which starts from the first attempt's params. State lists the first
+    and the last eight of them, and their checkpoints list the others. If a checkpoint is gone, or a
+    server does not show it, `kept_in` stays set, the `failure` has the type `NotKept`, and the rest
+    of the record is unknown.
     """
 
     number: int
     """1 for the first attempt of a call."""
 
     name: str
-    """The call's name, as its reviews have it."""
+    """The call's name, as in its reviews."""
 
     status: Literal["running", "succeeded", "failed"]
     """`running` until the attempt has ended."""
 
     params_patch: list[dict[str, Any]] | None
-    """RFC 6902 patch on the previous attempt's params; the first replaces the whole document."""
+    """RFC 6902 patch of the previous attempt's params; the first patch sets the whole params."""
 
     params_types: dict[str, str]
-    """Python types that the params had, where JSON and the params type do not tell them."""
+    """Python types of the params that neither JSON nor the params type shows."""
 
     author: str
     """Who revised the params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
@@ -144,12 +145,12 @@ class Attempt(TypedDict):
     """Why they were revised."""
 
     raw: dict[str, Any] | None
-    """What the call returned: `{"text": …}`, `{"value": …}` for structured results, or
-    `{"type": …}` for what has no JSON form; None if it raised. Where the provider gave it,
-    `reasoning` is what the model wrote to itself first, of at most 20,000 characters."""
+    """The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type": …}`
+    for a result without a JSON form; None if the call raised. `reasoning` is the model's reasoning
+    text, if the provider gave it, of at most 20,000 characters."""
 
     repaired: dict[str, Any] | None
-    """`{"text": …}`: the JSON text that repair made of it, where that differs."""
+    """`{"text": …}`: the JSON text after repair, if it differs from the raw text."""
 
     repairs: list[Repair]
     """The changes made to read the text and to fit the value."""
@@ -158,8 +159,8 @@ class Attempt(TypedDict):
     """Whether the text was read without guessing; None if the output was not JSON text."""
 
     parsed: dict[str, Any] | None
-    """The JSON value that was read, under the key `value`. None where `raw` has a value itself,
-    where nothing could be read, and for texts of more than 4,000 characters."""
+    """The JSON value that was read, under the key `value`. None if `raw` already has a value, if
+    nothing could be read, or if the text has more than 4,000 characters."""
 
     issues: list[Issue]
     """The errors of the value."""
@@ -168,17 +169,17 @@ class Attempt(TypedDict):
     """Why the attempt failed; None if it did not."""
 
     decision: dict[str, Any] | None
-    """What a reviewer decided after this attempt, by whom, when and through what; the `output` that
-    they supplied or took; and `suggested_by`, whose params the review suggested."""
+    """The reviewer's decision after this attempt, with its author, time and channel, and the
+    `output` that was supplied or taken. `suggested_by` is the author of the suggested params."""
 
     kept_in: KeptIn | None
-    """The checkpoint that holds this record; None where the record is whole."""
+    """The checkpoint that holds this record; None if the record is whole."""
 
     usage: dict[str, Any] | None
     """Tokens, as the provider reported them: `input_tokens`, `output_tokens`, `total_tokens`."""
 
     finish_reason: str | None
-    """Why the model stopped, in the provider's word."""
+    """The provider's word for the reason why the model stopped."""
 
     started_at: str
     """ISO 8601 in UTC."""
@@ -187,37 +188,37 @@ class Attempt(TypedDict):
     """Seconds the call took."""
 
     stopped_early: NotRequired[bool]
-    """True where the answer was a stream that was closed before its end: `raw` has what had come
-    by then, and `issues` what could not become valid any more."""
+    """True if the answer was a stream that was closed before its end. `raw` has the part that had
+    come, and `issues` say why it could not become valid."""
 
     traceparent: NotRequired[str]
-    """The OpenTelemetry span of the run that made the attempt, where tracing is set up (W3C)."""
+    """The OpenTelemetry span of the attempt's run (W3C), if tracing is set up."""
 
     gate: NotRequired[GateVerdict]
     """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
 
     logprob: NotRequired[float]
-    """Mean log-probability of the answer's tokens, where the provider gave them."""
+    """Mean log-probability of the answer's tokens, if the provider gave them."""
 
     labels: NotRequired[dict[str, str]]
     """The caller's `labels`, if there are any."""
 
     to_review: NotRequired[bool]
-    """True in the last record of what a retry node is given, where it is to open a review of that
-    attempt instead of making another; see `review_later`."""
+    """True in the last record of a retry node's input, if the node shall open a review of that
+    attempt and not make another one; see `review_later`."""
 
     redacted: NotRequired[bool]
-    """True where the option `redact` is set: the texts here went through it."""
+    """True if the option `redact` is set, and the texts here are redacted."""
 
     params_shown: NotRequired[dict[str, Any] | None]
-    """In state, beside a `params_patch` as the loop needs it: the params as reviews show them. A
-    record that is given out has those in its `params_patch`, and None here."""
+    """Only in state: the params as reviews show them, redacted. State's `params_patch` has the
+    originals. A record outside of state has the redacted params there, and None here."""
 
     tries: int
     """The number of requests, if `transient` retries are on; otherwise 1."""
 
     idempotency_key: str
-    """The same when a crash repeats the call, different for every other attempt."""
+    """The same if a crash repeats the call, and different for every other attempt."""
 
     schema_version: int
-    """Version of this record, see `SCHEMA_VERSION`."""
+    """Version of this record: see `SCHEMA_VERSION`."""

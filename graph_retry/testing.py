@@ -33,10 +33,10 @@ _VOLATILE = (
 
 
 class ScriptedLLM:
-    """A model that answers by a script: it returns each step, or raises it if it is an exception.
+    """A model that follows a script: it returns the next step, or raises it if it is an exception.
 
-    `calls` are the params it was called with. A script that ran out, or was not used up, fails the
-    test at the end of the `with` block or in `assert_finished`.
+    `calls` are the params of its calls. The `with` block, or `assert_finished`, fails the test if
+    the model was called more or fewer times than the script has steps.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -80,7 +80,7 @@ class ScriptedLLM:
 
 
 def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
-    """Make a model that returns or raises the recorded results of another.
+    """Make a model that returns or raises the results of a ledger again.
 
     An exception has its recorded class name, message and kind. Three kinds are lost, because only a
     `classify` function gives them to exceptions: `invalid_schema`, `truncated` and `refusal`.
@@ -133,14 +133,14 @@ def assert_replayable(
     *,
     steps: Sequence[Any],
 ) -> int:
-    """Stop a run after every checkpoint, continue it in a fresh graph, and demand the same result.
+    """Stop a run after each checkpoint, continue it in a new graph, and compare the results.
 
-    `make_graph` compiles the graph around a model and a checkpointer, `answers` are decisions in
-    the order of the reviews, and every step of the script must be called exactly once. Returns
-    the number of checkpoints the run was stopped after.
+    `make_graph` compiles the graph with a model and a checkpointer. `answers` are decisions in the
+    order of the reviews. Each of the `steps` must be used exactly once. Returns the number of
+    checkpoints after which the run was stopped.
 
     Raises:
-        AssertionError: If a call was repeated or left out, or state or ledger came out different.
+        AssertionError: If a call was repeated or left out, or if state or ledger differ.
 
     Example:
         >>> from graph_retry import create_retry_node, edit
@@ -166,7 +166,7 @@ class _StoppedError(Exception):
 
 
 class _StoppingSaver(InMemorySaver):
-    """Ends the run after some checkpoints, as the end of its process would."""
+    """Ends the run after a number of checkpoints, like a crash."""
 
     def __init__(self, stop: int | None) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ def _run(
 
 
 def _stable(value: Any) -> Any:
-    """Leave out what differs between any two runs."""
+    """Leave out the keys that differ between any two runs."""
     if is_object(value):
         return {key: _stable(item) for key, item in value.items() if key not in _VOLATILE}
     return [_stable(item) for item in value] if is_array(value) else value
