@@ -53,7 +53,6 @@ ROOM_LINES, ROOM_FILES = 1_500, 12
 LARGER_ROOMS = {
     "_output/reading": (2_355, 10),
     "_review": (1_865, 12),
-    "hooks": (1_580, 10),
 }
 """Rooms that hold more: their lines and files at most. A number here only ever gets smaller."""
 

@@ -13,9 +13,9 @@ from typing import Any, Literal, cast
 
 from graph_retry._issues import cut
 from graph_retry._json import is_whole
+from graph_retry._quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
-from graph_retry.hooks._quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
 from graph_retry.records import Issue
 
 FeedbackStrategy = Literal["errors_only", "full", "truncated"]

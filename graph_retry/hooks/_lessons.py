@@ -13,8 +13,8 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from graph_retry._json import digest, is_object, is_whole
+from graph_retry._quoting import LESSONS, Frame, framed, issue_line, tame, unframed
 from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
-from graph_retry.hooks._quoting import LESSONS, Frame, framed, issue_line, tame, unframed
 from graph_retry.records import Attempt
 
 _WINDOW = 10

@@ -14,10 +14,10 @@ from graph_retry._json import is_object
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
 from graph_retry._output.reading.parse import parse_output
+from graph_retry._quoting import fenced
 from graph_retry._review.answers import Decision, DecisionType
 from graph_retry._review.decisions import DECISION_TYPES
 from graph_retry._review.review import Review
-from graph_retry.hooks._quoting import fenced
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),

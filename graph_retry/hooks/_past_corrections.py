@@ -14,9 +14,9 @@ from typing import Any
 from graph_retry._corrections.record import Correction, answer_text, as_text
 from graph_retry._issues import cut
 from graph_retry._json import is_array
+from graph_retry._quoting import CORRECTIONS, LESSONS, fenced, framed, unframed
 from graph_retry.hooks._lessons import Lesson, Lessons, placed
 from graph_retry.hooks._prompt import Prompt, plain_text
-from graph_retry.hooks._quoting import CORRECTIONS, LESSONS, fenced, framed, unframed
 
 _COMPARED = 2_000
 """Characters of a prompt that are compared."""

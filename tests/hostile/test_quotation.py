@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from graph_retry._quoting import FEEDBACK, LESSONS
 from graph_retry._review.payload import build_payload
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks import feedback
-from graph_retry.hooks._quoting import FEEDBACK, LESSONS
 from tests.review.questions import question
 
 TRICKS = {
