@@ -37,7 +37,8 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     Raises:
         ValueError: If a line is not JSON. The message names the wanted kind of file (`of`).
     """
-    with Path(path).open(encoding="utf-8") as file:
+    # Some editors begin a file with a byte order mark.
+    with Path(path).open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             place = f"line {number} of {path}"
             if line.strip():

@@ -98,6 +98,8 @@ def test_the_answers_of_a_fan_out_are_applied_in_one_run(sqlite, run, calls, tmp
     decide = lambda each: {"type": "edit", "params": {"n": 2}}  # noqa: E731
     lines = lines_of(run, sqlite, "fan", decide)
     file = tmp_path / "answers.jsonl"
+    file.write_text(lines[0], encoding="utf-8-sig")  # as editors on Windows write it
+    assert run("answer", *where(sqlite, "fan"), "--file", file)[0] == 0
     file.write_text(lines[0].replace('"type": "edit"', '"type": "accept"'))
     code, out, _ = run("answer", *where(sqlite, "fan"), "--file", file)
     assert (code, "result: not offered; can be: approve, edit" in out) == (4, True)

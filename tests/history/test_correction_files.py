@@ -80,6 +80,13 @@ def test_a_line_that_is_no_row_is_told_by_its_number(tmp_path, line):
         list(import_corrections(tmp_path / "own.jsonl"))
 
 
+def test_a_file_of_a_windows_editor_is_read(tmp_path):
+    """Its byte order mark is no part of the first row."""
+    text = '{"params": {}, "value": 1}\r\n{"params": {}, "value": 2}\r\n'
+    (tmp_path / "own.jsonl").write_text(text, encoding="utf-8-sig", newline="")
+    assert [row["value"] for row in import_corrections(tmp_path / "own.jsonl")] == [1, 2]
+
+
 def test_rows_of_ones_own_stand_beside_reviews(many, tmp_path):
     """Params and the right value suffice; every format takes what it can."""
     (tmp_path / "own.jsonl").write_text('{"params": {"prompt": "Who?"}, "value": {"n": 99}}\n')

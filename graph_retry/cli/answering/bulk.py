@@ -71,7 +71,7 @@ def answer_from(
 
 def _lines(file: Path) -> list[Line]:
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Stop(ExitCode.USAGE, f"the answers cannot be read: {error}.") from None
     lines: dict[str, Line] = {}
