@@ -24,16 +24,16 @@ _NOT_KEPT = {
         "message": "the record is in a checkpoint that was deleted or is not shown",
     },
 }
-"""The default of a record whose checkpoint cannot be read: it failed, or it was the last one."""
+"""The default of a record whose checkpoint cannot be read. It failed, or it was the last one."""
 
 _KEPT = {"number", "kept_in", "redacted"}
-"""The part in state of a record that another checkpoint keeps."""
+"""The keys in state of a record that another checkpoint keeps."""
 
 _PLACES = 8
-"""Last records whose checkpoints state names: to lose more than a record, all must be deleted."""
+"""Places that state names: more than one record is lost only if all of these are deleted."""
 
 _MOST_LISTED = 100_000
-"""Records that are listed at most: so many a call does not have."""
+"""Records that are listed at most. A larger number in state was not written by this library."""
 
 
 def merge_attempts(
@@ -41,8 +41,8 @@ def merge_attempts(
 ) -> list[Attempt]:
     """Reduce updates into the ledger: a known `number` is completed, a new one is appended.
 
-    Of many records that are kept elsewhere only the first and the last ones stay: the checkpoint of
-    a later record has the ledger of its time. `listed` lists the others again.
+    Of many records that checkpoints keep, only the first and the last ones stay. The checkpoint of
+    a later record names the places of the earlier ones, and `listed` lists them again.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -68,7 +68,7 @@ def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """List all records, including those left out: the checkpoint of the next one knows of them.
+    """List all records, with the left-out ones. Each is in the checkpoint of the next record.
 
     Example:
         >>> in_state = [{"number": 1}, {"number": 4, "kept_in": {"checkpoint_id": "1f0"}}]
@@ -113,7 +113,7 @@ knows 1: upgrade graph-retry to continue this thread.
 
 
 def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
-    """Yield the ledgers among state values, whatever their keys are called."""
+    """Yield the ledgers among state values, under whatever key."""
     for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
         records = value if is_array(value) else []
         if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
@@ -126,7 +126,7 @@ def records_in(values: Any) -> list[Attempt]:
 
 
 def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger with every key of this version; keys that an older one lacked are blank.
+    """Return a ledger with every key of this version. Keys that an older version lacked are blank.
 
     Raises:
         ReplayMismatch: If a newer version of this library wrote it, or it is not a ledger.
@@ -144,13 +144,13 @@ def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def filled(attempt: Attempt) -> Attempt:
-    """Return a record with every key; one that is kept elsewhere counts as failed."""
+    """Return a record with every key. A record that is kept elsewhere counts as failed."""
     not_kept = _NOT_KEPT if attempt.get("kept_in") else {}
     return cast("Attempt", {**_blank(), **not_kept, **attempt})
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
-    """Rebuild the params of one attempt (default: the last); None if the ledger lacks them."""
+    """Rebuild the params of an attempt (default: the last); None if the ledger lacks them."""
     found: Encoded | None = None
     for attempt, params in zip(attempts, _params_of(attempts), strict=True):
         found = params
@@ -278,7 +278,7 @@ def _blank() -> dict[str, Any]:
 
 
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """Return a call's state for use in another namespace: with this one named in its ledger."""
+    """Return a call's state for another namespace: the places in its ledger name this one."""
     moved = {
         key: [
             cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})

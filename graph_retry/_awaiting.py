@@ -1,8 +1,7 @@
 """Write a step once, drive it sync or async.
 
-What is written once is a coroutine function. Driven by `run_sync` it runs to its end without ever
-suspending, because all that could wait is asked for through the functions below, and those do the
-sync thing there. Driven by `run_async` they do the async one.
+The step is a coroutine function. Everything in it that can wait goes through the functions below.
+Under `run_sync` these block, so that the coroutine never suspends; under `run_async` they await.
 """
 
 from __future__ import annotations
@@ -66,11 +65,11 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
 
 
 _ASYNC_ONLY = ("Synchronous calls to Async", "No synchronous function provided")
-"""How async savers, and LangGraph for an async node, begin to refuse a sync call."""
+"""The first words with which async savers, and LangGraph for an async node, refuse a sync call."""
 
 
 def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a sync function name its async twin where a graph or its saver is async only."""
+    """Make a sync function name its async twin if the graph or its saver is async only."""
     twin = f"a{function.__name__}"
 
     @functools.wraps(function)
@@ -88,10 +87,10 @@ def is_async_only(error: Exception) -> bool:
 
 @contextmanager
 def naming_twin(twin: str) -> Generator[None, None, None]:
-    """Name the async twin of the called function if a graph or its saver is async only.
+    """Turn the refusal of an async graph or saver into an error that names the async twin.
 
     Raises:
-        AsyncUnderSyncError: If it is.
+        AsyncUnderSyncError: If the graph or its saver is async only.
     """
     try:
         yield
@@ -107,7 +106,7 @@ def naming_twin(twin: str) -> Generator[None, None, None]:
 
 async def run_async(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on the event loop; sync functions run in a worker thread."""
-    _sync.set(False)  # this asyncio task may have been started by code under `run_sync`
+    _sync.set(False)  # Code under `run_sync` may have started this asyncio task.
     return await steps
 
 
@@ -153,7 +152,7 @@ async def wait(future: Future[None]) -> None:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether calling `function` gives a coroutine, as far as its signature shows."""
+    """Return whether `function` is declared async. Another one may still return a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
@@ -168,10 +167,13 @@ async def call(
 ) -> Any:
     """Call a user's function, sync or async, or a runnable, and return its result.
 
-    With a `timeout` (seconds) a sync function runs in a thread of its own. One that overruns is
-    left behind there: it cannot be stopped, and what it returns later is dropped. With a `config`
-    LangChain and LangGraph see the function run under that one. With a `receiver` a stream is not
-    returned but taken, in the thread and the context that the function ran in.
+    Args:
+        function: The function or runnable.
+        *args: Its arguments.
+        timeout: Seconds. A sync function then runs in a thread of its own. A function that overruns
+            is left behind there: it cannot be stopped, and its later result is dropped.
+        config: The config under which LangChain and LangGraph see the function run.
+        receiver: Takes a returned stream, in the thread and the context of the function.
     """
     target, context = _target(function), _context_with(config)
 
@@ -217,7 +219,7 @@ def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 
 
 def _context_with(config: RunnableConfig | None) -> contextvars.Context:
-    """Copy the context, with the config under which LangChain is to see what runs in it."""
+    """Copy the context, and set the config under which LangChain sees what runs in it."""
     context = contextvars.copy_context()
     if config is not None:
         context.run(var_child_runnable_config.set, config)
@@ -225,14 +227,14 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return a function's result; a sync stream is put together by `receiver` first."""
+    """Return a function's result; `receiver` puts a sync stream together first."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function; its `StopIteration` would end a coroutine, and a future never gets it."""
+    """Call a function. Its `StopIteration` becomes another error: it would end our coroutine."""
     try:
         return function(*args)
     except StopIteration as error:
@@ -240,10 +242,10 @@ def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
 
 
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:
-    """Return the result of a user's function, and await it if it is a coroutine.
+    """Return the result of a user's function; await it if it is a coroutine.
 
     Raises:
-        AsyncUnderSyncError: If it has to be, and the run is sync.
+        AsyncUnderSyncError: If it is a coroutine, and the run is sync.
     """
     if is_sync() or not inspect.isawaitable(result):
         return _not_awaitable(result, function)
@@ -274,10 +276,10 @@ def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
 
 
 def refuse_async(function: Callable[..., Any]) -> None:
-    """Refuse a function that is certainly async in a sync run, before a model is paid for.
+    """Refuse a declared async function in a sync run, before a model is paid for.
 
     Raises:
-        AsyncUnderSyncError: If it is.
+        AsyncUnderSyncError: If the function is async and the run is sync.
     """
     target = unwrapped(function)
     methods = (target, getattr(target, "__call__", None))  # noqa: B004 - an object may be async, too
@@ -298,7 +300,7 @@ def unwrapped(function: Any) -> Any:
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:
-    """Run a function in a daemon thread: unlike a pool's, it never holds up the process's end."""
+    """Run a function in a daemon thread. Unlike a pool's thread, it lets the process end."""
     future: Future[Any] = Future()
 
     def run() -> None:

@@ -1,10 +1,11 @@
 """The namespaces of checkpoints: the one place that reads and writes them.
 
-LangGraph saves a graph that runs inside a task under `node:task_id`, and those inside it under the
-parts of both, parted by `|`. Where a task invokes several graphs it adds a part that is a number.
-Node names are spelled as they are, ids are UUIDs, and the outermost graph has the empty namespace.
-Found in `langgraph.pregel._algo` and in the checkpoints of nested graphs. A call of a function is
-no node, so the last part of its namespace is of our own: its name and what it is known by.
+LangGraph saves the outermost graph under the empty namespace, and a graph inside a task under
+`node:task_id`. Inside that graph, a part for each further task follows after `|`. If a task invokes
+several graphs, a part that is a number follows. Ids are UUIDs. Found in `langgraph.pregel._algo`
+and in the checkpoints of nested graphs.
+
+A call of a function is no node. So the last part of its namespace is ours: its name and identity.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ _UUID = lazy(r"[0-9a-f-]{36}")
 
 
 class Part(NamedTuple):
-    """A part of a namespace: of a node, task or call, and what it is told from others by."""
+    """A part of a namespace: the name of a node or call, and the id of its task or its identity."""
 
     name: str
     id: str
 
     @property
     def is_task(self) -> bool:
-        """Tell a task of a graph from a call of a function."""
+        """Whether the part is of a task of a graph, and not of a call of a function."""
         return _UUID.fullmatch(self.id) is not None
 
 
@@ -60,7 +61,7 @@ def moved(namespace: str, task: str) -> str:
 
 
 def task_namespace(namespace: str, name: str, task_id: str) -> str:
-    """Return the namespace of what runs in a task of the graph with a namespace."""
+    """Return the namespace of a graph that runs in a task of the graph with this namespace."""
     return f"{namespace}{_BETWEEN}{name}{_BEFORE_ID}{task_id}".removeprefix(_BETWEEN)
 
 
@@ -76,7 +77,7 @@ def call_namespace_of(task: str, name: str, identity: str, number: int = 0) -> s
 
 
 def namesakes(task: str, name: str) -> str:
-    """Return what the namespaces of a task's calls of one name begin with."""
+    """Return the common beginning of the namespaces of a task's calls of one name."""
     spelled = name.replace("%", "%25").replace(_BETWEEN, "%7C").replace(_BEFORE_ID, "%3A")
     return f"{task}{_BETWEEN}{spelled}{_BEFORE_ID}"
 

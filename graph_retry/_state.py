@@ -14,19 +14,22 @@ from graph_retry.records import Attempt
 LOOP = "retry_loop"
 ANSWER = "retry_answer"
 REVIEWED = "retry_output"
-"""The state key of the output that a review is about, as `{"value": …}`: a valid one that waits for
-approval, or one that `accept` may take. No output of the graph, so that nobody takes it for one."""
+"""The state key of the output under review, as `{"value": …}`: a valid output that waits for an
+approval, or an invalid one that `accept` may take. It is not an output key of the graph, so that
+nobody takes it for the call's output."""
 
 
 class OpenReview(TypedDict):
-    """The open question: which one it is, and what is suggested.
+    """The open question about an attempt. Times are ISO 8601 in UTC.
 
-    `agents` are the automatic reviewers whose proposal was not applied: `by`, `decision`, and the
-    `problem` with it; None before they were asked.
-    `round` counts the questions asked about one attempt; `problem` says why the last answer to it
-    was not taken; `note` why automation stopped. `noted` are fields of its record as decisions
-    set them that left it open, and `before` are those decisions. `asked_at` and `expires_at` are
-    ISO 8601 in UTC.
+    round: Counts the questions that were asked about the attempt.
+    suggested, suggested_types, suggested_by: Suggested params, their types, and their author.
+    agents: The automatic reviewers that did not decide: `by`, their `decision`, and the `problem`
+        with it; None before they were asked.
+    note: Why automation stopped.
+    problem: Why the last answer was refused.
+    noted: Fields of the review that earlier decisions set, such as `defer`.
+    before: Those decisions, which left the review open.
     """
 
     review_id: str
@@ -44,17 +47,23 @@ class OpenReview(TypedDict):
 
 
 class Loop(TypedDict):
-    """The loop's position, beside the ledger. Plain JSON.
+    """The loop's position: plain JSON beside the ledger.
 
-    `next` is the step to run; `types` belongs to the params in state, which `author` made for
-    `reason`; `automatic` counts revisions since a reviewer last decided. `fork` is the review at
-    which somebody last went back to an earlier attempt. `identity` is what the call is known by,
-    and `given` the params it was made with, where `lessons` changed them before the first attempt.
-    `origin` tells calls apart in idempotency keys where no namespace does. `task_path` is where
-    LangGraph placed the task that made the call. `note` tells people that it may be a call
-    which asked before, with other params. `seen` are the ids of decisions about attempts whose
-    records are not in state, and `spent` is what those attempts have spent. `continues` is the
-    namespace of the call before a fork that this one goes on with.
+    next: The step to run.
+    types: The Python types of the params in state.
+    author, reason: Who made these params, and why.
+    automatic: Revisions since a reviewer last decided.
+    output_types: The Python types of an output that was not validated.
+    review: The open question.
+    fork: The id of the review at which somebody last went back to an earlier attempt.
+    identity: The identity of the call.
+    given: The params that the call was made with, if lessons changed them before attempt 1.
+    origin: Tells calls apart in idempotency keys if no namespace does.
+    task_path: The place in its graphs of the task that made the call.
+    note: A note to people that the call may be meant to be a waiting one with other params.
+    seen: The ids of decisions about attempts whose records are not in state.
+    spent: The budget that those attempts have used.
+    continues: The namespace of the call before a fork that this call goes on with.
     """
 
     next: str
@@ -98,9 +107,9 @@ def fresh_loop() -> Loop:
 
 
 def review_id_of(attempt_key: str, round_: int) -> str:
-    """Return the id of a question about an attempt, known by its idempotency key.
+    """Return the id of a question about the attempt with an idempotency key.
 
-    Each time that it is asked again the round is one higher, and the id another.
+    A question that is asked again has the next round, and so another id.
     """
     return digest(attempt_key, round_)
 
@@ -124,7 +133,7 @@ def fresh_review(review_id: str) -> OpenReview:
 
 
 def loop_of(state: Mapping[str, Any]) -> Loop:
-    """Read the loop's position from state; what an older version did not keep is as at first."""
+    """Read the loop's position from state. Keys that an older version lacked have first values."""
     loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
     if loop["review"]:
         loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
@@ -132,7 +141,7 @@ def loop_of(state: Mapping[str, Any]) -> Loop:
 
 
 def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
-    """Tell by a call's own state whether it still waits for this review's answer."""
+    """Return whether a call with this state still waits for an answer to this review."""
     asked: OpenReview | None = loop_of(values)["review"]
     return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
 
@@ -140,10 +149,14 @@ def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
 def schemas(
     keys: Mapping[str, str], params_type: Any, *, lessons: int | None
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
-    """Return state, input and output schema for these state keys, and the input as users see it.
+    """Return the schemas of state, input and output, and the input as users see it.
 
-    They are TypedDicts made at run time because users may name the keys. Without a `params_type`
-    (the function form) input and output are the whole state. `lessons` is how many are kept.
+    They are TypedDicts that are made at run time, because users may name the keys.
+
+    Args:
+        keys: The names of the state keys.
+        params_type: None in the function form, where input and output are the whole state.
+        lessons: The number of lessons that are kept; None if the call does not learn.
     """
     ledger = Annotated[list[Attempt], merge_attempts]
     inputs: dict[str, Any] = {

@@ -48,7 +48,7 @@ class Replayed:
 class ReplayOptions(RetryOptions, total=False):
     """Options of `replay`: those of the call, and three more.
 
-    output: The output type of the call.
+    output: What the call must give.
     params_type: The type in which hooks get the params (default `dict`).
     check: Raise at the first difference (default False).
     """
@@ -65,9 +65,9 @@ def replay(
 ) -> list[Replayed]:
     """Repair, validate and classify recorded raw outputs again; no model is called.
 
-    With the call's own options nothing differs. With another `output`, `repair` level, `classify`
-    or hook, the result shows which attempts would now pass, fail or be revised. Hooks run only if
-    `on_retry` or `feedback` is given. Options about calls and reviews have no effect.
+    Given what the call was given, nothing differs. Given another `output`, `repair` level,
+    `classify` or hook, the result tells which attempts would now pass, fail or be revised. Hooks
+    run only if `on_retry` or `feedback` is given. Options about calls and reviews have no effect.
 
     Raises:
         ReplayMismatch: If something differs and `check` is set, or a newer version wrote this.

@@ -29,9 +29,9 @@ def resumption(
 ) -> Generator[Command[Any] | None, None, None]:
     """Do what `resume` does, but leave the run to you: stream it in any of LangGraph's ways.
 
-    The `with` block holds the lock on the thread. Its value is the input for the graph: give it to
-    `stream`, with any `stream_mode` or `version`, or to `stream_events` (v3 included). The end of
-    the block raises if an answer was not applied.
+    Inside the `with` block the lock on the thread is held, and the value is what to run the graph
+    with: by `stream`, with any `stream_mode` or `version`, or by `stream_events` (v3, too). The
+    end of the block raises if an answer was not applied.
 
     Args:
         graph: The compiled graph. On a server, stream a run of its client instead, with

@@ -17,9 +17,11 @@ from graph_retry.records import Attempt, Failure
 
 @dataclass(frozen=True)
 class Proposal:
-    """Params that hooks made, who made them, and whether these are `new_means` (`HookTraits`).
+    """The params that a hook proposes.
 
-    `alternatives` are what a person may choose from, these params first; mostly there are none.
+    author: The hook, as the ledger names authors.
+    new_means: See `HookTraits`.
+    alternatives: Params that a person may choose from, `params` first; mostly empty.
     """
 
     params: Encoded
@@ -31,7 +33,7 @@ class Proposal:
 async def propose(
     plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
 ) -> Proposal | None:
-    """Ask the hooks in order until one changes the params; then let feedback add to it."""
+    """Ask the hooks in order until one changes the params; then feedback adds to these."""
     proposal: Proposal | None = None
     for hook in plan.hooks:
         proposal = await _asked(plan, hook, "hook", params, attempts, once)

@@ -1,4 +1,4 @@
-"""Ask the open question, and take one answer to it from wherever it comes."""
+"""Ask the open question, and take one answer: of `resume`, an automatic reviewer, or a person."""
 
 from __future__ import annotations
 
@@ -57,11 +57,14 @@ LEFT_OVER = (
 
 @dataclass(eq=False, kw_only=True)
 class Taken:
-    """An answer, its question, and its sender.
+    """An answer and its question.
 
-    `loop` is the position that a decision goes on from. `problem` tells why there is no good
-    answer, if that is known already: where `resume` refused it. `came_at` is when it was given.
-    `passed` are the automatic reviewers that failed before this answer came.
+    author, channel: Who gave the answer, and through what.
+    loop: The position that the decision goes on from.
+    fork: The earlier attempt that the answer is about, if it goes back.
+    problem: Why the answer cannot be taken, if that is known before it is judged.
+    came_at: When the answer was given; None if it is not known.
+    passed: The automatic reviewers that did not decide.
     """
 
     question: Question
@@ -76,12 +79,12 @@ class Taken:
 
     @property
     def by_agent(self) -> bool:
-        """Return whether the last question went to an automatic reviewer, with a person next."""
+        """Whether automatic reviewers were asked, so that a person may be next."""
         return self.author.startswith("agent")
 
 
 async def take_answer(given: StepInput) -> Taken:
-    """Read the answer that `resume` wrote. Otherwise ask the automatic reviewers, then a person."""
+    """Take the answer that `resume` wrote, or ask the automatic reviewers, then a person."""
     plan, loop, attempts = given.plan, given.loop, given.attempts
     recorded: Any = given.state.get(ANSWER)
     if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
@@ -132,7 +135,7 @@ def _of_person(
 
 
 def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
-    """Return an answer to an earlier attempt than the one under review."""
+    """Return an answer that goes back to an earlier attempt."""
     at = forked(loop)
     question = question_of(plan, at, fork.attempts, fork.params)
     if fork.again:  # the attempt is undone, so it does not count
@@ -149,7 +152,7 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
 
 
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
-    """Return the answer, and whether anybody can have seen the question it came for."""
+    """Ask a person; return the answer, and whether anybody can have seen this question."""
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
     begun = get_runtime().execution_info

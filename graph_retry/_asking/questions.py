@@ -1,4 +1,4 @@
-"""Make the open question from state."""
+"""Build the open question from state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
-"""The author of suggested params that come from a refused answer."""
+"""The author of suggested params that a refused answer had."""
 
 
 def question_of(
@@ -37,7 +37,10 @@ def question_of(
     params: Encoded,
     output: dict[str, Any] | None = None,
 ) -> Question:
-    """Build the open question from state; `output` is the value that a person may accept."""
+    """Build the open question from state.
+
+    `output` is the output under review, as `{"value": …}`; None if there is nothing to accept.
+    """
     record, review = attempts[-1], loop["review"]
     if review is None or (record["failure"] is None and output is None):
         msg = f"`{plan.settings.name}` reached `review` with nothing to ask; state was edited."
@@ -50,8 +53,9 @@ def question_of(
     )
     raw_output = _raw_text(record)
     shown = Encoded(suggested, review["suggested_types"]) if suggested else params
-    redact, names = plan.settings.redact, plan.codec.names
-    before, after = redacted(before, redact, names), redacted(after, redact, names)
+    redact = plan.settings.redact
+    if redact is not None:
+        before, after = (redacted(each, redact, plan.codec.names) for each in (before, after))
     question = Question(
         thread_id=current_thread(),
         function_name=plan.settings.name,
@@ -93,7 +97,10 @@ def question_of(
 def _as_read(
     plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the output that a person may change in part; records do not have private texts."""
+    """Return the output that a person may change in part.
+
+    With `redact`, the record has no private texts, and only the output under review is complete.
+    """
     if output is None and plan.settings.redact is not None:
         return None
     known = read_value(record, plan.validator) if output is None else output
@@ -101,14 +108,14 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the output's JSON Schema; one that params hold only if it has nothing private."""
+    """Return the JSON Schema of the output. One in params is shown if `redact` changes nothing."""
     schema = plan.validator.schema if plan.validator else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
     return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Drop fields that the params type no longer has: nobody could remove them by an edit."""
+    """Drop fields that the params type no longer has, because no edit could remove them."""
     fields = plan.codec.fields
     if fields is None:
         return view
@@ -116,14 +123,14 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
-    """Return whether the attempts are used up for everybody."""
+    """Return whether nobody may make another attempt."""
     budget, last = plan.settings.budget, attempts[-1]
     rounds = budget is not None and budget.rounds_used_up(attempts, loop["spent"])
     return rounds or last["number"] >= plan.settings.max_attempts
 
 
 def _note(loop: Loop, review: OpenReview) -> str | None:
-    """Explain why automation stopped, what an agent proposed, and whether a similar call waits."""
+    """Say why automation stopped, what an agent proposed, and whether a similar call waits."""
     notes = [review["note"], loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
@@ -137,9 +144,9 @@ def _note(loop: Loop, review: OpenReview) -> str | None:
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return the value that was read from an output, for a person to accept although invalid.
+    """Return the value of an invalid output, which a person may accept or change.
 
-    None where it was cut off, or could not be read.
+    None if the output was cut off or could not be read.
     """
     if finish_kind(record["finish_reason"]) is not None:
         return None
@@ -150,7 +157,7 @@ def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] |
 
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:
-    """Write the proposal of an automatic reviewer, and why it was not applied."""
+    """Say what an automatic reviewer proposed, and why it was not applied."""
     proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
     return f"{agent['by']}{proposed}: {agent['problem']}"
 

@@ -1,4 +1,4 @@
-"""Before a person answers: ask automatic reviewers, and tell that a review waits; each once."""
+"""Ask the automatic reviewers, and call `notify`: each once, before a person answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Passed(TypedDict):
-    """A reviewer whose proposal is not applied, and why; a person must still be asked."""
+    """An automatic reviewer that did not decide: its proposal, and the problem with it."""
 
     by: str
     decision: Any
@@ -43,9 +43,9 @@ class Passed(TypedDict):
 async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
 ) -> tuple[str, Any, list[Passed]]:
-    """Return the author and decision of the first reviewer that decides; without one, `None`.
+    """Return the author and decision of the first reviewer that decides, or a decision of None.
 
-    One that fails is passed over. What could not be applied (see `not_again`) is not offered.
+    A reviewer that fails is passed over. Decisions that `not_again` would refuse are not offered.
     """
     attempts = await whole_here(attempts)
     question = _offering_what_holds(plan, question, attempts)
@@ -73,7 +73,7 @@ async def ask_reviewers(
 async def not_again(
     plan: Plan[Any], attempts: list[Attempt], author: str, verdict: Accepted
 ) -> str | None:
-    """Say why an automatic decision may not make another call, if it would and may not."""
+    """Say why an automatic decision may not make another call; None if it may, or makes none."""
     if verdict.params is None:
         return None
     attempts = await whole_here(attempts)
@@ -87,14 +87,14 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 def _offering_what_holds(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Question:
-    """Return the question without the decisions that no reviewer's params could make hold."""
+    """Return the question without the decisions that would be refused whatever the params are."""
     if _why_no_call(plan, attempts, "agent", sent=0) is None:
         return question
     return replace(question, used_up=True)
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
-    """Call the user's `notify` hook; its trouble is logged, for the review must still be asked."""
+    """Call the user's `notify`. Its errors are logged, because the question must still be asked."""
     hook = plan.settings.notify
     if hook is None:
         return

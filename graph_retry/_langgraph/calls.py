@@ -1,10 +1,12 @@
-"""Find the saved state of a call among the calls of one task, by its identity.
+"""Find the saved state of a call among the calls of one task.
 
-LangGraph numbers the graphs that a task invokes in the order in which they start. If that order
-changed, a call would find the state of another. So here the namespace of a call is made of its
-identity, and a number if there are equal calls in the task. These are counted per scratchpad of the
-task and per attempt of its node: a retry policy runs a node again with the same scratchpad. Found
-by printing both in a node that fails.
+LangGraph names the graphs that a task invokes by a number, in the order in which they start. In
+another order, a call would find the state of another. So the namespace of a call is made of its
+identity here (see `identity.py`), and of a number if there are equal calls in the task.
+
+The numbers count the calls of one execution of the task: one scratchpad, and one attempt of its
+node, because a retry policy runs a node again with the same scratchpad. Found by printing both in a
+node that fails.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
 from graph_retry._attempts import records_in
@@ -28,7 +30,7 @@ from graph_retry._awaiting import sleep
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import check_clock, is_saved, newest_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
-from graph_retry._langgraph.identity import changed_fields, identity_of, saved_call
+from graph_retry._langgraph.identity import changed_fields, first_params, identity_of
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
@@ -47,18 +49,22 @@ from graph_retry.options import Settings
 _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
-"""Seconds that a pausing call waits for the others; one of them may be waiting for it."""
+"""Seconds that a pausing call waits for the others of its task: one may itself wait for this call.
+The limit decides no result. A model call that is still under way then is made again."""
 
 _ANCHORED = 5.0
-"""Seconds a call waits at most for the checkpoint it begins from: LangGraph may fail to save it."""
+"""Seconds that a call waits for the checkpoint its task began from. LangGraph may fail to save it,
+and raises that only when its tasks have ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A call as it is made, by a function or a retry node, in a task that is at `task_path`.
+    """A call as a function or a retry node makes it.
 
-    A retry node that `is_task` makes the task's only call, so its params need not be known.
-    `given` is the input of the loop; a function's has encoded params already.
+    given: The input of the loop. That of a function has encoded params already.
+    task_path: The place of the task in its graphs, whatever its id.
+    is_task: Whether LangGraph runs a retry node as this task. Then it is the task's only call, and
+        may go on without known params.
     """
 
     settings: Settings
@@ -66,18 +72,6 @@ class Made:
     given: Any
     task_path: str
     is_task: bool
-
-    @property
-    def identity(self) -> str | None:
-        """The identity of the call within its task and name, if its params are known.
-
-        Code that invokes a retry node is known to give it what it gave before: what the params type
-        fills in may be new in each run.
-        """
-        given = self.params
-        if given is not None and not self.is_task and self.values and LOOP not in self.values:
-            given = self.codec.given(*self._as_given(self.values))
-        return given and identity_of(given, self.settings.key)
 
     @cached_property
     def values(self) -> Mapping[str, Any] | None:
@@ -89,11 +83,24 @@ class Made:
         return {key: item for key, item in fields.items() if item is not None} or None
 
     @cached_property
+    def identity(self) -> str | None:
+        """The identity of the call; None if its params are not known.
+
+        A node's code gives a retry node the same in each run; defaults may be new each time.
+        """
+        if self.values is None or self.params is None:
+            return None
+        if LOOP in self.values:
+            return str(self.values[LOOP]["identity"])
+        as_known = self.params if self.is_task else self.codec.given(*self._as_given(self.values))
+        return identity_of(as_known)
+
+    @cached_property
     def params(self) -> Encoded | None:
-        """The call's first params.
+        """The first params of the call, as encoded.
 
         Raises:
-            TypeError: If they cannot be encoded and are not the only ones of a task.
+            TypeError: If they cannot be encoded, and the call is not the only one of its task.
             ValueError: The same.
         """
         if self.values is None:
@@ -103,7 +110,7 @@ class Made:
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
-            # A waiting task continues with any input; the step `call` reports a difference.
+            # A task that is saved goes on whatever its input is; otherwise `call` raises the error.
             if not self.is_task:
                 raise
             return None
@@ -117,10 +124,9 @@ class Made:
         return values.get(keys["params"]), last["params_types"] if is_asked else {}
 
     def first_state(self, waits: Loop | None = None) -> Any:
-        """Return the input as the first checkpoint is to hold it: encoded, with its identity.
+        """Return the input as the first checkpoint holds it: encoded, and with the identity.
 
-        Whoever takes the call up later goes on with that, and never encodes the input again.
-        `waits` is the position of a call that this input is put into.
+        A later run never encodes it again. `waits` is the position of a waiting call that gets it.
         """
         if self.values is None or LOOP in self.values or self.params is None:
             return self.given
@@ -130,11 +136,13 @@ class Made:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where the state of a call is, or is to be.
+    """The place of a call's state, and the other calls of the same execution.
 
-    `is_saved` tells that it is there; `past` is its state from before a fork. `note` tells a person
-    that it may be a call which asked before, with other params. `at_rest` is to be done when its
-    run has ended; `beside` has those of all calls of the same execution.
+    is_saved: Whether the state is there.
+    past: The state of the call from before a fork, which is not taken over yet.
+    note: A note to people that the call may be meant to be a waiting one.
+    at_rest: Is done when the run of the call has ended.
+    beside: The futures `at_rest` of all calls of the execution.
     """
 
     namespace: str
@@ -165,9 +173,10 @@ class Slot:
 class _Execution:
     """The calls of one execution of a task.
 
-    `begun` counts the calls of each namespace; `params_of_key` tells what a key was used for;
-    `asked` are the namespaces that asked a person before, once they were read. `is_anchored` tells
-    that the checkpoints are saved which the task began from.
+    begun: The number of calls that began, by namespace.
+    params_of_key: The params of the call that a key names.
+    asked: The namespaces of calls that wait for a person, once they were read.
+    is_anchored: Whether the checkpoints that the task began from are saved.
     """
 
     begun: Counter[str] = field(default_factory=Counter[str])
@@ -203,7 +212,9 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     thread_id = str(configurable["thread_id"])
     may_be_saved = may_be_resumed(configurable)
     saved = await newest_checkpoint(saver, thread_id, namespace) if may_be_saved else None
-    if made.is_task and saved and not _is_named(saved, made.settings.name):
+    name = made.settings.name
+    before = records_in(saved.checkpoint["channel_values"]) if made.is_task and saved else []
+    if before and before[-1].get("name", name) != name:
         with _lock:
             execution.begun[namespace] -= 1
             made = replace(made, is_task=False)
@@ -212,7 +223,6 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     await check_clock(saved)
     # A call that was cut off at its first checkpoint does not hold its past yet.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
-        name = made.settings.name
         params = None if namespace == configurable["checkpoint_ns"] else made.params
         begun = Begun(namespace, made.task_path, name, params)
         past = await past_of(configurable, saver, begun)
@@ -238,30 +248,24 @@ async def _wait_for_anchor(
         places.setdefault(checkpoint_id, []).append(place)
     for same in places.values():  # a `@task` begins at a checkpoint of the graph or of its caller
         pause, waited = 0.001, 0.0
-        while waited < _ANCHORED and not await _is_any_saved(saver, same):
+        while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
             await sleep(pause)
             pause, waited = min(2 * pause, 0.1), waited + pause
 
 
-async def _is_any_saved(saver: BaseCheckpointSaver[Any], places: list[dict[str, str]]) -> bool:
-    for place in places:
-        if await is_saved(saver, place):
-            return True
-    return False
-
-
 def _begun(made: Made, execution: _Execution, task: str) -> str:
-    """Count a call that begins, and return its namespace."""
-    # If code gives its config to several retry nodes, each looks like the task. Only one is.
-    is_only = made.is_task and not execution.begun[task]
-    identity = None if is_only else made.identity
-    if is_only or made.params is None or identity is None:
+    """Count a call that begins, and return its namespace: the task's own for its only call."""
+    identity: str | None = None
+    if not made.is_task or execution.begun[task]:
+        # If code gives its config to several retry nodes, each looks like the task. Only one is.
+        made = replace(made, is_task=False) if made.is_task else made
+        identity = made.identity
+    if identity is None or made.params is None:
         execution.begun[task] += 1
         return task
     name, key = made.settings.name, made.settings.key
-    if key is not None and execution.params_of_key.setdefault((name, key), made.params) != (
-        made.params
-    ):
+    known = execution.params_of_key.setdefault((name, key), made.params) if key else made.params
+    if known != made.params:
         raise ValueError(
             f"`key={key!r}` names two calls of `{name}` with different params in one node: give "
             "each call a key of its own."
@@ -270,12 +274,6 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
     number = execution.begun[namespace]
     execution.begun[namespace] += 1
     return call_namespace_of(task, name, identity, number)
-
-
-def _is_named(saved: CheckpointTuple, name: str) -> bool:
-    """Return whether a call has this name, by its saved attempts."""
-    records = records_in(saved.checkpoint["channel_values"])
-    return not records or records[-1].get("name", name) == name
 
 
 async def _note_changed(
@@ -301,9 +299,9 @@ async def _note_changed(
         if not namespace.startswith(namesakes(task, name)) or execution.begun[namespace]:
             continue
         waiting = await newest_checkpoint(saver, thread_id, namespace)
-        call = waiting and saved_call(waiting.checkpoint["channel_values"], "params")
-        if call is not None:
-            differences.append(changed_fields(call.params, params.view if params else {}))
+        made_with = waiting and first_params(waiting.checkpoint["channel_values"], "params")
+        if made_with is not None:
+            differences.append(changed_fields(made_with, params.view if params else {}))
     if not differences:
         return None
     fields = ", ".join(f"`{field}`" for field in min(differences, key=len))

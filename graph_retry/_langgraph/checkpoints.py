@@ -161,11 +161,10 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Refuse to save after a checkpoint that is newer than now; wait for a short difference.
+    """Refuse to save after a checkpoint that is newer than now; a moment is waited for.
 
-    LangGraph orders the checkpoints of a thread by the time in their ids. A machine whose clock is
-    behind would save a checkpoint that is not the newest. It would never be found again, and its
-    calls would be repeated.
+    LangGraph orders the checkpoints of a thread by the time in their ids. What a machine saves
+    whose clock is behind would not be the newest: never found again, and its calls repeated.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind that of the one which saved it.

@@ -36,7 +36,7 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._langgraph.identity import Saved, changed_fields, saved_call
+from graph_retry._langgraph.identity import changed_fields, first_params
 from graph_retry._namespaces import parts_of
 from graph_retry._params.codec import Encoded
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
@@ -153,9 +153,9 @@ async def past_of(
     saved = await list_checkpoints(saver, thread)
     taken = continued_in(saved, _root_of(configurable))
     there = {
-        namespace: (values, call)
+        namespace: (values, made_with)
         for namespace, values in _made_from(fork["root"], saved).items()
-        if namespace not in taken and (call := _made_in(values, begun)) is not None
+        if namespace not in taken and (made_with := _params_if_made_in(values, begun)) is not None
     }
     own = begun.namespace.removeprefix(str(configurable["checkpoint_ns"]))
     depth = len(parts_of(begun.namespace))
@@ -178,9 +178,9 @@ async def past_of(
     return {**values, LOOP: {**loop_of(values), "next": following, "continues": place}}
 
 
-def _refuse(call: Saved, begun: Begun) -> NoReturn:
+def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
     """Refuse a new call where another of its name is to be rewound, before anything is paid."""
-    changed = changed_fields(call.params, begun.params.view if begun.params else {})
+    changed = changed_fields(made_with, begun.params.view if begun.params else {})
     fields = ", ".join(f"`{field}`" for field in changed) or "their types"
     raise ValueError(
         f"{REFUSED}the node calls `{begun.name}` with other params now (they differ in {fields}), "
@@ -206,13 +206,13 @@ def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, A
     }
 
 
-def _made_in(values: Mapping[str, Any], begun: Begun) -> Saved | None:
-    """Return the call with this state, if it has this name and was made in such a task."""
+def _params_if_made_in(values: Mapping[str, Any], begun: Begun) -> dict[str, Any] | None:
+    """Return the first params of the call with this state, if it is of this name and task."""
     attempts = records_in(values)
     if not attempts or attempts[-1].get("name", begun.name) != begun.name:
         return None
     same = loop_of(values)["task_path"] == begun.task_path
-    return saved_call(values, "params") if same else None
+    return first_params(values, "params") if same else None
 
 
 def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 LangGraph keeps these values under private keys of `configurable`: the saver, a scratchpad with the
 answers and the counter of subgraphs, the stream, the place to replay from, and a `Runtime`. Found
-by printing the `configurable` of a node. They are touched here only; where one is missing the
-engine does without it, and `tests/langgraph/test_run_config.py` fails.
+by printing the `configurable` of a node. Only this file touches them. If one is missing, the loop
+does without it, and `tests/langgraph/test_run_config.py` fails.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.channels.base import BaseChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.config import get_config
+from langgraph.config import get_config, get_stream_writer
 from langgraph.runtime import Runtime
+from langgraph.types import StreamWriter
 
 from graph_retry._namespaces import around
 
@@ -39,39 +40,46 @@ def current_thread() -> str | None:
 
 
 def thread_in_logs() -> str:
-    """Return how log lines name the thread whose step is running."""
+    """Return the name of the running step's thread for log lines."""
     thread_id = current_thread()
     return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
 
 
 def current_saver() -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer that saves the run of the step that is running, if any does."""
+    """Return the checkpointer of the running step, if it has one."""
     return saver_in(get_config().get("configurable", {}))
 
 
 def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer that a run is saved by, if it is saved."""
+    """Return the checkpointer of a run, if it has one."""
     return configurable.get(_key(configurable, BaseCheckpointSaver))
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
-    """Return what LangGraph counts a task's subgraphs with, if this is a task."""
+    """Return the scratchpad of a task: its answers, and its counter of subgraphs."""
     return configurable.get(_key(configurable, *_SCRATCHPAD))
 
 
 _SCRATCHPAD = ("subgraph_counter", "get_null_resume")
 _REPLAY = ("get_checkpoint", "aget_checkpoint")
 _STREAM = ("__call__", "modes")
-"""What private values of a configurable are known by: their attributes."""
+"""The attributes by which the private values of a configurable are found."""
+
+
+_found: dict[tuple[str | type[Any], ...], str] = {}
+"""The keys found before, which are looked at first: LangGraph uses the same ones in each run."""
 
 
 def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
     """Return the key of the value that has all these attributes or classes; empty if none has."""
-    for key, value in configurable.items():
+    before = _found.get(known, "")
+    for key in (before, *configurable) if before in configurable else configurable:
+        value = configurable[key]
         for each in known:
             if not (hasattr(value, each) if isinstance(each, str) else isinstance(value, each)):
                 break
         else:
+            _found[known] = key
             return key
     return ""
 
@@ -81,7 +89,7 @@ def _changed(configurable: Mapping[str, Any], key: str, value: Any) -> dict[str,
 
 
 def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
-    """Return the state keys of the graph whose task this is; None where they cannot be known."""
+    """Return the state keys of the graph whose task this is; None if they are not found."""
     for value in configurable.values():
         for given in value.args if isinstance(value, partial) else ():
             if isinstance(given, Mapping) and given:
@@ -94,14 +102,14 @@ def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None
 def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, Any]:
     """Return the configurable under which a call's graph runs, in its namespace if it has one.
 
-    It streams no `values` to the graphs around it: chat clients take the `values` of whatever graph
-    they come from for the whole state, and this one's have no `messages`. Updates, tokens, tasks
-    and custom events pass.
+    It streams no `values` to the graphs around it, only updates, tokens, tasks and custom events.
+    Chat clients take the `values` of any graph for the whole state, and these have no `messages`.
 
-    With a namespace it counts no subgraphs, which would give it another one, and it goes on from
-    its newest checkpoint. In a run from an old checkpoint, LangGraph has each subgraph begin from
-    what it had saved before that one, in a retry of its node, too. The namespace of a call belongs
-    to one task of one checkpoint: what is saved there is always the call's own.
+    With a namespace, the counter of subgraphs stays at 0, because LangGraph adds another count to
+    the namespace. And the graph goes on from its newest checkpoint. In a run from an old
+    checkpoint, LangGraph would begin each subgraph from the state before that checkpoint, also when
+    its node is retried. But the namespace of a call belongs to one task of one checkpoint, so its
+    newest state is always the call's own.
     """
     key = _key(configurable, *_STREAM)
     inner = dict(configurable)
@@ -130,7 +138,7 @@ def has_answer(configurable: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def plain_answer_hidden() -> Generator[None, None, None]:
-    """Have an `interrupt` pause, although an answer waits that names no question."""
+    """Make an `interrupt` pause although a plain answer waits, which names no question."""
     config = get_config()
     here = config.get("configurable", {})
     configurable = _with_scratchpad(here, get_null_resume=lambda _=False: None)
@@ -143,10 +151,10 @@ def plain_answer_hidden() -> Generator[None, None, None]:
 
 
 def forget_plain_answer() -> None:
-    """Take an answer that names no question out of the run, once a question had one by its id.
+    """Take a plain answer, which names no question, out of the run.
 
-    It is left over from an earlier run: a command has one kind of answer. LangGraph keeps it while
-    the outermost node runs, and would give it to the next `interrupt`, whoever asks there.
+    A command has plain answers or answers by id. So after an answer by id, a plain one is left over
+    from an earlier run, and LangGraph would give it to the next `interrupt` of the outermost node.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is not None:
@@ -154,29 +162,29 @@ def forget_plain_answer() -> None:
 
 
 def node_attempt(configurable: Mapping[str, Any]) -> int:
-    """Return how often a retry policy has begun the task, 1-based."""
+    """Return the attempt of a task under its retry policy, from 1."""
     runtime = _runtime_in(configurable)
     info = runtime and runtime.execution_info
     return info.node_attempt if info else 1
 
 
 def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
-    """Return whether a task may have run before; True if LangGraph does not say."""
+    """Return whether a task may have run before; True if LangGraph does not tell."""
     told = [value for key, value in configurable.items() if key.endswith("resuming")]
     return not told or any(told)
 
 
 def saves_later(configurable: Mapping[str, Any]) -> bool:
-    """Return whether the graphs around a task may be saved while it runs, LangGraph's default.
+    """Return whether the graphs around a task may be saved only while it runs.
 
-    LangGraph hands a durability that was asked for down under a private key.
+    That is LangGraph's default durability `async`. It hands another one down under a private key.
     """
     asked = [value for key, value in configurable.items() if key.endswith("durability")]
     return asked in ([], ["async"])
 
 
 def began_at(configurable: Mapping[str, Any]) -> str | None:
-    """Return when a task began in this run, however often it was retried (ISO 8601 in UTC)."""
+    """Return when a task began in this run, before any retry (ISO 8601 in UTC)."""
     runtime = _runtime_in(configurable)
     info = runtime and runtime.execution_info
     began = info.node_first_attempt_time if info else None
@@ -188,10 +196,10 @@ def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
 
 
 def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:
-    """Return a step's config as the node that made the call would have it.
+    """Return a step's config with the stream, writer and metadata of the node that made the call.
 
-    Tokens and custom events of the user's function then belong to that node. What LangGraph saves
-    graphs and tasks by stays that of the step.
+    So tokens and custom events of the user's function belong to that node. The saver, namespace and
+    scratchpad stay those of the step.
     """
     if caller is None:
         return inner
@@ -205,8 +213,15 @@ def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableC
     return {**inner, "metadata": metadata, "configurable": configurable}
 
 
-def _writer(caller: RunnableConfig, outer: Runtime[Any]) -> Any:
-    """Return the caller's stream writer; which node an event is from it reads from the context."""
+def writer_of(caller: RunnableConfig | None) -> StreamWriter:
+    """Return the function that writes custom events as the node that made the call."""
+    if caller is None or (theirs := _runtime_in(caller.get("configurable", {}))) is None:
+        return get_stream_writer()
+    return _writer(caller, theirs)
+
+
+def _writer(caller: RunnableConfig, outer: Runtime[Any]) -> StreamWriter:
+    """Return the caller's stream writer, which reads the node of an event from the context."""
 
     def write(event: Any) -> None:
         token = var_child_runnable_config.set(caller)

@@ -29,7 +29,7 @@ from graph_retry.records import Attempt, GateVerdict
 def open_review(
     settings: Settings, record: Attempt, proposal: Proposal | None = None, note: str | None = None
 ) -> OpenReview:
-    """Return a new question about an attempt, and say in the stream that it is asked."""
+    """Return a new question about an attempt, and write an event that it is asked."""
     asked_at = now()
     review: OpenReview = {
         **fresh_review(review_id_of(record["idempotency_key"], 1)),
@@ -50,7 +50,7 @@ def open_review(
 
 
 async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Return the step after a valid output: the call ends, or it waits for approval."""
+    """Return the update after a valid output: the call ends, or a person must approve it."""
     settings, keys = plan.settings, plan.settings.keys
     learned = await finished(plan, record)
     if after_success(review=await _wanted(settings, record)) == "ask":
@@ -89,9 +89,9 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
 
 
 async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
-    """Return the option `review`; a function is asked about this attempt, once.
+    """Return the option `review` for this attempt. A function is asked once.
 
-    What a gate says is noted in the record.
+    The verdict of a gate is noted in the record.
     """
     rule = settings.review
     if not callable(rule):
@@ -108,9 +108,9 @@ async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
 
 
 async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
-    """Report the attempt to listeners, and return its lessons as a state update.
+    """Report the attempt to `on_attempt` and the budget; return its lessons as an update.
 
-    A report that is done is not repeated when the step around it runs again.
+    The report is a task, so it is not repeated when the step runs again.
     """
     settings, name = plan.settings, plan.settings.name
     emit("attempt_finished", name, record["number"], status=record["status"])
@@ -134,9 +134,9 @@ WITH_OUTPUT = ("succeeded", "overruled")
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
-    """Return the state update of a call that ends without an output.
+    """Return the update of a call that ends without an output.
 
-    The keys are the graph's own, where an earlier call may have left its output.
+    It clears the key `output`, where an earlier call may have left its own.
     """
     return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
 
@@ -159,6 +159,6 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
 
 
 async def give_up_step(given: StepInput) -> dict[str, Any]:
-    """Raise how the call ended; the step may be run again, nothing repeats."""
+    """Raise the error of a call that ended without an output."""
     settings = given.plan.settings
     raise ended_error(settings.name, given.state[settings.keys["status"]], given.attempts)

@@ -1,4 +1,4 @@
-"""The `call` step: one attempt's model call, whose finished result is never asked for again."""
+"""The `call` step: open an attempt and call the model once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from graph_retry.records import Attempt
 async def call_step(given: StepInput) -> dict[str, Any]:
     """Call the model once and open the attempt's record."""
     run, keys = given.run, given.plan.settings.keys
-    past = run.past if ANSWER not in given.state else None  # a running call has this key
+    past = run.past if ANSWER not in given.state else None  # A call that has begun has this key.
     if past is not None:
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
@@ -57,11 +57,15 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     if number == 1:
         check_first(plan, params, run.caller, is_task=run.is_task)
     emit("attempt_started", name, number)
-    attempt = partial(make_request, run, plan, params, record, count(1))
-    outcome = await as_task(f"{name}#{number}", attempt, transport_policy(settings.transient))
+    request = partial(make_request, run, plan, params, record, count(1))
+    outcome = await as_task(f"{name}#{number}", request, transport_policy(settings.transient))
     record.update(cast("Attempt", outcome["record"]))
     loop.update({"types": params.types, "output_types": outcome["output_types"]})
-    update: dict[str, Any] = {keys["params"]: params.view, ANSWER: None, REVIEWED: None}
+    update: dict[str, Any] = {ANSWER: None}
+    if state.get(keys["params"]) != params.view:
+        update[keys["params"]] = params.view
+    if state.get(REVIEWED) is not None:
+        update[REVIEWED] = None
     # A status of an earlier call, or of the time before a rewind.
     if state.get(keys["status"]) is not None:
         update |= {keys["output"]: None, keys["status"]: None}
@@ -92,7 +96,7 @@ def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encode
 
 
 async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Choose the step after a call and write it into `loop`; return the other state updates."""
+    """Write the next step into `loop`; return the other updates of state."""
     settings, validator = plan.settings, plan.validator
     has_failed = record["failure"] is not None
     if validator is not None and not has_failed:
@@ -112,7 +116,7 @@ async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> 
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return whether the loop is being continued, and did not get a new input."""
+    """Return the position, the attempts so far, and whether state has the ledger of an old call."""
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
     if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
@@ -124,23 +128,20 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     if attempts and not (waits or goes_on(attempts[-1])):  # they belong to an earlier call
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
     if loop["next"] != "call":
-        known = ("identity", "given", "origin", "task_path", "note")
-        kept = (*known, "types", "seen", "spent", "continues")
+        known = ("identity", "given", "origin", "task_path", "note", "continues")
         old: Any = loop
-        edited: Any = {
-            **fresh_loop(),
-            **{key: old[key] for key in (*kept, "continues")},
-            "author": "state edit",
-        }
+        kept = {key: old[key] for key in (*known, "types", "seen", "spent")}
+        edited: Any = {**fresh_loop(), **kept, "author": "state edit"}
         return edited, attempts, False
     return loop, attempts, False
 
 
 def _origin() -> str | None:
-    """Return what distinguishes a call from others of the same namespace.
+    """Return the part of idempotency keys that tells apart calls of the same namespace.
 
-    In the outermost graph that is the checkpoint the call began from, which a crash leaves as it
-    is. Where nothing is saved, nothing is repeated either.
+    All calls of the outermost graph have the empty namespace. There it is the checkpoint that the
+    call began from, because a crash leaves that as it is. Without a checkpointer no call is
+    repeated, and any new id will do.
     """
     if current_saver() is None:
         return str(uuid4())

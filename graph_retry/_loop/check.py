@@ -31,7 +31,7 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
-"""Up to this length in characters, the ledger keeps an output's value beside its text."""
+"""Characters of an output whose value the ledger keeps beside its text, at most."""
 
 _NOTHING = "NothingReturned"
 """The failure type of a function that returned None although an output was expected."""
@@ -40,7 +40,7 @@ _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "
 
 
 def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> bool:
-    """Return whether there is text to repair; text that is JSON saves a checkpoint."""
+    """Return whether a text needs the `repair` step. For strict JSON, a checkpoint is saved."""
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator.wants_text:
         return False
@@ -59,7 +59,7 @@ async def repair_step(given: StepInput) -> dict[str, Any]:
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
-    """Return the fields that reading the raw text as JSON adds to an attempt's record."""
+    """Read the raw text as JSON, and return the fields that this adds to the record."""
     update: dict[str, Any] = {
         "number": record["number"],
         "repaired": None,
@@ -100,7 +100,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
 
 
 def _json_string(text: str) -> str | None:
-    """Return the string that a text spells as strict JSON, if it is one."""
+    """Return the string if a text is strict JSON of a string."""
     if text.strip()[:1] != '"':
         return None
     try:
@@ -137,7 +137,7 @@ async def validate_attempt(
 ) -> tuple[dict[str, Any], Checked | None]:
     """Validate the last attempt's value.
 
-    Returns the record's update and the check; None for it where nothing could be read to check.
+    Returns the update of the record, and the check; None if there was no value to check.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:

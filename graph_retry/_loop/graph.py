@@ -21,7 +21,7 @@ from graph_retry._transitions import FOLLOWERS
 from graph_retry.options import DEFAULT_KEYS, Settings
 
 _STEPS_OF_ATTEMPT = 10
-"""Graph steps one attempt may take at most, with room for a few questions asked again."""
+"""Graph steps of one attempt, with room for a few questions that are asked again."""
 
 
 async def _review_step(given: StepInput) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _window(settings: Settings) -> int | None:
 
 
 def steps_allowed(plan: Plan[Any]) -> int:
-    """Return the recursion limit that `max_attempts` needs, whatever LangGraph's default is."""
+    """Return the recursion limit that `max_attempts` needs."""
     return _STEPS_OF_ATTEMPT * (plan.settings.max_attempts + 1)
 
 

@@ -31,7 +31,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
-    """Ask a person and apply the answer, or ask again."""
+    """Ask for an answer and apply it, or ask again."""
     taken = await take_answer(given)
     if taken.by_agent and taken.value is None:
         return _escalate(given, taken)
@@ -58,7 +58,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
 
 
 def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
-    """Note a decision that leaves the review open, and ask again with the change."""
+    """Note a decision that leaves the review open, and ask again with its change."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
     note = _note(_redacted(plan, decision), taken.author, taken.channel, taken.question.review_id)
@@ -72,9 +72,9 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Go on from an answer that cannot be applied: the person is asked, or asked again.
+    """Refuse an answer: a person is asked next, or asked again.
 
-    What a form sent and could be read is suggested by the next question.
+    The next question suggests the fields of the answer that could be read.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem
@@ -121,7 +121,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
 
 
 async def _default(given: StepInput, question: Question) -> Accepted:
-    """Decide a review whose time is over; where the default is not possible, the call is ended."""
+    """Decide an expired review by its default. If that is not possible, the call is rejected."""
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     problem: str | None
@@ -138,7 +138,7 @@ async def _default(given: StepInput, question: Question) -> Accepted:
 
 
 def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
-    """Redact what somebody wrote in a decision; its params and output are redacted elsewhere."""
+    """Redact the words in a decision. Its params and output are redacted elsewhere."""
     row, redact = ROWS[decision["type"]], plan.settings.redact
     written = {"message", row.data, *row.parts} - {"params", "output"}
     said: Any = {
@@ -148,7 +148,7 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
 
 
 def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
-    """Write down who decided what, when and through what."""
+    """Note who decided what, when, and through which channel."""
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
     user = _user() if author == "human" else None
     by = user or decision.get("by")
@@ -163,7 +163,7 @@ def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict
 
 
 def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the output that a decision supplied or took, as the ledger may show it."""
+    """Return the output that a decision supplied or accepted, redacted for the ledger."""
     if not isinstance(effect, End) or effect.without_output:
         return {}
     output = effect.output or (reviewed if effect.status == "overruled" else None)
@@ -177,19 +177,19 @@ def _earlier(review: OpenReview | None) -> dict[str, Any]:
 
 
 def _suggested(review: OpenReview | None) -> dict[str, Any]:
-    """Return whose params the review suggested, if it suggested any."""
+    """Return the author of the suggested params, if there are any."""
     by = review and review["suggested_by"]
     return {"suggested_by": by} if by else {}
 
 
 def _user() -> str | None:
-    """Return who a server has authenticated as the one that resumed this run."""
+    """Return the user whom a server authenticated for this run."""
     server = getattr(get_runtime(), "server_info", None)
     return getattr(getattr(server, "user", None), "identity", None)
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Keep the replies of the automatic reviewers, then ask a person if that is allowed."""
+    """Note that no automatic reviewer decided; a person is asked next, if one may be asked."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     passed = list(taken.passed)
     if problem is not None:
@@ -221,7 +221,7 @@ def _apply(
     author: str,
     why: str | None,
 ) -> dict[str, Any]:
-    """Turn an accepted decision into the state that follows it."""
+    """Return the update of an accepted decision: the call ends, or is made again."""
     keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
     if isinstance(effect, End):

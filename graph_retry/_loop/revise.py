@@ -27,7 +27,7 @@ _LOG = logging.getLogger("graph_retry")
 async def revise_step(given: StepInput) -> dict[str, Any]:
     """Revise the params after a failure, or open a review."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
-    # Hooks, feedback and budgets look at any attempt, the rules only at the last two.
+    # Hooks, feedback and budgets look at all attempts, the rules only at the last two.
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record = attempts[-1]
@@ -66,7 +66,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
 
 
 def failure_text(record: Attempt) -> str:
-    """Return an attempt's failure in a line."""
+    """Return an attempt's failure as one line."""
     failure = record["failure"]
     return "" if failure is None else f"{failure['type']}: {failure['message']}"[:300]
 
@@ -78,7 +78,7 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> str | None:
-    """Return the reason why automation must stop, if there is one."""
+    """Say why automation must stop; None if it may go on."""
     settings, failure = given.plan.settings, attempts[-1]["failure"]
     if failure and ROUTES[failure["kind"]] == "review":
         return f"{with_article(failure['kind'])} failure is not retried automatically"
@@ -94,7 +94,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _spent(given: StepInput, settings: Settings) -> str | None:
-    """Say which budget or allowance of automation is used up, if one is."""
+    """Say which limit of automation is reached; None if none is."""
     made, budget = given.loop["automatic"], settings.budget
     if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
         return overspent
@@ -104,7 +104,7 @@ def _spent(given: StepInput, settings: Settings) -> str | None:
 
 
 async def recall_step(given: StepInput) -> dict[str, Any]:
-    """Revise the params by the lessons at hand, if there are any."""
+    """Add the known lessons to the params before a first attempt."""
     plan, state, attempts = given.plan, given.state, given.attempts
     keys, lessons = plan.settings.keys, plan.settings.lessons
     assert lessons is not None  # noqa: S101 - the graph has this step only with lessons

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -20,7 +20,7 @@ from graph_retry._langgraph.run_config import current_saver, state_keys_around
 from graph_retry._params.codec import Encoded
 from graph_retry._patterns import lazy
 from graph_retry._plan.plan import Plan
-from graph_retry._redact import Redact, redacted_path
+from graph_retry._redact import redacted_path
 from graph_retry.errors import InterventionRequired
 from graph_retry.options import Settings
 
@@ -35,11 +35,11 @@ NO_CHECKPOINTER = (
 _ID = lazy(
     r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
 )
-"""Names of fields whose values look like keys but are not."""
+"""Names of fields whose values only look like keys."""
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
-"""Characters of a param, and of all params of a call, that are looked at."""
+"""Characters that are read of a text, and of all texts in a call's params."""
 
 _MAX_TOLD = 1_000
 _told: set[tuple[str, ...]] = set()
@@ -63,7 +63,7 @@ def check_first(
         ValueError: If a hook needs a field that the params lack, or `locked` names one.
     """
     settings = plan.settings
-    _warn_of_credentials(settings.name, params.view, settings.redact, plan.codec.names)
+    _warn_of_credentials(plan, params.view)
     _check_functions(plan, params)
     _check_checkpointer(settings, in_a_graph=caller is not None)
     if is_task and caller is not None:
@@ -78,7 +78,7 @@ def _warn(log: logging.Logger, told: tuple[str, ...], message: str, *names: Any)
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
-    """Refuse functions that could not work on these params or in this run."""
+    """Refuse functions that cannot work on these params or in this run."""
     settings = plan.settings
     if missing := [name for name in settings.locked if name not in params.view]:
         known = ", ".join(params.view) or "none"
@@ -101,9 +101,9 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn of a missing checkpointer; refuse it where a person is asked in any case.
+    """Warn of a missing checkpointer; refuse it if every call of this kind asks a person.
 
-    A call outside any graph is made on purpose where nobody can be asked.
+    A call outside any graph is not warned of: there, nobody expects to be asked.
     """
     if not settings.review or current_saver() is not None:
         return
@@ -134,26 +134,25 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
         )
 
 
-def _warn_of_credentials(
-    name: str, params: Mapping[str, Any], redact: Redact | None, names: Collection[str]
-) -> None:
+def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
     """Warn of each field that looks like a credential: params are saved and shown to reviewers.
 
-    The keys in its path are redacted, except the `names` that a type declares.
+    The keys in its path are redacted, except those that the params type declares.
     """
+    name = plan.settings.name
     for path in _suspects(params):
         _warn(
             _PARAMS_LOG,
             ("credential", name, path),
             "the param %r of `%s` looks like a credential: params are saved with the thread "
             "and shown to reviewers, so capture it in the function instead",
-            redacted_path(path, redact, names),
+            redacted_path(path, plan.settings.redact, plan.codec.names),
             name,
         )
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of texts that look like a credential, by their name or by themselves."""
+    """Yield the paths of texts that look like a credential, by their field's name or their look."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")

@@ -1,4 +1,4 @@
-"""The settings of the steps that are not in state."""
+"""The user's functions, types and options for a call, checked once."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ class Plan(Generic[ParamsT]):
 
     @property
     def output_names(self) -> frozenset[str]:
-        """The names of fields that the output type declares in code, which are nothing private."""
-        if self.validator is None or isinstance(self.validator, SchemaOfParams):
+        """The names of fields that `redact` leaves as they are: the output type declares them."""
+        nothing_private = self.settings.redact is None or self.validator is None
+        if nothing_private or isinstance(self.validator, SchemaOfParams):
             return frozenset()
-        return property_names(self.validator.schema)
+        return property_names(self.validator and self.validator.schema)
 
 
 def make_plan(
@@ -53,7 +54,7 @@ def make_plan(
     output: Any,
     settings: Settings,
 ) -> Plan[Any]:
-    """Validate what both forms are given and put it together.
+    """Check the arguments of both forms, and put them together.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -84,7 +85,7 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
 
 
 def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Refuse names that are not fields of the params, unless any name is allowed."""
+    """Refuse names that are not fields of the params; params without declared fields take any."""
     unknown = [name for name in names if fields and name not in fields]
     if fields and unknown:
         known = ", ".join(fields)
@@ -94,9 +95,9 @@ def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | Non
 
 
 def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> None:
-    """Refuse params that cannot fit the function's annotation, before a model call is paid for.
+    """Refuse params that cannot fit the function's annotation.
 
-    The attempt would fail of a mistake that nobody who reviews it can mend.
+    Each attempt would fail, and no reviewer could mend that by an edit.
     """
     declared = declared_params(llm_call)
     if declared is None or codec.fits(declared):
@@ -111,7 +112,7 @@ def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> Non
 def _check_default(
     settings: Settings, validator: Validator | None, fields: Collection[str] | None
 ) -> None:
-    """Refuse a `default_decision` that would fail only later, when a review expires."""
+    """Refuse a `default_decision` that could not be applied when a review expires."""
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")

@@ -1,4 +1,4 @@
-"""The outcome of a model call in the ledger's terms: its result or its error."""
+"""The outcome of one request as fields of the attempt's record."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Outcome(TypedDict):
-    """The fields that one request adds to the record, and the output if nothing is validated."""
+    """Fields for the record, and the output with its types if the call has no `output=`."""
 
     record: dict[str, Any]
     output: Any
@@ -35,7 +35,7 @@ class Outcome(TypedDict):
 
 
 def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outcome:
-    """Put a call's exception into the ledger's terms."""
+    """Return the outcome of a request that raised."""
     settings = plan.settings
     said = said_in(error)
     if said is not None and plan.validator is not None:
@@ -65,7 +65,7 @@ def _failure_of(error: Exception, settings: Settings) -> Failure:
 
 
 def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
-    """Put a call's result into the terms of the ledger."""
+    """Return the outcome of a request that returned."""
     reading = read_result(result, plan.validator)
     record: dict[str, Any] = {"usage": reading.usage, "finish_reason": reading.finish_reason}
     if (logprob := mean_logprob(result)) is not None:
@@ -109,7 +109,7 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
 
 
 def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
-    """Make a result the output as it is, unless no checkpointer could save it."""
+    """Take a result as the output, unless the checkpointer cannot save it."""
     stored = store(result)
     kept = result if stored is None else stored.view["value"]
     unsure = stored is None or isinstance(kept, str | BaseMessage)

@@ -1,4 +1,4 @@
-"""Receive a streamed answer: put it together, tell its progress, stop what cannot become valid."""
+"""Receive a streamed answer: join its pieces, tell the progress, stop a hopeless stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graph_retry.records import Attempt
 
 
 class Reception:
-    """The receiver of one request's stream; it does nothing for a call that does not stream."""
+    """Receives the stream of one request; idle if the call does not stream."""
 
     def __init__(self, plan: Plan[Any], attempt: int) -> None:
         self._validator, self._settings, self._attempt = plan.validator, plan.settings, attempt
@@ -35,7 +35,7 @@ class Reception:
         return _watch(self._validator, self._settings)
 
     def take(self, piece: Any) -> bool:
-        """Take the next piece; tell whether the stream is to be closed."""
+        """Take the next piece; return whether to close the stream."""
         if self._ended:
             return True
         text, calls = self._pieces.add(piece)
@@ -46,7 +46,7 @@ class Reception:
         return self._lost is not None
 
     def _show(self, watch: Watch | None, text: str) -> None:
-        """Show a watch more of its text; tell the progress, or note that all is lost."""
+        """Give a watch more text; tell the progress, or note that it cannot become valid."""
         if watch is None or self._lost is not None:
             return
         has_news = watch.add(text)
@@ -60,11 +60,11 @@ class Reception:
                 emit("partial_output", self._settings.name, self._attempt, value=value)
 
     def end(self) -> None:
-        """Have a stream closed that is still read although its time is over."""
+        """Close the stream at its next piece: its time is over."""
         self._ended = True
 
     def result(self) -> Any:
-        """Return the result of the stream, in the form of a call that does not stream."""
+        """Return the result of the stream, as a call without a stream returns it."""
         return self._pieces.result(as_message=self._validator is None)
 
     @property

@@ -26,7 +26,7 @@ from graph_retry.records import Attempt, Failure
 
 
 class _TryAgainError(Exception):
-    """A transient failure, on its way to LangGraph's retry policy."""
+    """Hands a transient failure to LangGraph's retry policy."""
 
 
 def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
@@ -36,7 +36,10 @@ def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
 async def make_request(
     run: LoopRun, plan: Plan[Any], params: Encoded, record: Attempt, tries: Iterator[int]
 ) -> Outcome:
-    """Call the model with a copy of the params; return its result or its failure as data."""
+    """Call the model with a copy of the params; return its result or its failure as data.
+
+    `tries` counts the requests of the attempt: LangGraph's retry policy calls this function again.
+    """
     this_try, settings = next(tries), plan.settings
     copy = plan.codec.decode(*params)
     started, error = time.perf_counter(), None
@@ -84,7 +87,7 @@ async def make_request(
 
 
 def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Refuse a request that a budget does not allow, unless somebody decided on it."""
+    """Refuse a request that the budget does not allow, unless a reviewer decided on it."""
     decided = record["author"].startswith(("human", "agent", "rewind"))
     if settings.budget is not None and not decided:
         settings.budget.check()

@@ -1,4 +1,4 @@
-"""Keep any value in graph state as plain JSON, and make it again."""
+"""Write any value into graph state as plain JSON, and build it again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from graph_retry.records import Issue
 
 
 def store(value: Any) -> Encoded | None:
-    """Return a value's JSON under the key `value`, with its types; None if it has no such form.
+    """Return a value as JSON under the key `value`, with its types; None if it has no JSON form.
 
-    LangChain messages are left unchanged: state can hold them.
+    A LangChain message stays as it is, because state can hold it.
     """
     if isinstance(value, BaseMessage):
         return Encoded({"value": value}, {})
@@ -45,10 +45,10 @@ def unsavable(value: Any) -> str | None:
 
 
 def restore_value(value: Any, types: dict[str, str]) -> Any:
-    """Make a stored value again.
+    """Build a stored value again.
 
     Raises:
-        ValueError: It was edited in state, or its class is not among the imported modules.
+        ValueError: The value was edited in state, or the module of its class is not imported.
     """
     if not types:
         return value
@@ -63,9 +63,9 @@ def restore_value(value: Any, types: dict[str, str]) -> Any:
 
 
 def _type_named(tag: str) -> type[Any] | None:
-    """Find a type that JSON lacks; also a model, dataclass or enum of the modules imported."""
+    """Find the type of a tag: one that JSON lacks, or a model, dataclass or enum by its module."""
     module, _, path = tag.partition(":")
-    # `__dict__`, not `getattr`: a module-level `__getattr__` may import.
+    # `getattr` would call a module's `__getattr__`, which may import.
     cls: Any = sys.modules.get(module)
     for name in path.split("."):
         cls = getattr(cls, "__dict__", {}).get(name)

@@ -16,9 +16,10 @@ def displayed(question: Question) -> Question:
     The raw output, issues and failure come from the ledger, where they are redacted already, and
     the diff is made of redacted params.
     """
-    redact, names = question.redact, question.codec.names
+    redact = question.redact
     if redact is None:
         return question
+    names = question.codec.names
     return replace(
         question,
         redacted=True,

@@ -5,10 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from langchain_core.runnables.config import var_child_runnable_config
-from langgraph.config import get_config, get_stream_writer
-
-from graph_retry._langgraph.run_config import seen_from, thread_in_logs
+from graph_retry._langgraph.run_config import thread_in_logs, writer_of
 from graph_retry._run.running import current_run
 
 _LOG = logging.getLogger("graph_retry.reviews")
@@ -19,12 +16,7 @@ def emit(event: str, name: str, attempt: int, **details: Any) -> None:
 
     It is an event of the node that made the call, and so is seen without `subgraphs=True`.
     """
-    config = seen_from(current_run().caller, get_config())
-    token = var_child_runnable_config.set(config)
-    try:
-        write = get_stream_writer()
-    finally:
-        var_child_runnable_config.reset(token)
+    write = writer_of(current_run().caller)
     write({"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details})
 
 

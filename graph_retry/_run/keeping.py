@@ -1,7 +1,8 @@
 """Leave earlier records in the checkpoints that hold them, and make ledgers whole again.
 
-Every checkpoint of a loop stores the ledger, and some savers store all of state each time. So of
-earlier attempts the present state has but the place where their records are, until the call ends.
+Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
+With all records in state, storage would grow with the square of the attempts. So until the call
+ends, state holds only the place of an earlier record: the checkpoint that has it whole.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
-"""Characters of JSON that earlier records may take in state: fewer are not worth the reading."""
+"""Characters of JSON that earlier records may take in state: a read costs more than fewer."""
 
 Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
-"""Reads the state values of a checkpoint; None if it is gone or not shown."""
+"""Reads the state values of a checkpoint; None if it is deleted, or a server does not show it."""
 
 
 async def leave_earlier(
     settings: Settings, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a step's update such that earlier attempts stay where they are saved.
+    """Return a step's update with earlier records left in their checkpoints.
 
-    Records are left there in the update that opens a further attempt, and made whole in the one
-    that ends the call: so its outputs, its errors and whoever reads the thread find all in one
-    place. What the loop must know of them at each step goes into its position.
+    The update that opens an attempt leaves the records before it. The update that ends the call
+    brings all records back, so that the last state and the errors have the whole ledger. The
+    position keeps the facts that each step needs of records that are not in state.
     """
     key = settings.keys["attempts"]
     written = update.get(key)
@@ -73,7 +74,7 @@ async def leave_earlier(
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
-    """Return the ledger of the call whose step is running, all or the `last` records whole."""
+    """Return the ledger of the running step's call with its records whole, or the `last` ones."""
     wanted = attempts[-last:]
     saver = current_saver()
     if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
@@ -83,7 +84,7 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 
 def _noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
-    """Note in the position what must stay known of records that leave the state."""
+    """Note in the position what each step must know of the records that leave the state."""
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
     spent = (settings.budget or Budget()).spent_on(left, loop["spent"])
@@ -91,7 +92,7 @@ def _noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[At
 
 
 async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[Attempt]:
-    """Return the updates for records that the checkpoint of the running step holds."""
+    """Return the updates that leave records in the checkpoint which the running step began from."""
     if not (are_bulky(earlier) and all(attempt in before for attempt in earlier)):
         return []
     place = await _place()
@@ -99,7 +100,7 @@ async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[A
 
 
 async def _place() -> KeptIn | None:
-    """Return the checkpoint the running step started from, if it is saved and will be kept."""
+    """Return the checkpoint that the running step began from, if it is saved and will be kept."""
     saver = current_saver()
     here = get_runtime().execution_info
     if saver is None or here is None or not here.checkpoint_id:
@@ -114,9 +115,9 @@ async def _place() -> KeptIn | None:
 
 
 def are_bulky(earlier: Sequence[Attempt]) -> bool:
-    """Return whether records are too large to be stored again in every later checkpoint."""
+    """Return whether records are too large to be stored in every later checkpoint."""
     whole = [
-        # The first params stay in state in any case.
+        # The first params stay in state.
         {**attempt, "params_patch": attempt["params_patch"] if place else None}
         for place, attempt in enumerate(earlier)
         if not attempt["kept_in"]
@@ -125,7 +126,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return the part of a record that state keeps: all, unless another checkpoint has it."""
+    """Return the part of a record that state keeps: all of it, unless a checkpoint has it."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None
@@ -137,9 +138,9 @@ def stub(record: Attempt) -> Attempt:
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
-    """Return the updates that leave records to a checkpoint which holds those not left before.
+    """Return the updates that leave records in a checkpoint; some were left in others before.
 
-    Of all params in between only the last ones stay known, by what differs from the first.
+    State keeps the params of the first record, and the difference of the last record's params.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []
@@ -175,9 +176,9 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
 
 
 class _Trail:
-    """Follows records from one checkpoint to the one before, from the last record to the first.
+    """Reads records from the last to the first, each in the checkpoint that its successor names.
 
-    A ledger in state knows of most records only through those of later ones' checkpoints.
+    State names only the last places. The checkpoint of a record names the places before it.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
@@ -207,7 +208,7 @@ class _Trail:
 
 
 def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:
-    """Return a function that reads the checkpoints of a call from its thread's saver."""
+    """Return a reader of the checkpoints of a call in a saver."""
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
         saved = await read_checkpoint(saver, place_of(thread_id, namespace, place))
@@ -217,5 +218,5 @@ def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: 
 
 
 def place_of(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
-    """Return the config of a checkpoint that a call with this namespace names."""
+    """Return the config of a place in a thread; it is in the call's namespace unless it says so."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}

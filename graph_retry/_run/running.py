@@ -1,4 +1,4 @@
-"""Run the loop: each call in a namespace of its own, saved step by step."""
+"""The compiled loop, and one run of it: a call in a namespace of its own, saved step by step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CALL = "__graph_retry_call"
 _RUN = "__graph_retry_run"
 """The key of `configurable` under which the steps of a run find it.
 
-What does not begin with two underscores is copied into the metadata of checkpoints.
+LangGraph copies a key into the metadata of checkpoints unless it begins with two underscores.
 """
 
 _LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -43,10 +43,13 @@ _LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 class LoopRun:
     """One run of the loop.
 
-    `caller` is the config of the node or function that made the call, `identity` what the call is
-    known by inside that node's task (at `task_path`), and `slot` where its state is. `is_task`
-    tells that LangGraph itself runs the loop, as a node of a graph. `saver` is what the run is
-    saved by, and `answered` are the reviews that were answered in it.
+    caller: The config of the node that made the call; None outside any graph.
+    identity: The identity of the call in its task; None where it is the task's only call.
+    task_path: The place of that task in its graphs, whatever its id.
+    slot: The place of the call's state; None where nothing is saved, or LangGraph names it.
+    is_task: Whether LangGraph itself runs the loop, as a node of a graph.
+    saver: The checkpointer of the run.
+    answered: The reviews that were answered in this run.
     """
 
     plan: Plan[Any]
@@ -61,11 +64,11 @@ class LoopRun:
 
     @property
     def past(self) -> dict[str, Any] | None:
-        """The state of the call from where it was saved before, if it is to be taken up here."""
+        """The state of the call from before a fork, if this run takes it over."""
         return None if self.slot is None else self.slot.past
 
     def end(self) -> None:
-        """Note that the run has ended."""
+        """End the span, and tell the other calls of the task that this run has ended."""
         self.trace.close()
         if self.slot is not None:
             self.slot.end()
@@ -85,7 +88,7 @@ class LoopRun:
                 await delete_answered(self.saver, row)
 
     async def pause(self) -> None:
-        """Wait until the other calls of the task have paused or ended as well."""
+        """End the run, and wait until the other calls of the task have paused or ended as well."""
         self.end()
         if self.slot is not None:
             await self.slot.pause()
@@ -119,10 +122,16 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         shown: type[Any],
         plan: Plan[Any] | None = None,
     ) -> RetryGraph:
-        """Compile a loop; without a `plan` each run is given its own.
+        """Compile a loop from a graph.
 
-        `shown` is the input that users see, without what the loop adds to it. A compiled graph is
-        made from its attributes, as `copy` and `with_config` make theirs.
+        LangGraph's `compile` makes its own class; this one is made from the attributes of that
+        graph, as LangGraph's `copy` and `with_config` do it.
+
+        Args:
+            builder: The graph.
+            name: The graph's name.
+            shown: The input as users see it, without the keys that the loop adds.
+            plan: The plan of all runs; None where each run is given its own.
         """
         graph = cls(**vars(builder.compile(name=name)), plan=plan)
         graph.channels[START] = EphemeralValue(shown)
@@ -162,7 +171,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
     ) -> tuple[LoopRun, Any, RunnableConfig]:
-        """Find the call's state, encode its input, and set what its run depends on."""
+        """Find the call's state, encode its input, and make the config of its run."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
         # If a config names a thread, it names the whole place.
@@ -176,7 +185,6 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
-        # A retry node that LangGraph runs as a task is the task's only call.
         is_task = self.plan is not None and scratchpad_in(given) is not None
         run = LoopRun(plan, caller if is_nested else None, is_task=is_task, saver=saver)
         made = Made(
@@ -195,10 +203,15 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         elif saver is not None:
             await make_table(saver)
             slot = await find_slot(made, configurable)
-            is_task = is_task and (not slot or slot.namespace == configurable["checkpoint_ns"])
-            identity = None if is_task else made.identity
-            path = made.task_path
-            run = replace(run, identity=identity, task_path=path, slot=slot, is_task=is_task)
+            if is_task and slot and slot.namespace != configurable["checkpoint_ns"]:
+                made = replace(made, is_task=False)
+            run = replace(
+                run,
+                identity=None if made.is_task else made.identity,
+                task_path=made.task_path,
+                slot=slot,
+                is_task=made.is_task,
+            )
         # LangGraph continues the saved run of this namespace.
         if not (run.slot and run.slot.is_saved):
             input = made.first_state(waits)
@@ -212,7 +225,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return None if isinstance(own, bool) else own
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the position of the outermost graph if it waits: a new input starts there."""
+        """Return the position of a loop that is the outermost graph, if it waits for a person."""
         saver = self._own_saver
         if saver is None or "thread_id" not in configurable:
             return None

@@ -1,4 +1,4 @@
-"""A step of the loop: what each one starts from, and how it runs as a graph node."""
+"""A step of the loop: its input, and how it runs as a graph node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graph_retry.records import Attempt
 
 @dataclass(frozen=True)
 class StepInput:
-    """The start of a step: its run, its state, and the position and ledger read from it."""
+    """The input of a step: its run, the graph state, and the position and ledger read from it."""
 
     run: LoopRun
     plan: Plan[Any]
@@ -76,7 +76,7 @@ def note_answered(given: StepInput, update: dict[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
-    """Read the start of a step, with the ledger in this version's form."""
+    """Read a step's input from state, the ledger in this version's form."""
     loop = loop_of(state)
     check_identity(run.plan.settings.name, loop["identity"], run.identity)
     attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
@@ -96,7 +96,7 @@ def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) 
 
 
 def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:
-    """Return the plan; where params hold the schema, with that of the params at hand."""
+    """Return the plan, with the output schema that the params hold, if they hold it."""
     output, key = plan.validator, plan.settings.keys["params"]
     if not isinstance(output, SchemaOfParams):
         return plan
@@ -105,7 +105,7 @@ def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:
 
 
 def check_identity(name: str, saved: str | None, identity: str | None) -> None:
-    """Refuse to run a call on the state of another one, wherever that came from.
+    """Refuse to run a call on the state of another one.
 
     Raises:
         ReplayMismatch: If the state is known to be of a call with another identity.
@@ -127,7 +127,7 @@ def begin_trace(given: StepInput) -> None:
 
 
 def trace_update(given: StepInput, update: Mapping[str, Any]) -> None:
-    """Add the question, decision or end in a step's update to the run's trace."""
+    """Record in the run's trace that a step asked, took a decision, or ended the call."""
     trace, keys = given.run.trace, given.plan.settings.keys
     loop: Loop | None = update.get(LOOP)
     if loop is None:

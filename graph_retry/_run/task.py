@@ -1,4 +1,4 @@
-"""Parts of a step whose finished results are kept when the step runs again."""
+"""Run a part of a step as a LangGraph task: its result is kept when the step runs again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ async def as_task(
     part: Callable[[], Coroutine[Any, Any, T]],
     retry_policy: RetryPolicy | None = None,
 ) -> T:
-    """Run a part of a step as a LangGraph task, so that a finished one never runs again on resume.
+    """Run a part of a step as a LangGraph task. A finished task never runs again on resume.
 
-    Where nothing is saved nothing is resumed either, and it runs in place.
+    Without a checkpointer nothing is resumed, and the part runs in place.
     """
     if retry_policy is None and current_saver() is None:
         return await part()

@@ -1,32 +1,42 @@
 """Retry nodes that the code of one node invokes: each has its own state, review and result."""
 
+from random import random
+
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel, Field
 
 from graph_retry import create_retry_node, edit
 from tests.identity.cities import one_node
 from tests.loops import Model, answer, reviews, thread
 
 
+class Text(BaseModel):
+    """Params of which a default fills in a part, anew each time."""
+
+    text: str
+    seed: float = Field(default_factory=random)
+
+
 def told_by(role):
     """Return a model that fails until its text is mended, and says its role."""
 
     def tell(params):
-        if params["text"] == "broken":
+        if params.text == "broken":
             raise ValueError("broken")
-        return f"{role} of {params['text']}"
+        return f"{role} of {params.text}"
 
     return Model(tell)
 
 
 @pytest.mark.parametrize("hands_config_on", [False, True])
-@pytest.mark.parametrize("order", ["same", "other"])
+@pytest.mark.parametrize("order", ["same", "other", "other later"])
 def test_two_retry_nodes_with_equal_params(mode, hands_config_on, order):
     """Each keeps its own result and is asked about once, also where a new version reorders them."""
     models = {role: told_by(role) for role in ("draft", "critique")}
     nodes = {
-        role: create_retry_node(mode.colour(model), dict, name=role)
+        role: create_retry_node(mode.colour(model), Text, name=role)
         for role, model in models.items()
     }
 
@@ -45,11 +55,12 @@ def test_two_retry_nodes_with_equal_params(mode, hands_config_on, order):
     saver = InMemorySaver()
     graph = one_node(node_of(["draft", "critique"]), saver)
     mode.invoke(graph, {}, thread())
-    if order == "other":
-        graph = one_node(node_of(["critique", "draft"]), saver)
+    reordered = one_node(node_of(["critique", "draft"]), saver)
 
     asked = []
-    for _ in range(4):
+    for turn in range(4):
+        if order == ("other later" if turn else "other"):
+            graph = reordered
         for review in reviews(mode, graph, thread())[:1]:
             asked.append(review.function_name)
             mended = {review.review_id: edit(text=f"a {review.function_name}")}

@@ -1,5 +1,7 @@
 """Code around a call that catches LangGraph's pause is told so at its next call."""
 
+import re
+
 import pytest
 import tenacity
 from langgraph.checkpoint.memory import InMemorySaver
@@ -85,12 +87,14 @@ def graph_of(node, saver):
     return StateGraph(State).add_node("step", node).add_edge(START, "step").compile(saver)
 
 
-def test_no_later_call_is_made_once_a_pause_is_lost(mode):
-    """Code that catches the refusals, too, is stopped from calling the model again."""
+def test_no_later_call_is_made_once_a_pause_is_lost(mode, caplog):
+    """Code that catches the refusals as well makes no further call, and the log tells each one."""
     model = Model(goal=1)
     graph = graph_of(node_of(mode, model, goes_on), InMemorySaver())
     assert mode.invoke(graph, {"params": {"n": 0}}, thread())["output"] == ["lost"] * 3
     assert len(model.calls) == 1
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [bool(re.search(CAUGHT, each)) for each in told] == [True, True]
 
 
 @pytest.mark.parametrize("around", [falls_back, tries_again])

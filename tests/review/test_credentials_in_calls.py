@@ -5,6 +5,7 @@ import logging
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
+from graph_retry import retry_llm_call
 from graph_retry._plan import first_checks
 from tests.loops import Model, one_call, reviews, thread
 
@@ -67,6 +68,6 @@ def test_names_are_looked_at_in_params_of_any_size(caplog, monkeypatch):
     read = []
     monkeypatch.setattr(first_checks, "without_named_keys", lambda text: read.append(text) or text)
     params = {"messages": ["word " * 4_000] * 100, "api_key": "x"}
-    first_checks._warn_of_credentials("count", params, None, ())
+    retry_llm_call(lambda params: "1", params, output=int, name="count")
     assert "'/api_key'" in caplog.text
     assert sum(map(len, read)) == 200_000
