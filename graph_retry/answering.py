@@ -10,14 +10,9 @@ from langgraph.types import Durability
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.answers import Answer
+from graph_retry._review.review import IN_JSON
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, shown_reviews
-
-_IN_JSON = (
-    *("thread_id", "review_id", "function_name", "attempt", "asked_at", "expires_at", "error"),
-    *("failure", "issues", "raw_output", "output", "params", "suggested_params", "diff", "problem"),
-    "labels",
-)
 
 
 class PendingReview(Waiting):
@@ -50,7 +45,7 @@ class PendingReview(Waiting):
             >>> resume(count, config, answers={shown["review_id"]: edit(value="3")})
             3
         """
-        shown = {name: getattr(self, name) for name in _IN_JSON}
+        shown = {name: getattr(self, name) for name in IN_JSON}
         return {**shown, "allowed_decisions": self.allowed_decisions}
 
     def answer(self, decision: Answer, *, context: Any = None) -> Any:

@@ -89,8 +89,8 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
         yield f"What is wrong with the output:\n{_quote(issues)}"
     if question.raw_output is not None and question.failure is not None:
         yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), most(400)))}"
-    if question.reasoning:
-        yield f"Before, it reasoned:\n{_quote(excerpt(noted(question.reasoning), most(200)))}"
+    for heading, text in question.quoted:
+        yield f"{heading}:\n{_quote(excerpt(noted(text), most(200)))}"
     yield from _proposed(question, room, most)
     if question.labels:
         labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from graph_retry._issues import cut, excerpt, issue
+from graph_retry._issues import SHOWN_ISSUES, cut, excerpt, issue
 from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.clients.client import Form
@@ -15,11 +15,9 @@ from graph_retry._review.dialects import CLIENTS
 from graph_retry._review.forms.restore import form_args
 from graph_retry._review.question import Question
 from graph_retry._review.redaction import displayed
-from graph_retry._review.review import in_value
+from graph_retry._review.review import SHOWN, in_value
 
-MAX_RAW = 2_000
 MAX_ERROR = 1_000
-MAX_ISSUES = 20
 
 
 def build_payload(question: Question) -> dict[str, Any]:
@@ -41,7 +39,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         'extract failed (attempt 2): TimeoutError: no answer'
     """
     question = displayed(question)
-    question = replace(question, issues=[issue(**one) for one in question.issues[:MAX_ISSUES]])
+    question = replace(question, issues=[issue(**one) for one in question.issues[:SHOWN_ISSUES]])
     title = shown_title(question)
     form = Form(
         title,
@@ -65,13 +63,11 @@ def _bounded(question: Question) -> Question:
     if failure is not None:
         failure = {**failure, "message": cut(failure["message"], MAX_ERROR)}
         error = cut(f"{failure['type']}: {failure['message']}", MAX_ERROR)
-    return replace(
-        question,
-        failure=failure,
-        error=error,
-        raw_output=question.raw_output and excerpt(question.raw_output, MAX_RAW),
-        reasoning=question.reasoning and excerpt(question.reasoning, MAX_RAW),
-        repairs=question.repairs[:MAX_ISSUES],
-        note=question.note and cut(question.note, MAX_ERROR),
-        problem=question.problem and cut(question.problem, MAX_RAW),
-    )
+    facts = {name: _at_most(shown.most, getattr(question, name)) for name, shown in SHOWN.items()}
+    return replace(question, **{**facts, "failure": failure, "error": error})
+
+
+def _at_most(most: int | None, fact: Any) -> Any:
+    if most is None or not fact:
+        return fact
+    return excerpt(fact, most) if isinstance(fact, str) else fact[:most]

@@ -8,6 +8,7 @@ from typing import Any
 from graph_retry._json import is_array, is_object
 from graph_retry._redact import property_names, redacted
 from graph_retry._review.question import Question
+from graph_retry._review.review import SHOWN
 
 
 def displayed(question: Question) -> Question:
@@ -19,17 +20,17 @@ def displayed(question: Question) -> Question:
     redact = question.redact
     if redact is None:
         return question
-    names = question.codec.names
-    return replace(
-        question,
-        redacted=True,
-        params=redacted(question.params, redact, names),
-        suggested_params=redacted(question.suggested_params, redact, names),
-        alternatives=redacted(question.alternatives, redact, names),
-        output=redacted(question.output, redact, property_names(question.schema_of_output)),
-        note=redacted(question.note, redact),
-        problem=redacted(question.problem, redact),
-    )
+    names = {
+        "params": question.codec.names,
+        "output": property_names(question.schema_of_output),
+        "text": frozenset[str](),
+    }
+    private = {
+        name: redacted(getattr(question, name), redact, names[shown.private])
+        for name, shown in SHOWN.items()
+        if shown.private
+    }
+    return replace(question, redacted=True, **private)
 
 
 def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, str]:

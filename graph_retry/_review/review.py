@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 from graph_retry._redact import shown_record
 from graph_retry.records import Attempt, Failure, Issue, Repair
@@ -13,6 +14,35 @@ _KEYS = {"attempt": "attempt_count"}
 
 _ELSEWHERE = ("thread_id", "value", "history")
 """Fields that an interrupt's value does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How a fact of a review is shown in every rendering.
+
+    `most` is how many characters (of a list, items) an interrupt's value has. A fact with a
+    `heading` is quoted below it in descriptions, in the console and on the page. The option
+    `redact` changes the texts in a fact of a `private` kind: params, an output, or plain text.
+    """
+
+    most: int | None = None
+    heading: str | None = None
+    private: Literal["params", "output", "text"] | None = None
+
+
+SHOWN = {
+    "issues": Shown(most=20),
+    "raw_output": Shown(most=2_000),
+    "reasoning": Shown(most=2_000, heading="The model's reasoning"),
+    "output": Shown(private="output"),
+    "params": Shown(private="params"),
+    "suggested_params": Shown(private="params"),
+    "alternatives": Shown(private="params"),
+    "problem": Shown(most=2_000, private="text"),
+    "note": Shown(most=1_000, private="text"),
+    "repairs": Shown(most=20),
+}
+"""How facts are shown; a fact without an entry is shown as it is, where a client asks for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +106,16 @@ class Review:
     def shown(self) -> dict[str, Any]:
         """The params a person looks at, approves and edits: the suggested ones if there are any."""
         return self.params if self.suggested_params is None else self.suggested_params
+
+    @property
+    def quoted(self) -> list[tuple[str, str]]:
+        """The facts that have a heading and are not empty: the heading and the text of each."""
+        facts = ((shown.heading, getattr(self, name)) for name, shown in SHOWN.items())
+        return [
+            (heading, fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False))
+            for heading, fact in facts
+            if heading and fact
+        ]
 
     @property
     def allowed_decisions(self) -> list[str]:

@@ -82,9 +82,9 @@ def show_review(screen: Screen, review: PendingReview) -> None:
     if review.raw_output is not None and review.failure is not None:
         screen.say("The model wrote:")
         screen.quote(review.raw_output, "quiet")
-    if review.reasoning is not None:
-        screen.say("Before, it reasoned:")
-        screen.quote(excerpt(review.reasoning, 400), "quiet")
+    for heading, text in review.quoted:
+        screen.say(f"{heading}:")
+        screen.quote(excerpt(text, 400), "quiet")
     screen.say("Its params:")
     screen.table(
         ("field", "value"), [(name, _text(value)) for name, value in review.params.items()]

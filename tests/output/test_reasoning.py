@@ -137,6 +137,6 @@ def test_a_person_sees_how_the_model_reasoned(mode):
     (review,) = reviews(mode, graph, thread())
     assert review.reasoning.startswith("*** paid. So ")
     assert len(review.reasoning) <= 2_000
-    assert "Before, it reasoned:\n```text\n*** paid. So" in review.value["description"]
+    assert "The model's reasoning:\n```text\n*** paid. So" in review.value["description"]
     assert 2_000 < len(review.history[0]["raw"]["reasoning"]) <= 20_000
     assert "Ada" not in str(review.history)

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,10 @@ from graph_retry._review.decisions import DECISION_TYPES, Accepted
 from graph_retry._review.description import MAX_DESCRIPTION
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question, Refused
+from graph_retry._review.review import IN_JSON, SHOWN, Shown, parts_of
+from graph_retry.answering import PendingReview
+from graph_retry.cli.screen import Screen
+from graph_retry.cli.show import show_review
 from graph_retry.records import Failure, Issue
 from tests.review.questions import TITLE, Params, Person, judge, question
 
@@ -280,3 +285,26 @@ def test_a_change_at_the_end_of_a_long_text_is_visible():
     text = "Read the invoice. " * 20
     change = readable_diff({"prompt": text}, {"prompt": f"{text}Use plain numbers."})
     assert "Use plain numbers." in build_payload(question(diff=change))["description"]
+
+
+def test_a_fact_with_a_heading_is_quoted_in_description_and_console(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An entry of the table is enough; a test of the page shows it there."""
+    monkeypatch.setitem(SHOWN, "suggested_by", Shown(heading="Who proposed it"))
+    asked = question(suggested=HOT, suggested_by="canary")
+    parts = parts_of(build_payload(asked), [], "1")
+    shown = PendingReview(**parts, interrupt_id="1", graph=None, config={})
+    assert ("Who proposed it", "canary") in shown.quoted
+    assert "Who proposed it:\n```text\ncanary\n```" in shown.value["description"]
+    show_review(Screen(), shown)
+    assert re.search(r"Who proposed it:\s+canary", capsys.readouterr().out)
+
+
+def test_every_fact_is_documented() -> None:
+    """Docs have a row for each key of the question, and the table names only facts."""
+    docs = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+`) \|", docs, re.MULTILINE)
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert keys >= build_payload(question()).keys()
+    assert SHOWN.keys() <= {*IN_JSON}

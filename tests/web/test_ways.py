@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graph_retry._review import decisions
+from graph_retry._review.review import SHOWN, Shown
 from graph_retry.hooks import Alternatives
 from graph_retry.inbox import list_reviews
 from graph_retry.web.forms.ways import Filled, ways_of
@@ -28,7 +29,7 @@ def test_a_decision_that_the_page_does_not_know_is_offered(desk, monkeypatch):
     desk.options["allowed_decisions"] = ["approve", "assign"]
     desk.wait()
     (review,) = list_reviews(desk.graph)
-    row = replace(decisions.ROWS["assign"], typed="lend NAME           lend it to somebody")
+    row = replace(decisions.ROWS["assign"], does=lambda _: "lend it to somebody")
     monkeypatch.setitem(decisions.ROWS, "lend", row)
     shown = review.value["response_schema"]["oneOf"]
     properties = {**shown[1]["properties"], "type": {"const": "lend"}}
@@ -39,7 +40,16 @@ def test_a_decision_that_the_page_does_not_know_is_offered(desk, monkeypatch):
     }
     approve, lend = ways_of(replace(review, value=value))
     assert (approve.word, lend.button.title, lend.needs) == ("approve", "Lend", "to")
+    assert lend.button.tells == "lend it to somebody"
     assert lend.make(review, Filled("bob")) == {"type": "lend", "to": "bob"}
+
+
+def test_a_fact_with_a_heading_is_on_the_page(desk, monkeypatch):
+    """An entry of the table of facts is enough."""
+    monkeypatch.setitem(SHOWN, "function_name", Shown(heading="The name of the function"))
+    desk.wait()
+    with desk.client() as client:
+        assert "<summary>The name of the function</summary>" in opened(client)[1]
 
 
 def test_a_review_is_put_off_and_comes_back_when_it_is_asked_for(desk):
