@@ -45,7 +45,7 @@ def noted(value: Any) -> Any:
 
 
 def unnoted(value: Any, shown: Any) -> Any:
-    """Put the pictures of `shown` back in place of their notes.
+    """Put the pictures of `shown` back in place of their notes. A note that it has as text stays.
 
     Raises:
         UnknownPictureError: If there is a note of another picture.
@@ -58,6 +58,7 @@ def unnoted(value: Any, shown: Any) -> Any:
     known: dict[str, str] = {}
 
     def learn(text: str) -> str:
+        known.update({found.group(): found.group() for found in _NOTE.finditer(text)})
         known.update({_note(found): found.group() for found in _ENCODED.finditer(text)})
         return text
 
@@ -67,7 +68,7 @@ def unnoted(value: Any, shown: Any) -> Any:
         return known[found.group()]
 
     with_texts(shown, learn)
-    return with_texts(value, lambda text: _NOTE.sub(put_back, text)) if known else value
+    return with_texts(value, lambda text: _NOTE.sub(put_back, text))
 
 
 def _note(found: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from graph_retry._review.forms.javascript import identical
 from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_untouched, restored
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, Said, UnusableAnswerError
-from graph_retry._review.redaction import displayed, names_behind, unredacted
+from graph_retry._review.redaction import displayed, names_behind, placeholder_in, unredacted
 from graph_retry._wording import closest, counted, did_you_mean
 
 _MAX_PROBLEMS = 20
@@ -32,6 +32,7 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
     names = names_behind(displayed_params, original)
     shown = {names[name]: value for name, value in displayed_params.items()}
     nodes, others = inner_fields(schema, schema)
+    is_open = question.codec.fields is None
     changes: dict[str, Any] = {}
     problems: list[str] = []
     sent = _fields(said.data, question)
@@ -43,10 +44,10 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
             _check_known(name, question, sent)
             if said.from_form and is_untouched(name, value, shown):
                 continue
-            field = Field(name, nodes.get(name, others), schema, said.from_form)
-            _check_inside(value, shown.get(name), field, is_open=question.codec.fields is None)
+            field = Field(name, nodes.get(name, others), schema, said.from_form, is_open)
             read = restored(value, shown.get(name), field)
             new = unredacted(read, shown.get(name), original.get(name))
+            _check_restored(name, new, displayed_params, original)
         except (UnreadableFieldError, UnusableAnswerError) as problem:
             problems.append(str(problem))
             continue
@@ -161,7 +162,6 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
     schema = question.schema_of_output or {}
     shown = redacted(original, question.redact, property_names(schema))
     field = Field("output", schema, schema)
-    _check_inside(fields, shown, field, is_open=False)
     try:
         whole = restored(fields, shown, field)
     except UnreadableFieldError as problem:
@@ -169,23 +169,11 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
     return unredacted(whole, shown, original)
 
 
-def _check_inside(sent: Any, shown: Any, field: Field, *, is_open: bool) -> None:
-    """Refuse unknown fields inside an object: most types pass over them, so nothing would change.
-
-    An object that takes any fields (`is_open`, or by its schema) may gain some, unless the name is
-    close to one that is there.
-    """
-    if not (is_object(sent) and is_object(shown)):
-        return
-    named, others = inner_fields(field.node, field.root)
-    for name, value in sent.items():
-        below = field._replace(name=f"{field.name}.{name}", node=named.get(name, others))
-        if name not in shown and name not in named:
-            near = closest(name, (*shown, *named))
-            if (near is not None and near not in sent) or not (is_open or others or not named):
-                what = f"There is no field {literal(below.name, 80)}."
-                raise UnusableAnswerError(f"{what}{did_you_mean(name, (*shown, *named))}")
-        _check_inside(value, shown.get(name), below, is_open=is_open)
+def _check_restored(name: str, value: Any, shown: Any, original: Any) -> None:
+    """Refuse an answer in which a redactor's word is left, because the model would get the word."""
+    if word := placeholder_in(value, shown, original):
+        what = f"`{name}` has {literal(word, 80)}, and it is not known what stands behind it"
+        raise UnusableAnswerError(f"{what}. Leave the text as it is shown, or write all of it.")
 
 
 def _with_words(output: Any, old: str, new: str) -> Any:
@@ -215,7 +203,9 @@ async def checked_output(output: Any, question: Question) -> Any:
     if question.redact is not None and question.read is not None:
         original = question.read["value"]
         names = property_names(question.schema_of_output)
-        output = unredacted(output, redacted(original, question.redact, names), original)
+        shown = redacted(original, question.redact, names)
+        output = unredacted(output, shown, original)
+        _check_restored("output", output, shown, original)
     checked, no_json = await question.check_output(output), ""
     if not checked.ok and isinstance(output, str):
         try:

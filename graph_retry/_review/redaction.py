@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from graph_retry._json import is_array, is_object
 from graph_retry._redact import property_names, redacted
+from graph_retry._review.forms.javascript import identical, written
 from graph_retry._review.question import Question
 from graph_retry._review.review import SHOWN
 
@@ -44,8 +46,12 @@ def unredacted(value: Any, shown: Any, original: Any) -> Any:
     Example:
         >>> unredacted({"to": "***", "n": 2}, {"to": "***", "n": 1}, {"to": "Ada", "n": 1})
         {'to': 'Ada', 'n': 2}
+        >>> unredacted(["***"], ["***", "Bob"], ["Ada", "Bob"])
+        ['Ada']
     """
-    if value == shown:
+    if shown is original:
+        return value
+    if identical(value, shown):
         return original
     if is_object(value) and is_object(shown) and is_object(original):
         names = names_behind(shown, original)
@@ -55,6 +61,55 @@ def unredacted(value: Any, shown: Any, original: Any) -> Any:
             else item
             for key, item in value.items()
         }
-    if is_array(value) and is_array(shown) and len(value) == len(shown):
-        return [unredacted(*items) for items in zip(value, shown, original, strict=True)]
+    if is_array(value) and is_array(shown):
+        return _items(value, shown, original)
     return value
+
+
+def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
+    """Restore the items of a list: the moved ones if they are unique, others in their places.
+
+    In a list of another length a place tells nothing.
+    """
+    behind: dict[str, list[Any]] = {}
+    for seen, item in zip(shown, original, strict=True):
+        alike = behind.setdefault(written(seen), [])
+        alike[:] = alike if any(identical(item, one) for one in alike) else [*alike, item]
+    restored: list[Any] = []
+    for at, item in enumerate(value):
+        alike = behind.get(written(item), [])
+        if len(value) == len(shown) and (len(alike) != 1 or identical(item, shown[at])):
+            restored.append(unredacted(item, shown[at], original[at]))
+        else:
+            restored.append(alike[0] if len(alike) == 1 else item)
+    return restored
+
+
+def placeholder_in(value: Any, shown: Any, original: Any) -> str | None:
+    """Find a redactor's word in an answer whose originals were restored as far as they are known.
+
+    Example:
+        >>> placeholder_in("Dear ***, hello", {"text": "Dear ***, hi"}, {"text": "Dear Ada, hi"})
+        '***'
+    """
+    if shown is original:
+        return None
+    before, after, given = [*_texts(original)], [*_texts(shown)], {*_texts(value)}
+    pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True))
+    words = {word for old, new in pairs for word in new.split() if word not in old}
+    words = {word.strip(".,;:!?()\"'") or word for word in words}
+    texts = given - {*before}
+    return next((word for word in sorted(words) if any(word in text for text in texts)), None)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts and keys in a JSON value, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif is_array(value):
+        for item in value:
+            yield from _texts(item)
+    elif is_object(value):
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)

@@ -16,12 +16,12 @@ from graph_retry._output.failures import is_complete
 from graph_retry._output.reading.parse import parse_output
 from graph_retry._quoting import fenced
 from graph_retry._review.answers import Decision, DecisionType
-from graph_retry._review.decisions import DECISION_TYPES
+from graph_retry._review.decisions import DECISION_TYPES, ROWS
 from graph_retry._review.review import Review
 
 _SHOWN = (
     *("response_schema", "message", "error", "note", "issues"),
-    *("params", "suggested_params", "output", "raw_output"),
+    *("params", "suggested_params", "alternatives", "output", "raw_output"),
 )
 _TASK = (
     "A model call has failed, or its valid output awaits approval (no `error`). Decide what to do "
@@ -113,4 +113,6 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     if kind not in allowed or not is_object(value):
         said = literal(value if text is None else text, 120)
         raise ValueError(f"it may answer with {', '.join(allowed)} or unsure, and said {said}")
-    return {name: value[name] for name in ("type", "params", "output", "message") if name in value}
+    row = ROWS[str(kind)]
+    known = ("type", row.data, *row.parts, "message")
+    return {name: value[name] for name in known if name in value}

@@ -1,12 +1,13 @@
 """A hook gives several proposals, and a person takes one of them."""
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from pydantic import BaseModel
 
 from graph_retry import approve, edit, resume, retry_llm_call
-from graph_retry.hooks import Alternatives
+from graph_retry.hooks import Alternatives, model_reviewer
 from tests.loops import Model, answer, one_call, refused, reviews, thread
 
 OPTIONS = [{"model": "large", "n": 1}, {"model": "small", "n": 2}, {"model": "other", "n": 3}]
@@ -79,6 +80,14 @@ def test_alternatives_are_redacted_and_called_as_they_are(mode):
     assert review.alternatives[1]["model"] == "***"
     assert "small" not in str(review.value)
     answer(mode, graph, thread(), approve(2))
+    assert model.calls[1:] == [OPTIONS[1]]
+
+
+def test_a_model_chooses_one_of_the_alternatives(mode):
+    """It is shown them, and its choice reaches the call."""
+    chat = FakeListChatModel(responses=['{"type": "approve", "choice": 2}'])
+    _, model, waiting = asked(mode, reviewer=model_reviewer(chat))
+    assert waiting == []
     assert model.calls[1:] == [OPTIONS[1]]
 
 

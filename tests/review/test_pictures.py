@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from graph_retry._review.question import Refused
 from tests.review.questions import TITLE, judge, question
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 12).decode()
+NOTE = "[image/gif, 9,999 characters, 0123abcd]"
 URL = f"data:image/png;base64,{PNG}"
 MESSAGES = {
     "OpenAI": [{"type": "image_url", "image_url": {"url": URL}}],
@@ -58,6 +60,18 @@ def test_a_note_that_somebody_changed_is_refused():
     verdict = judge(edited({**args, "messages": changed}), asked)
     assert isinstance(verdict, Refused)
     assert "is not shown in this field" in verdict.problem
+
+
+def test_a_note_is_refused_in_a_field_without_a_picture():
+    """It was copied from another field, and would reach the model as text."""
+    asked = question({"messages": MESSAGES["OpenAI"], "prompt": "Look.", "seen": NOTE})
+    args = build_payload(asked)["action_request"]["args"]
+    (note,) = re.findall(r"\[image/png, [^]]+\]", json.dumps(args["messages"]))
+    verdict = judge(edited({**args, "prompt": f"Look at {note}"}), asked)
+    assert isinstance(verdict, Refused)
+    assert "`prompt`: " in verdict.problem
+    verdict = judge(edited({**args, "seen": f"{NOTE}, twice"}), asked)
+    assert verdict.params["seen"] == f"{NOTE}, twice"
 
 
 def test_a_diff_names_pictures_and_shows_whole_sentences():

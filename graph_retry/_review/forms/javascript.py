@@ -44,7 +44,12 @@ def identical(one: Any, other: Any) -> bool:
         >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)
         (True, False, False)
     """
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return written(one) == written(other)
+
+
+def written(value: Any) -> str:
+    """Write a JSON value so that identical values, and no others, are written alike."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _rounded(number: float) -> float:

@@ -16,6 +16,8 @@ from graph_retry._review.forms.field_kinds import (
 from graph_retry._review.forms.javascript import LostDigitsError, undamaged
 from graph_retry._review.forms.messages import UnknownRoleError, with_types
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._schemas import alternatives
+from graph_retry._wording import closest, did_you_mean
 
 MAX_BOX = 4_000
 """Characters of a value that a form shows."""
@@ -35,12 +37,16 @@ class UnreadableFieldError(ValueError):
 
 
 class Field(NamedTuple):
-    """One field of a typed value: its path in words, its schema node, and the schema around it."""
+    """One field of a typed value: its path in words, its schema node, and the schema around it.
+
+    Objects in an `is_open` field may gain any fields, because nothing declares theirs.
+    """
 
     name: str
     node: Any
     root: dict[str, Any]
     from_form: bool = False
+    is_open: bool = False
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
@@ -83,23 +89,26 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
 
     Text over a field that takes no text is read as JSON and replaces the field; text over one that
     does stays as typed, but for `null` where the field may be null. An object is merged into the
-    one that was shown, key by key and at every depth; only a free-form object that comes from a
-    form replaces it, because forms send whole fields. Lists are replaced.
+    one that was shown, key by key and at every depth. It replaces that one where it follows another
+    branch of a union, and where a form sends an object of no known fields, because forms send whole
+    fields. Lists are replaced.
 
     Raises:
-        UnreadableFieldError: If the text cannot be read as a value of the field.
+        UnreadableFieldError: If the text cannot be read as a value of the field, or an object has
+            a field that is not known.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
         >>> restored("0.2", 0.7, Field("n", root["properties"]["n"], root))
         0.2
     """
-    if is_object(value) and is_object(shown):
+    if is_object(value) and is_object(shown) and not _changes_branch(value, shown, field):
         named, others = inner_fields(field.node, field.root)
         if named or not field.from_form:
             merged = dict(shown)
             for key, item in value.items():
                 below = field._replace(name=f"{field.name}.{key}", node=named.get(key, others))
+                _check_known(key, (*shown, *named), value, below, is_typed=bool(named))
                 merged[key] = restored(item, shown.get(key), below)
             return merged
     try:
@@ -113,6 +122,34 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
         raise UnreadableFieldError(f"`{field.name}`: {error}. Send all digits.") from None
     except (UnknownPictureError, UnknownRoleError) as error:
         raise UnreadableFieldError(f"`{field.name}`: {error}.") from None
+
+
+def _changes_branch(value: dict[str, Any], shown: dict[str, Any], field: Field) -> bool:
+    """Return whether an object follows another branch of a union, by a field that tells them apart.
+
+    Such a field has one allowed value in each branch, as a `Literal` has.
+    """
+    branches = [one.get("properties") or {} for one in alternatives(field.node, field.root)]
+    nodes = [node for branch in branches for node in branch.items()]
+    tags = {name for name, node in nodes if is_object(node) and "const" in node}
+    changed = (name for name in tags & value.keys() & shown.keys() if value[name] != shown[name])
+    return len(branches) > 1 and next(changed, None) is not None
+
+
+def _check_known(
+    key: str, known: tuple[str, ...], sent: dict[str, Any], below: Field, *, is_typed: bool
+) -> None:
+    """Refuse an unknown field of an object: most types pass over it, so nothing would change.
+
+    An object that takes any fields may gain some, unless the name is close to one that is there.
+    """
+    if key in known:
+        return
+    near = closest(key, known)
+    is_open = below.is_open or below.node or not is_typed
+    if not is_open or (near is not None and near not in sent):
+        hint = did_you_mean(key, known)
+        raise UnreadableFieldError(f"There is no field {literal(below.name, 80)}.{hint}")
 
 
 def _bounded(value: Any, text: str, most: int) -> Any:
