@@ -25,7 +25,7 @@ from graph_retry._langgraph.run_config import (
 from graph_retry._langgraph.shown import look_at_shown, sent_at, was_sent_before
 from graph_retry._plan.first_checks import NO_CHECKPOINTER
 from graph_retry._plan.plan import Plan
-from graph_retry._review.dialects import channel_of
+from graph_retry._review.clients.dialects import channel_of
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import Question
 from graph_retry._run.keeping import whole_here

@@ -10,8 +10,8 @@ from langgraph.errors import GraphBubbleUp
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import cut, literal, wrap_error
 from graph_retry._review.answers import Decision
+from graph_retry._review.clients.dialects import how_to_answer, interpret
 from graph_retry._review.decisions import ROWS, Accepted, offered, why_not_offered
-from graph_retry._review.dialects import how_to_answer, interpret
 from graph_retry._review.question import (
     NoDecisionError,
     Question,

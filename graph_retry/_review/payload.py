@@ -9,9 +9,9 @@ from graph_retry._issues import SHOWN_ISSUES, cut, excerpt, issue
 from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.clients.client import Form
+from graph_retry._review.clients.dialects import CLIENTS
 from graph_retry._review.decisions import offered
 from graph_retry._review.description import describe, one_line, shown_output, shown_title
-from graph_retry._review.dialects import CLIENTS
 from graph_retry._review.forms.restore import form_args
 from graph_retry._review.question import Question
 from graph_retry._review.redaction import displayed

@@ -11,8 +11,8 @@ from graph_retry import Decision
 from graph_retry._params.codec import Encoded
 from graph_retry._review.answers import DecisionType
 from graph_retry._review.clients.client import said_in_words
+from graph_retry._review.clients.dialects import interpret
 from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, form_of, offered
-from graph_retry._review.dialects import interpret
 from graph_retry._review.payload import build_payload
 from graph_retry._review.question import End
 from graph_retry.cli.answering.decide import from_line, ways
