@@ -129,11 +129,13 @@ def _changes_branch(value: dict[str, Any], shown: dict[str, Any], field: Field) 
 
     Such a field has one allowed value in each branch, as a `Literal` has.
     """
-    branches = [one.get("properties") or {} for one in alternatives(field.node, field.root)]
-    nodes = [node for branch in branches for node in branch.items()]
-    tags = {name for name, node in nodes if is_object(node) and "const" in node}
-    changed = (name for name in tags & value.keys() & shown.keys() if value[name] != shown[name])
-    return len(branches) > 1 and next(changed, None) is not None
+    branches = alternatives(field.node, field.root)
+    for branch in branches if len(branches) > 1 else []:
+        named: dict[str, Any] = branch.get("properties") or {}
+        tags = [name for name, node in named.items() if is_object(node) and "const" in node]
+        if any(name in value and value[name] != shown.get(name, value[name]) for name in tags):
+            return True
+    return False
 
 
 def _check_known(
