@@ -101,6 +101,11 @@ class Row:
     typed: tuple[str, ...] = ("",)
     sent: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that its JSON may have for itself, beside `type`."""
+        return tuple(filter(None, (self.data, *self.parts, "message")))
+
 
 async def _call_again(said: Said, question: Question) -> Accepted:
     """Approve or edit; an edit without data is the word `retry` about a valid output."""

@@ -113,6 +113,4 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     if kind not in allowed or not is_object(value):
         said = literal(value if text is None else text, 120)
         raise ValueError(f"it may answer with {', '.join(allowed)} or unsure, and said {said}")
-    row = ROWS[str(kind)]
-    known = ("type", row.data, *row.parts, "message")
-    return {name: value[name] for name in known if name in value}
+    return {key: value[key] for key in ("type", *ROWS[str(kind)].keys) if key in value}

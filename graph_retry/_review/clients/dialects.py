@@ -98,7 +98,7 @@ def _check_keys(given: Entry, kind: str) -> None:
         owners = (other for other in ROWS if key in (ROWS[other].data, *ROWS[other].parts))
         if meant := next(owners, None):
             raise UnusableAnswerError(f"{what} To {meant}, send {form_of(meant)}.")
-        known = tuple(filter(None, (row.data, *row.parts, "message", *_BINDING)))
+        known = (*row.keys, *_BINDING)
         names = ", ".join(f"`{name}`" for name in known)
         raise UnusableAnswerError(f"{what}{did_you_mean(key, known)} Known are {names}.")
 
