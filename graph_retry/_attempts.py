@@ -165,7 +165,7 @@ def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
 
 
 def _params_of(attempts: Sequence[Attempt]) -> Iterator[Encoded | None]:
-    """Rebuild the params of each attempt; None where the ledger lacks them."""
+    """Rebuild the params of each attempt; None if the ledger lacks them."""
     first: Encoded | None = Encoded({}, {})
     params = first
     for position, attempt in enumerate(attempts):

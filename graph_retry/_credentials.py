@@ -100,7 +100,7 @@ def looks_random(text: str) -> bool:
 
 
 def without_named_keys(text: str) -> str:
-    """Mask the credentials that are known by their name or place, and none by its look."""
+    """Mask the credentials that are recognised by their name or place."""
     for place in _PLACES:
         text = place.sub(r"\1[key]", text)
     done, pieces, at = 0, list[str](), 0

@@ -1,6 +1,6 @@
-"""Encoded pictures and files: a short note in place of each, for people, and back again.
+"""Replace encoded pictures and files by short notes for people, and restore them.
 
-What a note stands for is known by its digest, so a picture comes back wherever its note does.
+A note holds the digest of its picture, so the picture returns to wherever the note is.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescaped(text: str, *, json_too: bool) -> str:
-    """Write escaped characters as they are; what JSON must escape only where `json_too` is set."""
+    """Resolve escapes; those that JSON needs are resolved only if `json_too` is set."""
 
     def plain(match: re.Match[str]) -> str:
         escape = match[0]
@@ -159,10 +159,10 @@ def redacted_fields(
 
 
 def shown_record(record: Attempt) -> Attempt:
-    """Return an attempt's record as it is given out: with the params that reviews show.
+    """Return an attempt's record for users, with the params that reviews show.
 
-    The patches in state have the params as they are, for the loop goes on from them. Of an attempt
-    that runs, nothing was redacted yet.
+    The patches in state hold the original params, because the loop needs them. A running attempt is
+    not redacted yet.
     """
     if not record.get("redacted"):
         return record

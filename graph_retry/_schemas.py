@@ -77,7 +77,7 @@ def kinds(alternative: dict[str, Any]) -> frozenset[str]:
 
 
 def member(alternative: dict[str, Any], key: str) -> Any:
-    """Return the schema of an object's member; None where nothing is known of it."""
+    """Return the schema of an object's member; None if it is unknown."""
     named = alternative.get("properties")
     if is_object(named) and key in named:
         return named[key]
@@ -86,7 +86,7 @@ def member(alternative: dict[str, Any], key: str) -> Any:
 
 
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
-    """Return the schema of a list's element; None where nothing is known of it.
+    """Return the schema of a list's element; None if it is unknown.
 
     The draft of `root` decides what `prefixItems` means, which is nothing before 2020-12.
     """

@@ -193,10 +193,10 @@ def bind_call(
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
-    """Return the model or dataclass that a plain function declares its params to be, if it does.
+    """Return the model or dataclass that a plain function declares for its params, or None.
 
-    A decorator may turn what comes into another type, as pydantic's `validate_call` does, so a
-    decorated function says nothing about it, nor does an annotation that cannot be evaluated.
+    A decorator may convert its argument, as pydantic's `validate_call` does. So the result is None
+    for a decorated function, and for an annotation that cannot be evaluated.
 
     Example:
         >>> def ask(params: AttemptContext) -> str: ...

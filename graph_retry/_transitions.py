@@ -18,8 +18,8 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    A retry needs changed params, an allowance left and nothing that stops automation; otherwise a
-    reviewer is asked, or the call gives up where nobody may be asked.
+    A retry needs changed params and a remaining automatic attempt, and nothing may have stopped
+    automation. Otherwise a reviewer is asked. If nobody may be asked, the call gives up.
 
     Example:
         >>> rules = dict(stopped=False, auto_retries=1, review=True)

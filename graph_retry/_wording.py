@@ -115,7 +115,7 @@ def whole_sentences(text: str, limit: int) -> str:
 
 
 def expected_by(code: str) -> str | None:
-    """Say in plain words what an error code of pydantic's expects, where it names a type.
+    """Describe in plain words the type that an error code of pydantic expects.
 
     Example:
         >>> expected_by("date_from_datetime_parsing"), expected_by("too_short")

@@ -272,7 +272,7 @@ class _Run:
         )
 
     def _count(self, judged: Judged) -> None:
-        """Add what a call spent to what is spent in all."""
+        """Add a call's cost to the total."""
         self._spent["tokens"] += judged["tokens"]["total_tokens"] or 0
         self._spent["cost"] += judged["cost"] or 0.0
         self._spent["seconds"] += judged["seconds"]

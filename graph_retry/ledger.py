@@ -130,7 +130,7 @@ class Ledger:
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return the value that was read from an attempt's output, or None if nothing was."""
+        """Return the value that was read from an attempt's output, or None."""
         try:
             return parsed_value(self.at(number))
         except ValueError:

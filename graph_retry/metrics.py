@@ -22,10 +22,9 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
 
 class Summary(TypedDict):
-    """Figures over some calls. What nobody reported is None, never zero.
+    """Figures of some calls. A figure that was never reported is None, and not zero.
 
-    An attempt whose record is no longer kept counts as one attempt and one request, and in no other
-    figure.
+    If an attempt's record is no longer kept, it counts only as one attempt and one request.
     """
 
     calls: int

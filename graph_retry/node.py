@@ -60,7 +60,7 @@ def create_retry_node(
 
 
 def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
-    """Return the input with which a retry node asks a person about an exhausted call.
+    """Return the input that makes a retry node ask a person about an exhausted call.
 
     Nothing is called for it: a job that runs where nobody can be asked (`review=False`) collects
     what failed, and later a node for the same params opens a review of each last attempt, in a

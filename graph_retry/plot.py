@@ -123,7 +123,7 @@ def plot_summary(attempts: Attempts) -> Any:
 
 
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
-    """Draw how the calls of each evaluation came out, as shares of them; returns the axes.
+    """Draw the outcomes of each evaluation's calls, as shares; returns the axes.
 
     Beside each bar stand the reviews avoided, the new failures, and the outputs that differ from
     what a person had supplied, taken or approved.

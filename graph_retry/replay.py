@@ -31,10 +31,9 @@ _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
 class Replayed:
     """The new result of one recorded attempt.
 
-    `attempt` is the record as it would be written now and `output` the accepted value, as JSON.
-    `author` and `params` are what hooks would make of a failure, None where they would not.
-    `differs` lists what is not as recorded: a field of the record, or `next params`, with the
-    `expected` and the `actual` value.
+    `attempt` is the new record, and `output` the accepted value, as JSON. If hooks revise the
+    params, `params` are the new ones, and `author` names the hooks. `differs` lists the fields that
+    differ from the record, or `next params`, with the `expected` and the `actual` value.
     """
 
     number: int
@@ -65,9 +64,10 @@ def replay(
 ) -> list[Replayed]:
     """Repair, validate and classify recorded raw outputs again; no model is called.
 
-    Given what the call was given, nothing differs. Given another `output`, `repair` level,
-    `classify` or hook, the result tells which attempts would now pass, fail or be revised. Hooks
-    run only if `on_retry` or `feedback` is given. Options about calls and reviews have no effect.
+    With the same arguments as the call had, nothing differs. With a different `output`, `repair`
+    level, `classify` or hook, the result tells which attempts would now pass, fail or be revised.
+    Hooks run only if `on_retry` or `feedback` is given. Options about calls and reviews have no
+    effect.
 
     Raises:
         ReplayMismatch: If something differs and `check` is set, or a newer version wrote this.

@@ -25,7 +25,7 @@ __all__ = ["Change", "arewind", "rewind"]
 
 
 class Change(TypedDict):
-    """The attempt to go back to, and the change.
+    """The attempt to go back to, and the changes to it.
 
     attempt: The attempt to make again, 1-based; with a `decision` the one to decide about.
     params: The fields to change in that attempt's params (default: none).

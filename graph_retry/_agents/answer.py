@@ -43,7 +43,7 @@ def message_of_response(response: ModelResponse[Any]) -> AIMessage:
 
 
 def carrying_answer(message: AIMessage) -> AIMessage:
-    """Give a message its answer where structured output of providers stands, too."""
+    """Also put a message's answer where providers put structured output."""
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
     extra = cast("dict[str, Any]", message.additional_kwargs)

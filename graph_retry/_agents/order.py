@@ -77,7 +77,7 @@ def misplaced(own_name: str, field: str) -> ValueError:
 
 
 def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
-    """Return the argument `middleware` of the `create_agent` that is running, or nothing.
+    """Return the argument `middleware` of the running `create_agent`; empty outside of it.
 
     No middleware is told which others there are. `middleware` is a public argument, and a list
     that holds this very object is the right one.

@@ -171,7 +171,7 @@ class Slot:
 
 @dataclass
 class _Execution:
-    """The calls of one execution of a task.
+    """The calls that one execution of a task makes.
 
     begun: The number of calls that began, by namespace.
     params_of_key: The params of the call that a key names.
@@ -236,10 +236,10 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
 async def _wait_for_anchor(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> None:
-    """Wait until the checkpoints are saved that a task began from, in all graphs around it.
+    """Wait until the checkpoints from which a task began are saved, in all graphs around it.
 
-    The ids of tasks are made of them. Where a process died before, the task would have another id
-    when it is run again, and its calls, of which some may be paid, would not be found.
+    A task's id depends on them. If the process died before they were saved, the next run's task
+    would have a different id. It would not find its calls, and would pay for them again.
     """
     thread_id = str(configurable["thread_id"])
     places: dict[str, list[dict[str, str]]] = {}

@@ -163,8 +163,8 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
 async def check_clock(saved: CheckpointTuple | None) -> None:
     """Refuse to save after a checkpoint that is newer than now; a moment is waited for.
 
-    LangGraph orders the checkpoints of a thread by the time in their ids. What a machine saves
-    whose clock is behind would not be the newest: never found again, and its calls repeated.
+    LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
+    behind, its checkpoints are not the newest: they are not found, and their calls are repeated.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind that of the one which saved it.

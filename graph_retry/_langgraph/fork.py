@@ -59,7 +59,7 @@ So a call that begins reads the checkpoint around it, with all of the user's sta
 
 
 class _ForkNote(TypedDict):
-    """What a fork tells the calls that run in it.
+    """The note of a fork for the calls that run in it.
 
     `root` is the forked checkpoint of the outermost graph. If there is an `answer`, the call that
     is saved at `call` is resumed with it.
@@ -71,7 +71,7 @@ class _ForkNote(TypedDict):
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
-    """Return what the calls of a fork of the checkpoint `root` are to be told."""
+    """Return the note for the calls of a fork of the checkpoint `root`."""
     fork: _ForkNote = {"root": root, "call": call, "answer": answer}
     return json.dumps(fork)
 
@@ -103,7 +103,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
 async def _note_of(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> _ForkNote | None:
-    """Return what the calls of this task are told, if the checkpoint it began from is a fork."""
+    """Return the note for the calls of this task, if it began from a fork."""
     told: Any = configurable.get(_FORK)
     note: str | None = told[0] if told else None
     root_id = _root_of(configurable)
@@ -120,7 +120,7 @@ def _root_of(configurable: Mapping[str, Any]) -> str:
 
 
 def task_path(caller: RunnableConfig) -> str:
-    """Return where in its graphs a task is that makes a call, whatever its id."""
+    """Return the path of a task through its graphs, without its id."""
     parts = parts_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
     steps = "|".join(part.name for part in parts)
     return f"{steps} {json.dumps(caller.get('metadata', {}).get('langgraph_path'))}"

@@ -121,7 +121,7 @@ async def delete(saver: BaseCheckpointSaver[Any], row: Row) -> None:
 async def open_rows(
     saver: BaseCheckpointSaver[Any], before: str | None, limit: int
 ) -> list[Row] | None:
-    """List calls that may wait, the last asked first; None where threads are not known yet."""
+    """List the calls that may wait, the last asked first; None before the first listing."""
     await make_table(saver)
     if not await query(saver, _SELECT + "WHERE place = %s", ""):
         return None

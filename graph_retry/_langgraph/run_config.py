@@ -34,7 +34,7 @@ def call_namespace() -> str:
 
 
 def current_thread() -> str | None:
-    """Return the id of the thread whose step is running, where there is one."""
+    """Return the id of the thread whose step is running, or None."""
     thread_id = get_config().get("configurable", {}).get("thread_id")
     return None if thread_id is None else str(thread_id)
 

@@ -62,8 +62,8 @@ class Shown:
     async def note_given(self, answer: Any) -> bool:
         """Mark an answer that names no question as given; tell whether it was given before.
 
-        LangGraph keeps it, and gives it to the next question, too, where the thread is run on
-        without an answer. A marked one that comes again is taken out of the thread.
+        If the thread continues without a new answer, LangGraph gives the old one to the next
+        question. A marked answer that comes again is removed from the thread.
         """
         before = is_object(answer) and answer.keys() == {_GIVEN}
         if self.saver is not None and self.thread is not None:
@@ -115,7 +115,7 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: s
 def was_sent_before(asked_at: str | None) -> bool:
     """Return whether the run of an answer was created before its question was asked.
 
-    So a second click that waits for the first one's run is told from an answer to what that asks.
+    So the second click of a double click is not taken for an answer to the next question.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at

@@ -119,7 +119,7 @@ def _second_spellings(given: dict[str, Any], accepted: Any) -> Iterator[tuple[st
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> set[str] | None:
-    """Return the keys that are read into an object's fields; None where any key may be."""
+    """Return the keys that fill an object's fields; None if any key may."""
     if isinstance(accepted, BaseModel):
         config = type(accepted).model_config
         if config.get("extra", "ignore") != "ignore" or isinstance(accepted, RootModel):

@@ -1,6 +1,6 @@
-"""Mistakes in the code that was handed over, told with the line they were made in.
+"""Find mistakes in the user's code, with their file and line.
 
-The model is not to blame for them, and no reviewer can mend them by other params.
+Neither the model nor a reviewer can correct such a mistake.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def place_of_bug(
     function: Callable[..., Any] | Runnable[Any, Any],
     bugs: tuple[type[Exception], ...] = BUGS,
 ) -> Place | None:
-    """Return where the code of `function` raised what Python raises for wrong code, if it did."""
+    """Return the place in the code of `function` that raised one of these errors, or None."""
     if not isinstance(error, bugs):
         return None
     code = _code_of(function)

@@ -138,7 +138,7 @@ class Pieces:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing came but None."""
+        """Whether only None came."""
         return not (self._kind or self._texts or self._chunks or self._said)
 
 

@@ -64,7 +64,7 @@ class TypedValidator(Validator):
         return self._adapter.validate_json(text, strict=strict)
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
-        """Keep the dump, or else what came, whichever validates back to an equal value."""
+        """Return the dump, or the input, whichever validates back to an equal value."""
         forms = (attempt(self._dump, accepted, "json")[0], given)
         for form in forms:
             again, failed = (None, True) if json_problem(form) else self._judge(form)

@@ -132,7 +132,7 @@ def inferred_schema(json: Any) -> dict[str, Any]:
 
 
 def _secrets(node: Any, at: str = "", named: bool = False) -> Iterator[str]:
-    """Yield where a schema declares a secret; `named` tells a table of fields or definitions."""
+    """Yield the paths at which a schema declares a secret; `named` marks a table of names."""
     if is_object(node):
         if node.get("format") == "password" and node.get("writeOnly") is True:
             yield at

@@ -68,7 +68,7 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """List what changed, for a person: at most 50 changes, and of up to ten the whole sentences.
+    """List the changes for a person: at most 50, and whole sentences for up to ten.
 
     Of two long texts the sentences that both begin with are left out, of each long value what
     follows the first 1,000 characters (200 of many changes), and of pictures all but a note.
@@ -95,7 +95,7 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return where the sentence begins in which two long texts begin to differ; else 0."""
+    """Return the start of the first sentence in which two long texts differ, or 0."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))

@@ -190,9 +190,9 @@ class Writer:
 
 
 def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
-    """List path, old and new value of all in which two values differ, strictly by type.
+    """List the path, old and new value of each difference, strictly by type.
 
-    Objects of which nothing can be written, such as clients, are equal if their classes are.
+    Objects that cannot be written, such as clients, are equal if their classes are equal.
 
     Example:
         >>> differences({"ids": (1, 2)}, {"ids": [1, 2]})

@@ -50,11 +50,10 @@ A function, such as `approve` without its parentheses, is none: type checkers sa
 
 
 def approve(choice: int | None = None) -> Decision:
-    """Retry with the suggested params if there are any, else with the same ones.
+    """Call again with the suggested params, or with the same ones if there is no suggestion.
 
-    Where a hook gave `Alternatives`, `choice` takes another than the first, by its number.
-
-    Where a valid output is reviewed (the option `review`), take it: nothing is called.
+    If a hook gave `Alternatives`, `choice` is the number of the one to take. If a valid output is
+    reviewed (the option `review`), the output is taken, and no model is called.
 
     Example:
         >>> approve()

@@ -14,7 +14,7 @@ def now() -> str:
 
 
 def utc(moment: str) -> str | None:
-    """Return a moment in UTC, which is meant where it names no zone; None if it is none.
+    """Return a moment in UTC; None if the text is not a moment. Without a zone it is UTC.
 
     Example:
         >>> utc("2030-05-01T08:00+02:00")

@@ -63,8 +63,8 @@ class Accepted:
 class Part:
     """A key that a decision may have in place of its data, or beside it.
 
-    `schema` describes it, and is None where the question has no use for it. `how` says what it
-    does, and `example` is its value as JSON.
+    `schema` describes its value, and is None if the question does not offer it. `how` describes its
+    effect, and `example` is a value as JSON.
     """
 
     schema: Callable[[Question], dict[str, Any] | None]
@@ -342,7 +342,7 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
 
 
 def offered(question: Question) -> tuple[str, ...]:
-    """Return the decisions that can be made here; to reject can be, where no other goes on.
+    """Return the decisions that this question offers. If no other ends it, `reject` is one.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec

@@ -1,8 +1,8 @@
-"""The text of a question that clients show, in the order somebody woken up by it reads.
+"""The text of a question for clients, with the most urgent part first.
 
-What is wrong with the last answer, what failed or waits for approval, what the model wrote, what
-is suggested, what each answer does. Agent Inbox previews the first 65 characters in its list. All
-that comes from a model or a provider is quoted, so that none of it reads like a part of the
+The order is: the problem of the last answer, the failure or the output to approve, the model's
+text, the suggestion, and the effect of each answer. Agent Inbox previews the first 65 characters in
+its list. Text of a model or a provider is quoted, so that it does not look like a part of the
 question.
 """
 
@@ -32,7 +32,7 @@ _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def describe(question: Question) -> str:
     """Write the description, in Markdown, of at most 4,000 characters.
 
-    Where the parts are too long together, each is cut to a smaller share. Changes get what is left.
+    If the parts are too long together, each is cut. The changes get the remaining room.
     """
     how, text = _how_to_answer(question), ""
     for share in (1.0, 0.6, 0.35, 0.2, 0.1):

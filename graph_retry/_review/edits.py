@@ -193,7 +193,7 @@ def _with_words(output: Any, old: str, new: str) -> Any:
 
 
 async def checked_output(output: Any, question: Question) -> Any:
-    """Return the output as state keeps it, or what it says as JSON where only that is valid.
+    """Return the output as state keeps it; a text that is only valid as JSON is parsed.
 
     A part that repeats a redacted value gets the original back.
 

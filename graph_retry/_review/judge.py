@@ -25,10 +25,10 @@ MAX_PROBLEM = 2_000
 
 
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
-    """Hold any answer against the question; a bad one never raises.
+    """Check an answer against its question; a bad answer never raises.
 
-    An edit is merged onto what was shown: the suggested params if there are any. One that changes
-    nothing counts as an approval, where approving is allowed.
+    An edit is merged into the params that were shown: the suggestion, if there is one. An edit that
+    changes nothing counts as an approval, if that is allowed.
 
     Example:
         >>> from graph_retry._awaiting import run_sync

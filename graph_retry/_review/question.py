@@ -83,7 +83,7 @@ class Said(NamedTuple):
 class CallAgain:
     """A decision's effect: another call, with these params.
 
-    `unchanged_edit` tells that it was sent as an edit, and approves because it changes nothing.
+    `unchanged_edit` is set if an edit changed nothing, and so counts as an approval.
     """
 
     params: dict[str, Any]
@@ -132,4 +132,4 @@ class UnusableAnswerError(ValueError):
 
 
 class NoDecisionError(UnusableAnswerError):
-    """An answer that is none of the decisions; the person is told which there are."""
+    """An answer that is not a decision; the message lists the decisions."""

@@ -124,12 +124,12 @@ class Review:
 
     @property
     def params_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of an edit's params, all optional; None where nothing may be edited."""
+        """The JSON Schema of an edit's params, all optional; None if edits are not allowed."""
         return self._part("params")
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of an output; None where nobody may respond."""
+        """The JSON Schema of an output; None if `respond` is not allowed."""
         return self._part("output")
 
     def _part(self, name: str) -> dict[str, Any] | None:

@@ -68,7 +68,7 @@ class CallTrace:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a record keeps of the run's span: nothing, where there is none."""
+        """The part of the run's span that a record keeps; empty without a span."""
         kept: dict[str, Any] = {}
         if self._span is not None:
             _propagator().inject(kept, _trace().set_span_in_context(self._span))
@@ -304,7 +304,7 @@ def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]
 
 
 def _origin(result: Any) -> dict[str, Any]:
-    """Return which provider and model a result says it is from; nothing where it does not."""
+    """Return the provider and the model that a result names, if it names them."""
     if is_object(result):  # the result of a chain with `include_raw=True`
         result = result.get("raw")
     said: Any = getattr(result, "response_metadata", None)

@@ -81,7 +81,7 @@ def inbox(
 @app.command()
 @on_source
 def show(source: Source, screen: Screen, *, thread: Thread) -> None:
-    """Show what waits on a thread, then every attempt: who changed what, and how it ended."""
+    """Show a thread's open reviews, then every attempt with its author, changes and end."""
     thread = source.thread(thread)
     reviews, ledgers = source.reviews(thread), source.ledgers(thread)
     for review in reviews:

@@ -1,4 +1,4 @@
-"""Where the command writes: tables and colours in a terminal, plain lines anywhere else.
+"""Write the command's output: tables and colours in a terminal, plain lines elsewhere.
 
 Outside a terminal, only the command itself starts a line at the left margin or with two spaces.
 Whatever a model or a provider wrote is indented further, so none of it reads as such a line.

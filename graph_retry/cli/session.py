@@ -1,4 +1,4 @@
-"""One run of the command: what it opens, and what every failure is turned into."""
+"""One run of the command: it opens the source, and turns failures into exit codes."""
 
 from __future__ import annotations
 

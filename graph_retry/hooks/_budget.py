@@ -1,7 +1,7 @@
-"""Limits on what automation may spend before a reviewer is asked.
+"""Limits on the cost of automation before a reviewer is asked.
 
-A `Budget` is a value: it limits each call by what that call's ledger says, so it holds after a
-restart. A `SharedBudget` also remembers what the other calls spent that were given the same object.
+A `Budget` limits each call by the cost in that call's ledger, so it works after a restart. A
+`SharedBudget` also counts the other calls that were given the same object.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Budget:
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
         """Add up the cost of these attempts and of those `before` them.
 
-        A record that is kept in another checkpoint tells nothing: it belongs to `before`.
+        A record that is kept in another checkpoint has no figures; `before` counts it.
 
         Example:
             >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
@@ -156,7 +156,7 @@ class Budget:
         """Take note of attempts that have ended; only a `SharedBudget` remembers them."""
 
     def check(self) -> None:
-        """Refuse a call that nobody decided on, where others have used the budget up.
+        """Refuse an automatic call if other calls have used up the budget.
 
         Raises:
             BudgetExceededError: If a `SharedBudget` has reached a limit.
@@ -283,7 +283,7 @@ class SharedBudget(Budget):
                 self._account.note_end(attempt)
 
     def check(self) -> None:
-        """Refuse a call that nobody decided on, where a limit is reached.
+        """Refuse an automatic call if a limit is reached.
 
         Raises:
             BudgetExceededError: If one is.

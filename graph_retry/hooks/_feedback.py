@@ -39,8 +39,8 @@ def feedback(
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
-    It speaks only of outputs that could not be read or do not fit; a transport error is nothing
-    the model could mend.
+    It acts only on outputs that could not be read or are not valid. It ignores transport errors,
+    which the model cannot correct.
 
     Args:
         strategy: What of the last answer is quoted besides the errors: nothing (`errors_only`),

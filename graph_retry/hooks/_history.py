@@ -28,9 +28,9 @@ def shorten_history(
 ) -> Shortening:
     """Make a hook that leaves out the oldest messages when the model's window is too small.
 
-    It acts on the failure kind `context_overflow` alone, by LangChain's `trim_messages`: system
-    messages stay, and what is left begins with a message of the user. Each further overflow halves
-    what is left.
+    It acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
+    System messages stay, and the remaining messages begin with one of the user. Each further
+    overflow halves them.
 
     Args:
         most: Tokens to keep at most; by default half of what there is.
@@ -69,7 +69,7 @@ class Shortening:
     new_means = True
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with fewer messages, None where that would not help."""
+        """Return the params with fewer messages, or None if that would not help."""
         del attempt
         if error.kind != "context_overflow":
             return None

@@ -44,8 +44,8 @@ def model_reviewer(
 ) -> Runnable[Review, Decision | None]:
     """Make a reviewer of a LangChain chat model, for the option `reviewer`.
 
-    It sees what a person would see, and its decision is judged like a person's answer. A person is
-    asked where it is unsure, its answer cannot be read, or it may not take that decision.
+    It sees the same review as a person, and its decision is checked like a person's answer. If it
+    is unsure, or its answer cannot be used, a person is asked.
 
     Args:
         chat_model: Any chat model; it is called the way the graph runs, sync or async.

@@ -95,7 +95,7 @@ def _fences(text: str, start: int) -> Iterator[_Fence]:
 
 
 def _without_marks(text: str, fields: Spans) -> str:
-    """Blank the marks of fences in the fields; nothing else moves."""
+    """Replace the marks of fences in the fields by blanks, and keep all positions."""
     pieces, end = list[str](), 0
     for start, stop in fields(text):
         pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]

@@ -45,7 +45,7 @@ class Format(Protocol):
         ...
 
     def describe(self) -> str:
-        """Return a sentence that tells a model what to write."""
+        """Return a sentence that tells a model the format."""
         ...
 
 

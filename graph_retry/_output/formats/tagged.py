@@ -32,7 +32,7 @@ class Tagged:
     name = "xml"
 
     def parse(self, text: str, schema: dict[str, Any] | None) -> dict[str, Any]:
-        """Read the fields that the schema names; all tags at the top where it names none."""
+        """Read the fields that the schema names; if it names none, all tags at the top."""
         return _fields(text, Place.of(schema), 0)
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
@@ -129,7 +129,7 @@ def _fields_of(text: str, name: str) -> list[str]:
 
 
 def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
-    """List from where to where the fields go, of all names or of one, in one pass."""
+    """List the start and end of each field, of all names or of one, in one pass."""
     closing: dict[str, list[re.Match[str]]] = {}
     for tag in reversed([*_CLOSING_TAG.finditer(text)]):
         closing.setdefault(tag[1], []).append(tag)

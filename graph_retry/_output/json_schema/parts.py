@@ -32,7 +32,7 @@ class SchemaPart(Part):
 
     @cached_property
     def _open(self) -> dict[str, Any]:
-        """The one alternative that a container may have here; `{}` where there is none."""
+        """The one alternative that a container may have here; `{}` if there is none."""
         found = [
             one for one in alternatives(self._node, self._root) if kinds(one) & {"object", "array"}
         ]

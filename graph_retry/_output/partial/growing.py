@@ -39,7 +39,7 @@ _KEY = lazy(r"\"(?:[^\"\\]|\\.)*+(?:\"(\s*:\s*(?=\S))?|\Z)", re.DOTALL)
 
 
 class GrowingText:
-    """Takes a text piece by piece; `value` is what has come, told from time to time."""
+    """A text that arrives piece by piece; `value` is the text so far."""
 
     begins_the_text = True
     """Whether the value is what the text begins with; what follows prose may be an example."""
@@ -79,10 +79,10 @@ class GrowingText:
 
 
 class GrowingDocument(GrowingText):
-    """Takes a text piece by piece; `value` is what it has come to, as far as it is strict JSON.
+    """A JSON text that arrives piece by piece; `value` is its value so far.
 
-    What is not strict JSON is never guessed at: the reader of the whole may mend it, so from there
-    on nothing is known.
+    Only strict JSON is read. After anything else `value` is unknown, because the reader of the
+    whole text may repair it.
     """
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class GrowingArguments:
         return same_index and (not self._id or chunk["id"] in {None, "", self._id})
 
     def _begin(self, index: int | None) -> str:
-        """Begin another call; return what stands in front of it in a list."""
+        """Begin another call; return the text before it in a list."""
         # A call without complete arguments may continue later, and then change the text's order.
         if self._count and not _is_whole("".join(self._arguments)):
             self._is_known = False

@@ -56,7 +56,7 @@ class _Scope:
         return replace(self, definitions={**self.definitions, **named}, config=config)
 
     def validator(self, schema: Schema) -> SchemaValidator | None:
-        """Return pydantic's validator for one part, made once; None where there can be none."""
+        """Return pydantic's validator for one part, made once; None if it cannot be made."""
         key = (id(schema), id(self.config))
         if key not in self.validators:
             self.validators[key] = None if _takes_info(schema) else self._made(schema)
@@ -144,7 +144,7 @@ class TypedPart(Part):
 
     @cached_property
     def _fields(self) -> dict[str, Schema | None]:
-        """The fields' schemas by the key that each is read from; None where it may be another."""
+        """The fields' schemas by key; None if a field may have several keys."""
         schema, scope = self._open
         listed: Any = schema["fields"]
         named = [(one["name"], one) for one in listed] if is_array(listed) else listed.items()

@@ -88,10 +88,10 @@ _FILTERED_NAMES = lazy(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 
 
 def provider_kind(error: BaseException) -> FailureKind | None:
-    """Return the kind of failure a client's exception stands for, or None if it does not say.
+    """Return the failure kind of a client's exception, or None if it is unknown.
 
-    An exception that says nothing may have been raised `from` one that does. A group of exceptions
-    is what the worst of them is.
+    The exceptions from which it was raised also count. In a group of exceptions the worst one
+    counts.
     """
     for cause in _chain(error):
         kind = _kind(cause)

@@ -46,10 +46,10 @@ def message_of(result: Any) -> BaseMessage | None:
 
 
 def response_of_json(given: Any) -> Any | None:
-    """Return the object that a provider's response stands for which came as JSON, or None.
+    """Return a provider's JSON response as an object with attributes, or None.
 
     `requests.post(…).json()`, a client's `model_dump()` and botocore's `converse` give such dicts.
-    Only what is certainly one: a role at its place, and the keys around it.
+    A dict counts as a response only if it has a role and the keys around it.
 
     Example:
         >>> said = {"role": "assistant", "content": "Hello."}
@@ -64,9 +64,9 @@ def response_of_json(given: Any) -> Any | None:
 
 
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
-    """Return the message chunk that a piece of a stream stands for, or None if it is nothing known.
+    """Return a piece of a stream as a message chunk, or None if its type is unknown.
 
-    Beside it is what the piece says in place of earlier ones: usage and finish reason.
+    The second value has the usage and the finish reason, which replace earlier ones.
     """
     read = (provider.chunk(piece) for provider in PROVIDERS)
     found = next((chunk for chunk in read if chunk is not None), None)

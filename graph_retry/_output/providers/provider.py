@@ -27,10 +27,11 @@ _NONE: frozenset[str] = frozenset()
 
 
 class ErrorWords(NamedTuple):
-    """A provider's words for what went wrong.
+    """A provider's words for errors.
 
-    Codes are in lower case, letters and digits alone. The texts are patterns for messages, where
-    the provider has no code; they count where its status or code says that a request was refused.
+    Codes are in lower case, with only letters and digits. The texts are patterns for error
+    messages, for errors without a code. They count only if the status or the code says that the
+    request was refused.
     """
 
     quota: frozenset[str] = _NONE

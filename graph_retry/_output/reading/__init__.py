@@ -31,9 +31,9 @@ class Refusal(TypedDict):
 class ParsedOutput:
     """The outcome of reading one model output.
 
-    `text` is JSON text for `value`, or the raw output where nothing was read. `repairs` tells
-    every difference from strict JSON. `lossless` is false where a value was guessed, and where
-    there is none. `failure` is `None` exactly when `ok`.
+    `text` is JSON text for `value`, or the raw output if nothing was read. `repairs` lists every
+    difference from strict JSON. `lossless` is false if a value was guessed, or if there is no
+    value. `failure` is None exactly if `ok`.
     """
 
     ok: bool

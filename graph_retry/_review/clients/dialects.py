@@ -44,7 +44,7 @@ _MAX_MESSAGE = 10_000
 
 
 def how_to_answer(offered: Sequence[str]) -> str:
-    """Say what can be answered, for somebody whose answer decided nothing."""
+    """List the possible answers, after an answer that was not a decision."""
     forms = ", ".join(map(form_of, offered))
     words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
     return f"Answer {forms}{words and f', or one word such as {words}'}."

@@ -9,7 +9,7 @@ from graph_retry._json import is_array, is_number, is_object
 
 
 class LostDigitsError(ValueError):
-    """A number came back rounded, in a list where nobody can tell which one it was."""
+    """A form rounded a number in a list, and the original cannot be identified."""
 
 
 def undamaged(value: Any, shown: Any) -> Any:
