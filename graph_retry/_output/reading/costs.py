@@ -14,9 +14,9 @@ from graph_retry._patterns import lazy
 MARGIN = 6
 HABIT = 2
 ACCIDENT = 12
-"""From this cost on a row is an accident: a reading may repair one of them, not two."""
-DOUBTED = 4
-"""The maximum cost of the rest of a reading that has an accident."""
+"""The cost from which on a row is an accident."""
+DOUBTED = 18
+"""The maximum cost of a reading that has an accident: a second one is never repaired."""
 _SAMPLE = 20_000  # characters in which habits are looked for
 
 

@@ -98,9 +98,13 @@ def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document
     found = moves.run(moves.first())
     suspect = _suspect(_path(found[0]) if found else [], len(part), moves.furthest)
     if any(suspect) and not moves.too_deep:
+        lost = next(iter(_losses(_path(found[0])) if found else ()), None)
+        most = max(DOUBTED, found[0].cost) if found and not lost else DOUBTED
         del moves, found  # the second reading takes as much memory as the first
         moves = Moves(part, price, suspect, closed=complete is True)
-        found = moves.run(moves.first())
+        found = moves.run(moves.first(), most)
+        if lost and not found:
+            return Document(start, end, refusal=_lost(*lost, start))
     if moves.too_deep or not found:
         kind: RefusalKind = "too_deep" if moves.too_deep else "syntax"
         message = "Nested too deeply." if moves.too_deep else "No reading is likely enough."
@@ -158,8 +162,7 @@ def _doubt(found: list[Node], value: Any, start: int) -> Unreadable | None:
     best, nodes = found[0], _path(found[0])
     made = _rows(nodes)
     for name, at in _losses(nodes):
-        kind: Any = LOSSES[name].kind
-        return Unreadable(kind, start + at, f"{LOSSES[name].told}.")
+        return _lost(name, at, start)
     for rival in found[1:]:
         others = _path(rival)
         lost = _losses(others)
@@ -170,12 +173,16 @@ def _doubt(found: list[Node], value: Any, start: int) -> Unreadable | None:
             other = LOSSES[name].told.lower() if lost else _told(theirs)
             message = f"Two readings are about as likely: {_told(made)}; or {other}."
             return Unreadable("ambiguous", start + at, message)
-    accidents = [row for row, _ in made if row in ACCIDENTS]
-    if accidents and best.cost - COSTS[accidents[0]].lone > DOUBTED:
+    if best.cost > DOUBTED and not ACCIDENTS.keys().isdisjoint(dict(made)):
         return Unreadable("syntax", start, f"{_told(made)}: too much is wrong to be sure.")
     if best.pos >= LARGE and not _BRACKET_ROWS.isdisjoint(dict(made)):
         return Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
     return Unreadable("ambiguous", start, "Nothing is left.") if made and not value else None
+
+
+def _lost(name: str, at: int, start: int) -> Unreadable:
+    kind: Any = LOSSES[name].kind
+    return Unreadable(kind, start + at, f"{LOSSES[name].told}.")
 
 
 def _rows(nodes: list[Node]) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from typing import Any
 
 from graph_retry._output.reading import lexis
+from graph_retry._output.reading.costs import ACCIDENT
 from graph_retry._output.reading.search import Frame, Mean, Node
 from graph_retry._output.reading.strings import Strings
 from graph_retry._patterns import lazy
@@ -114,7 +115,7 @@ class Moves(Strings):
     def expand(self) -> None:
         """Let the present reader go on in every way."""
         _, pos, mode, stack, *_ = self.node
-        self.wide = bool(self.suspect[pos])
+        self.wide = bool(self.suspect[pos]) and self.node.cost < ACCIDENT
         if mode[0] == "S":
             self.in_string()
             return

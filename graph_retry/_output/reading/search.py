@@ -98,14 +98,15 @@ class Search:
         """Let the present reader go on in every way."""
         raise NotImplementedError
 
-    def run(self, first: Node) -> list[Node]:
-        """Return the cheapest complete reading and, within the margin, the next other ones."""
+    def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
+        """Return the cheapest reading, if it costs `most`, and the next ones within the margin."""
+        self.limit = min(self.limit, most + MARGIN)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # `None`: two values came
         arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
         cost, best_sig = first.cost, -1
         self.buckets[cost].append(first)
-        while cost <= self.limit and len(found) < 20:
+        while cost <= self.limit and (found or cost <= most) and len(found) < 20:
             if not self.buckets[cost]:
                 cost += 1
                 continue
