@@ -69,7 +69,7 @@ _PIECE = lazy(  # text before a document that makes it a part of something large
 )
 _SCALAR_LINE = lazy(
     r"(?m)^[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null"
-    r"|none))[ \t]*,?[ \t\r]*"
+    r"|none))[ \t]*[,;]?[ \t\r]*"
     r"(?:(?://|#|/\*).*)?$"
 )
 _LONE = lazy(r"[\[{\]}]")
@@ -335,7 +335,7 @@ def _weighed(
 
 def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterator[str]:
     """Yield the reasons, found in the text around a document, why it may not be the answer."""
-    before, after = (CALLS.sub("", _CDATA.sub("", side)) for side in said)
+    before, after = (CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in said)
     if _word("retracted").search(after):
         yield "retracted"
     if _word("negated").search(before[-80:]):
@@ -364,7 +364,7 @@ def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterato
         yield "loose"
 
 
-_PATTERNS = {name: lazy(row.evidence) for name, row in AROUND.items() if row.evidence}
+_PATTERNS = {name: lazy(row.pattern) for name, row in AROUND.items() if row.pattern}
 
 
 def _word(name: str) -> re.Pattern[str]:

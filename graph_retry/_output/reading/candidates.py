@@ -162,6 +162,9 @@ def _read(text: str, at: int, end: int, complete: bool | None) -> Document:
     if read.refusal:
         kind, message = read.refusal.refusal["kind"], str(read.refusal)
         return Document(at, stop, refusal=Unreadable(kind, at, message))
+    if any(each["grade"] != "format" for each in read.repairs):
+        message = "The text is escaped, and something else is wrong."
+        return Document(at, stop, refusal=Unreadable("ambiguous", at, message))
     made = [repair("escaped", at, "escaped like the inside of a string")]
     made += [repair(each["kind"], at, each["detail"], each["grade"]) for each in read.repairs]
     return Document(at, stop, read.value, made)

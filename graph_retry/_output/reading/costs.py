@@ -1,15 +1,15 @@
 """The one table of reading: the slips that writers make, their costs, and the reasons.
 
-A cost is a surprise: about three points for each factor of ten by which a writer is less likely to
-do this. `lone` is the price where a text shows no habit of it, `habit` where `evidence` occurs
-`HABIT` times: who writes every string in `'` does so once more at no cost, while a lone `'` among
-`"` may be an accident. The cheapest reading of a text is believed if no reading with another value
-costs less than `MARGIN` more. Another notation is one row here and one move in `moves`.
+A cost is a surprise: three points stand for a factor of ten by which a writer is less likely to do
+this. A text has a habit if its most charitable reading has a row `HABIT` times. A habit costs
+`habit`, and anything else costs `lone`: a writer who puts all strings in `'` does so once more at
+no cost, while one `'` among many `"` may be an accident. The cheapest reading of a text is believed
+if no reading with another value costs less than `MARGIN` more. Another notation is one row here and
+one move in `moves`.
 """
 
+from collections import Counter
 from typing import NamedTuple
-
-from graph_retry._patterns import lazy
 
 MARGIN = 6
 HABIT = 2
@@ -17,7 +17,6 @@ ACCIDENT = 12
 """The cost from which on a row is an accident."""
 DOUBTED = 18
 """The maximum cost of a reading that has an accident: a second one is never repaired."""
-_SAMPLE = 20_000  # characters in which habits are looked for
 
 
 class Row(NamedTuple):
@@ -27,67 +26,47 @@ class Row(NamedTuple):
     habit: int
     told: str
     why: str
-    evidence: str = ""
     kind: str = ""
+    pattern: str = ""
 
 
-_KEY = r"[\"'“`]?[\w$.\- ]+[\"'”`]?\s*"
-_WRAPPED = r"[\"'][ \t]*\n\s*+([\"'])(?:(?!\1)[^\\\n]|\\.)*+\1(?!\s*[:=])"
 # fmt: off
 NOTATIONS = {
-    "single_quotes": Row(3, 0, "string in single quotes", "Python and JavaScript write them",
-        r"[\[{,:=(]\s*'|'\s*[:,}\])]"),
+    "single_quotes": Row(3, 0, "string in single quotes", "Python and JavaScript write them"),
     "smart_quotes": Row(3, 0, "string in typographic quotes", "word processors write them",
-        r"[\[{,:=(]\s*[“„‘]", "odd_quotes"),
-    "backticks": Row(4, 0, "string in backticks", "templates of JavaScript",
-        r"[\[{,:=(]\s*`", "odd_quotes"),
-    "triple_quotes": Row(3, 0, "string in triple quotes", "Python, for text over lines",
-        r"\"\"\"|'''"),
+        "odd_quotes"),
+    "backticks": Row(4, 0, "string in backticks", "templates of JavaScript", "odd_quotes"),
+    "triple_quotes": Row(3, 0, "string in triple quotes", "Python, for text over lines"),
     "mixed_quotes": Row(9, 1, "string closed by another quote", "alone it is rather a slip",
-        r"“[^“”\"\n]*\"(?=\s*[,:}\]])|\"[^“”\"\n]*”(?=\s*[,:}\]])", "odd_quotes"),
-    "python_prefix": Row(8, 0, "`u` before a string left out", "Python 2 printed it",
-        r"[\[{,:=(]\s*u['\"]"),
-    "unquoted_key": Row(7, 0, "key without quotes", "JavaScript; alone a quote may be lost",
-        r"[{,\n]\s*[A-Za-z_$][\w$.-]*\s*[:=]"),
-    "unquoted_value": Row(7, 2, "value without quotes", "YAML; alone it may be code",
-        r"[:=\[]\s*(?!(?i:true|false|null|none|nan)\b)[A-Za-z][\w ]*[,\n}\]]"),
-    "literal_spelling": Row(3, 0, "literal of another language", "Python's `True` and `None`",
-        r"\b(?:True|False|None|TRUE|FALSE|NULL|nil)\b"),
-    "non_finite": Row(3, 0, "number that JSON does not have", "Python and JavaScript print `NaN`",
-        r"(?i)\b(?:nan|inf(?:inity)?)\b"),
-    "number_format": Row(5, 0, "number in another spelling", "JSON5's `+1`, `.5` and `0x1F`",
-        r"[:=,\[]\s*(?:[+.]\d|0[xX]|\d+\.[,\]}\s])"),
-    "trailing_comma": Row(4, 0, "comma before a closing bracket", "Python and JavaScript allow it",
-        r",\s*+(?:(?://|#).*\s*+)?[}\])]"),
-    "comment": Row(4, 0, "comment left out", "JSON5 and YAML have them",
-        r"(?m)(?:^|\s)(?://|#|/\*|<!--)"),
-    "equals": Row(6, 0, "`=` for `:`", "TOML, and `=>` of Ruby and PHP",
-        r"[\w\"'*`”]\s*(?:=>?|:=)\s*[\"'\d\[{tfnTFN-]", "colon"),
-    "full_width": Row(7, 0, "full-width mark", "East Asian keyboards", "[｛｝［］：，、]"),
-    "tuple": Row(6, 0, "tuple read as a list", "Python", r"[:=\[(,]\s*\("),
-    "markdown": Row(2, 0, "emphasis left out", "chat models emphasise values",
-        r"[:,{\[\n]\s*(?:\*+|_+)[\"\w]|[\"\w](?:\*+|__+)\s*[:,}\n]"),
-    "doubled_braces": Row(7, 0, "braces written twice", "templates escape braces so", r"\{\{|\}\}"),
-    "concatenation": Row(5, 0, "strings joined by `+`", "JavaScript", r"[\"']\s*\+\s*[\"']"),
+        "odd_quotes"),
+    "python_prefix": Row(8, 0, "`u` before a string left out", "Python 2 printed it"),
+    "unquoted_key": Row(7, 0, "key without quotes", "JavaScript; alone a quote may be lost"),
+    "unquoted_value": Row(7, 2, "value without quotes", "YAML; alone it may be code"),
+    "literal_spelling": Row(3, 0, "literal of another language", "Python's `True` and `None`"),
+    "non_finite": Row(3, 0, "number that JSON does not have", "Python and JavaScript print `NaN`"),
+    "number_format": Row(5, 0, "number in another spelling", "JSON5's `+1`, `.5` and `0x1F`"),
+    "trailing_comma": Row(4, 0, "comma before a closing bracket", "Python and JavaScript allow it"),
+    "comment": Row(4, 0, "comment left out", "JSON5 and YAML have them"),
+    "equals": Row(6, 0, "`=` for `:`", "TOML, and `=>` of Ruby and PHP", "colon"),
+    "full_width": Row(7, 0, "full-width mark", "East Asian keyboards"),
+    "tuple": Row(6, 0, "tuple read as a list", "Python"),
+    "markdown": Row(2, 0, "emphasis left out", "chat models emphasise values"),
+    "doubled_braces": Row(7, 0, "braces written twice", "templates escape braces so"),
+    "concatenation": Row(5, 0, "strings joined by `+`", "JavaScript"),
     "adjacent_lines": Row(6, 0, "adjacent strings joined", "Python's `pprint` wraps so",
-        _WRAPPED, "concatenation"),
-    "adjacent_edge": Row(5, 8, "space where strings meet", "`pprint` breaks behind spaces",
-        _WRAPPED),
+        "concatenation"),
+    "adjacent_edge": Row(5, 8, "space where strings meet", "`pprint` breaks behind spaces"),
     "raw_control": Row(4, 0, "control characters inside a string kept as written",
-        "long texts are written with their lines", r"[^\s,\[{}\]\":](?:\n|\t)+[^\s\"}\]]"),
-    "bad_escape": Row(5, 0, "escape that JSON does not have", "regular expressions and Markdown",
-        r"(?<!\\)(?:\\\\)*\\[^\"\\/bfnrtu]"),
+        "long texts are written with their lines"),
+    "bad_escape": Row(5, 0, "escape that JSON does not have", "regular expressions and Markdown"),
     "apostrophe": Row(1, 0, "apostrophe inside single quotes", "`it's` is hard to escape",
-        kind="inner_quotes"),
-    "inner_quote": Row(3, 0, "unescaped quotes inside a string", "quoted speech",
-        r"\w\"[ .;!?][ \w]|[a-z] \"\w", "inner_quotes"),
+        "inner_quotes"),
+    "inner_quote": Row(3, 0, "unescaped quotes inside a string", "quoted speech", "inner_quotes"),
     "odd_space": Row(2, 0, "white space that JSON does not have", "copied from a page",
-        "[\xa0\u200b-\u200f\u2060\ufeff\u3000]|\\\\n *[\"{\\[\\]}]", "white_space"),
-    "mixed_layout": Row(3, 0, "members on the bracket's line and below", "compact printers",
-        r"[{\[]['\"\w-][^\n]*,[ \t]*\n"),
+        "white_space"),
+    "mixed_layout": Row(3, 0, "members on the bracket's line and below", "compact printers"),
     "missing_comma_line": Row(8, 0, "comma supplied at a line break", "line breaks feel like one",
-        rf"(?m)^(?:(?!//|#|/\*)[^\n])*(?:[\"'\d\]}}]|\b(?i:true|false|null|none))[ \t]*+\n\s*+"
-        rf"(?:{_KEY}[:=]|[\"'{{])", "missing_comma"),
+        "missing_comma"),
 }
 SURPRISES = {  # they change no value, but make other readings more likely
     "layout": Row(5, 5, "indentation that does not fit", "a bracket may be missing or moved"),
@@ -105,44 +84,45 @@ SURPRISES = {  # they change no value, but make other readings more likely
 }
 SLIPS = {  # one mark is missing or too many, and nothing else changes
     "leading_comma": Row(9, 9, "comma before the first member left out", "a member may be lost",
-        kind="extra_comma"),
+        "extra_comma"),
     "extra_comma": Row(6, 6, "comma too many left out", "a member removed while writing"),
     "missing_comma": Row(9, 9, "comma supplied", "forgotten within a line"),
     "missing_colon": Row(7, 7, "colon supplied", "forgotten"),
     "adjacent": Row(10, 10, "adjacent strings joined", "rather a comma is missing",
-        kind="concatenation"),
+        "concatenation"),
     "last_closer": Row(8, 8, "closing bracket supplied at the end", "models stop one too early",
-        kind="supplied"),
+        "supplied"),
     "extra_closer": Row(7, 7, "one closing bracket too many left out", "models count badly"),
-    "missing_opener": Row(10, 10, "opening bracket supplied", "prefilled prompts begin it",
-        kind="supplied"),
+    "missing_opener": Row(10, 10, "first bracket supplied", "prefilled prompts begin it",
+        "supplied"),
 }
 ACCIDENTS = {
-    "missing_quote": Row(12, 12, "quote supplied", "forgotten", kind="supplied"),
-    "missing_closer": Row(12, 12, "closing bracket supplied", "forgotten", kind="supplied"),
-    "mismatched": Row(12, 12, "closing bracket of the other kind", "nesting lost", kind="supplied"),
-    "deleted": Row(13, 13, "mark left out", "any mark may be too many", kind="extra_mark"),
-    "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", kind="supplied"),
-    "swapped": Row(14, 14, "marks that changed places", "typed too fast", kind="extra_mark"),
+    "missing_quote": Row(12, 12, "quote supplied", "forgotten", "supplied"),
+    "missing_bracket": Row(12, 12, "bracket supplied", "forgotten", "supplied"),
+    "mismatched": Row(12, 12, "closing bracket of the other kind", "nesting lost", "supplied"),
+    "deleted": Row(13, 13, "mark left out", "any mark may be too many", "extra_mark"),
+    "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", "supplied"),
+    "swapped": Row(14, 14, "marks that changed places", "typed too fast", "extra_mark"),
 }
 LOSSES = {  # these readings lose data: if one of them competes, the text is refused
-    "elided": Row(2, 2, "Data was left out here", "the text says so", kind="elided"),
-    "placeholder": Row(4, 4, "A placeholder stands for data", "templates", kind="elided"),
+    "elided": Row(2, 2, "Data was left out here", "the text says so", "elided"),
+    "placeholder": Row(4, 4, "A placeholder stands for data", "templates", "elided"),
     "code": Row(4, 4, "Arithmetic or a variable's name stands for data: write the value itself",
-        "programs compute what they send", kind="syntax"),
-    "empty_slot": Row(7, 7, "A value is missing here", "nothing was known", kind="elided"),
+        "programs compute what they send", "syntax"),
+    "empty_slot": Row(7, 7, "A value is missing here", "nothing was known", "elided"),
     "unreadable": Row(13, 13, "A value may be damaged here", "its first mark is wrong",
-        kind="ambiguous"),
+        "ambiguous"),
     "data_lost": Row(9, 9, "A comment may hold data", "its line may have lost a break",
-        kind="ambiguous"),
+        "ambiguous"),
     "swallowed": Row(15, 15, "A character may belong to a value", "typed beside its place",
-        kind="ambiguous"),
-    "truncated": Row(5, 5, "The text ends before the document does", "cut off", kind="truncated"),
+        "ambiguous"),
+    "truncated": Row(5, 5, "The text ends before the document does", "cut off", "truncated"),
     "truncated_whole": Row(20, 20, "The text ends although the model finished", "it knew its end"),
-    "more": Row(14, 14, "More follows than one document", "brackets are wrong", kind="syntax"),
+    "more": Row(14, 14, "More follows than one document", "brackets are wrong", "syntax"),
 }
 AROUND = {  # what text beside an answer says against it; what costs a MARGIN refuses it
     "retracted": Row(20, 20, "The text behind the answer takes it back", "a plain correction",
+        "ambiguous",
         r"(?im)(?:[\n.!?…—–]|\A)[^\w\n]{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but"
         r"|sorry)[,.… ]{1,4})?"
         r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|(?:correction|erratum)\b(?! of)|edit:\s"
@@ -154,48 +134,44 @@ AROUND = {  # what text beside an answer says against it; what costs a MARGIN re
         r"|(?:korrektur|corrección|correction|更正|訂正)\s?[:：]|actually\b[^.\n]{0,80}\b(?:not"
         r"|wrong)\b)"
         r"|(?<!if )(?<!whether )\b(?:that|this|it|the above|(?:the|this) answer)(?:['’]s| is| was) "
-        r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been)\b", "ambiguous"),
+        r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been)\b"),
     "negated": Row(20, 20, "The text says that this is not the answer", "a plain negation",
+        "ambiguous",
         r"(?i)(?:\b(?:not|never)(?: (?:return|use|write|output|say))?|\b(?:wrong|bad|invalid"
         r"|incorrect)"
-        r"(?: (?:answer|output|json|example))?|\binstead of|\brather than|~~|<del>)[\s:`*]*\Z",
-        "ambiguous"),
+        r"(?: (?:answer|output|json|example))?|\binstead of|\brather than|~~|<del>)[\s:`*]*\Z"),
     "conditional": Row(20, 20, "The text gives another answer beside this one", "an alternative",
-        r"[\s`]{0,9}(?:(?:or|\|\|?)\s(?:null|none|nothing|an? empty)\b|(?:if|unless)\b(?! you))",
-        "ambiguous"),
+        "ambiguous",
+        r"[\s`]{0,9}(?:(?:or|\|\|?)\s(?:null|none|nothing|an? empty)\b|(?:if|unless)\b(?! you))"),
     "omitted": Row(20, 20, "The text says that data was left out", "a plain statement",
+        "elided",
         r"(?im)^[^\w\n.…]*(?:\.\.\.|…)[^\w\n]*$|^\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?)[)\]]"
         r"|\b\d+ (?:more|others?|further|additional)\b[^.\n]*\b(?:omitted|follow|left out"
         r"|truncated)"
         r"|\b(?:rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follows?)"
-        r"|\bto be continued\b|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bpart \d+ of (?!1\b)\d",
-        "elided"),
+        r"|\bto be continued\b|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bpart \d+ of (?!1\b)\d"),
     "piece": Row(9, 9, "More stands beside the answer than prose", "it is part of something",
-        kind="syntax"),
+        "syntax"),
     "code": Row(9, 9, "The answer is part of code or of another format", "a field among fields",
-        kind="no_json"),
+        "no_json"),
     "loose": Row(6, 6, "Brackets or members stand around the answer", "they may belong to it",
-        kind="ambiguous"),
+        "ambiguous"),
 }
 # fmt: on
 COSTS = NOTATIONS | SURPRISES | SLIPS | ACCIDENTS | LOSSES
-# Bounded white space: a search may begin at each of many line breaks.
-_EVIDENCE = {
-    name: lazy(row.evidence.replace(r"\s*", r"\s{0,80}"))
-    for name, row in NOTATIONS.items()
-    if row.evidence
-}
 
 
-def prices(text: str) -> dict[str, int]:
-    """Return the costs of all slips in this text, after a look at its habits."""
-    sample = text[:_SAMPLE]
-    found = {"": 0, **{name: row.lone for name, row in COSTS.items()}}
-    for name, pattern in _EVIDENCE.items():
-        matches = pattern.finditer(sample)
-        if sum(1 for _ in zip(range(HABIT), matches, strict=False)) == HABIT:
-            found[name] = COSTS[name].habit
-    return found
+def prices(*, complete: bool, used: Counter[str] | None = None) -> dict[str, int]:
+    """Return the cost of each row, as a habit where a text has `used` it often; at first, all are.
+
+    A text that ends early lost more than is likely where the model said that it was `complete`.
+    """
+    found = {
+        name: row.habit if used is None or used[name] >= HABIT else row.lone
+        for name, row in COSTS.items()
+    }
+    found["truncated"] = found["truncated_whole" if complete else "truncated"]
+    return {"": 0, **found}
 
 
 def kind_of(row: str) -> str:

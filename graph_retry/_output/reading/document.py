@@ -1,15 +1,18 @@
-"""Read one document: without accidents first, then with them; judge how sure the reading is.
+"""Read one document: charitably, then at its real costs; judge how sure the reading is.
 
-Rivals are not listed: the search itself returns the next readings within `MARGIN`. Where one of
-them has another value, or one by which data is missing, there is no answer.
+The charitable reading prices each notation as a habit. It shows which habits the text really has,
+and where an accident may explain the text as well. The second reading looks for accidents there. It
+also returns the next readings within `MARGIN`. If one of these has another value, or loses data,
+the text is refused.
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from graph_retry._output.reading import Grade, RefusalKind, Unreadable, lexis, merged, repair
+from graph_retry._output.reading import Grade, Unreadable, lexis, merged, repair
 from graph_retry._output.reading.costs import (
     ACCIDENT,
     ACCIDENTS,
@@ -23,7 +26,7 @@ from graph_retry._output.reading.costs import (
     prices,
 )
 from graph_retry._output.reading.moves import BRACKETS, MORE, Moves
-from graph_retry._output.reading.search import Mean, Node
+from graph_retry._output.reading.search import CEILING, Mean, Node
 from graph_retry._output.reading.strict import same, strict_part, unique
 from graph_retry.records import Repair
 
@@ -34,7 +37,7 @@ PIECE = 4_000
 WINDOW = 100
 """Characters within which costs add up to what an accident there would cost."""
 _BRACKET_ROWS = frozenset(
-    {"missing_closer", "missing_opener", "mismatched", "extra_closer", "last_closer"}
+    {"missing_bracket", "missing_opener", "mismatched", "extra_closer", "last_closer"}
 )
 
 
@@ -89,28 +92,34 @@ def read_document(text: str, start: int, end: int, *, complete: bool | None) -> 
 
 
 def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document:
-    part = text[start:end]
-    price = prices(part)
-    if complete:
-        price["truncated"] = COSTS["truncated_whole"].lone
-    suspect = bytearray(len(part) + 2)
-    moves = Moves(part, price, suspect, closed=complete is True)
+    """Read a document twice: as if every notation were a habit of it, then at its real costs."""
+    part, whole = text[start:end], complete is True
+    cheap = prices(complete=whole)
+    moves = Moves(part, cheap, bytearray(len(part) + 2), closed=whole)
     found = moves.run(moves.first())
-    suspect = _suspect(_path(found[0]) if found else [], len(part), moves.furthest)
-    if any(suspect) and not moves.too_deep:
-        lost = next(iter(_losses(_path(found[0])) if found else ()), None)
-        most = max(DOUBTED, found[0].cost) if found and not lost else DOUBTED
-        del moves, found  # the second reading takes as much memory as the first
-        moves = Moves(part, price, suspect, closed=complete is True)
+    if not moves.too_deep:
+        path = _path(found[0]) if found else []
+        price = prices(complete=whole, used=Counter(node.row for node in path))
+        paid = [
+            (after.pos, after.cost - before.cost + price[after.row] - cheap[after.row])
+            for before, after in pairwise(path)
+        ]
+        lost = next(iter(_losses(path)), None)
+        suspect = _suspect(paid, len(part), moves.furthest, is_lost=lost is not None)
+        if lost and not any(suspect):
+            return Document(start, start + _stop(path, len(part)), refusal=_lost(*lost, start))
+        most = CEILING if found else DOUBTED
+        del moves, found, path  # the second reading takes as much memory as the first
+        moves = Moves(part, price, suspect, closed=whole)
         found = moves.run(moves.first(), most)
-        if lost and not found:
-            return Document(start, end, refusal=_lost(*lost, start))
-    if moves.too_deep or not found:
-        kind: RefusalKind = "too_deep" if moves.too_deep else "syntax"
-        message = "Nested too deeply." if moves.too_deep else "No reading is likely enough."
-        return Document(start, end, refusal=Unreadable(kind, start + moves.furthest, message))
+    place = start + moves.furthest
+    if moves.too_deep:
+        return Document(start, end, refusal=Unreadable("too_deep", place, "Nested too deeply."))
+    if not found:
+        message = "Too many marks are wrong to be sure of one reading."
+        return Document(start, end, refusal=Unreadable("ambiguous", place, message))
     nodes = _path(found[0])
-    stop = start + next((n.pos for n in reversed(nodes) if n.mode == "z"), end - start)
+    stop = start + _stop(nodes, len(part))
     try:
         value = None if _losses(nodes) else _build(nodes)
         refusal = _doubt(found, value, start)
@@ -130,7 +139,7 @@ def _records(nodes: list[Node], start: int) -> list[Repair]:
     return merged(made)
 
 
-def _suspect(nodes: list[Node], size: int, furthest: int) -> bytearray:
+def _suspect(paid: list[tuple[int, int]], size: int, furthest: int, *, is_lost: bool) -> bytearray:
     """Mark where an accident may explain a text at about the same cost as a reading without one.
 
     If there is no reading, or an expensive one that lost data, that is everywhere; if a cheap one
@@ -138,10 +147,10 @@ def _suspect(nodes: list[Node], size: int, furthest: int) -> bytearray:
     """
     suspect = bytearray(size + 2)
     spans = list[tuple[int, int]]()
-    if not nodes or (_losses(nodes) and nodes[-1].cost >= ACCIDENT):
+    if not paid or (is_lost and sum(cost for _, cost in paid) >= ACCIDENT):
         spans = [(0, size + 2) if size < LARGE else (furthest - 2000, furthest + 500)]
-    elif not _losses(nodes):
-        paid = [(b.pos, b.cost - a.cost) for a, b in pairwise(nodes) if b.cost > a.cost]
+    elif not is_lost:
+        paid = [each for each in paid if each[1]]
         low = high = total = 0
         for place, cost in paid:  # two pointers: the sum of the costs in the window
             total += cost
@@ -200,6 +209,10 @@ def _path(node: Node) -> list[Node]:
         nodes.append(step)
         step = step.parent
     return nodes[::-1]
+
+
+def _stop(nodes: list[Node], size: int) -> int:
+    return next((node.pos for node in reversed(nodes) if node.mode == "z"), size)
 
 
 def _losses(nodes: list[Node]) -> list[tuple[str, int]]:

@@ -36,9 +36,7 @@ MORE = lazy(  # after a document, prose never begins like this
 BRACKETS = lazy(r"[{\[]\s*[\"'{\[\d]|[\w\"']\s*:\s*[\"{\[\d]")
 _NEEDED = {"r": "{[", "f": "\"{[]", "e": "\"{[", "m": "\"{[", "k": "\"}", "l": "\"", "c": ":",
            "a": ",]})", "b": ",]})", "p": "\""}  # fmt: skip
-_INSERTED = {"\"": "missing_quote", "'": "missing_quote", "{": "missing_opener",
-             "[": "missing_opener", "}": "missing_closer", "]": "missing_closer",
-             ")": "missing_closer"}  # fmt: skip
+_INSERTED = dict.fromkeys("{[}])", "missing_bracket") | dict.fromkeys("\"'", "missing_quote")
 _MARKS = frozenset(",:[]{}()\"'/*")
 _QUOTE_AHEAD = lazy(r"[\"']|\Z")
 _DAMAGED = lazy(
@@ -77,7 +75,7 @@ class Moves(Strings):
             follows, kind = _OPEN[mark]
             return follows, self.frame(stack, kind, self.line_indent(at)), (mark,)
         if mark in lexis.CLOSERS and mode in "femklp":
-            return f"S{mark}{'k' if mode in 'kl' else 'v'}0", stack, ("+" if mode == "p" else '"',)
+            return f"S{mark}{'k' if mode in 'kl' else 'v'}0", stack, ("+",) if mode == "p" else ()
         if mode in "ab" and mark == "," and stack:
             if top == "t":
                 stack = self.frame(stack.parent, "T", stack.line_indent, stack.indent)
@@ -205,7 +203,7 @@ class Moves(Strings):
             if string:
                 self.go(string.end(), "b", stack, ("s", string[0][1:-1], "v"))
             return string is not None
-        if self.jumps <= 0 or mode in "kl":
+        if self.jumps <= 0 or mode in "kl" or self.suspect[at]:
             return False
         suspect = self.suspect.find(1, at, at + 4000)
         piece = self.text[at : suspect if suspect >= 0 else at + 4000]

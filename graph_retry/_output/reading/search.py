@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from graph_retry._output.reading.costs import MARGIN
 
-CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 40, 20, 500, (1 << 61) - 1
+CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 20, 20, 500, (1 << 61) - 1
 Mean = tuple[Any, ...]
 """The addition of a node to the value, as `document.build` reads it."""
 
