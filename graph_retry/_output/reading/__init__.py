@@ -5,8 +5,9 @@ A text passes `parse` (strict JSON ends there, by `strict`), `answer` (which doc
 `moves` and `strings` and the words of `lexis`. What all this costs is the table of `costs`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -44,12 +45,36 @@ class ParsedOutput:
     failure: Refusal | None = None
 
 
+class Wanted(NamedTuple):
+    """The caller's knowledge of the answer: is it whole, is it a list, which value fits."""
+
+    complete: bool | None = None
+    is_list: bool | None = None
+    fits: Callable[[Any], bool] | None = None
+
+
 class Unreadable(Exception):
     """Reading stopped: the position, the text found there, and the error."""
 
     def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
         super().__init__(message)
         self.refusal = Refusal(kind=kind, position=position, message=message, excerpt="")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a text: where it stands, its value and repairs, or why it has none."""
+
+    start: int
+    end: int
+    value: Any = None
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    refusal: Unreadable | None = None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether it is JSON as it stands."""
+        return not self.repairs and self.refusal is None
 
 
 def refuse_if(condition: object, kind: RefusalKind, position: int, message: str) -> None:

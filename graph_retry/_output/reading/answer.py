@@ -10,11 +10,19 @@ Several others are refused, unless exactly one of them fits what the caller want
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from graph_retry._output.reading import RefusalKind, Unreadable, merged, refuse_if, repair
+from graph_retry._output.reading import (
+    Document,
+    RefusalKind,
+    Unreadable,
+    Wanted,
+    merged,
+    refuse_if,
+    repair,
+)
 from graph_retry._output.reading.candidates import (
     CALLS,
     TURN,
@@ -24,9 +32,8 @@ from graph_retry._output.reading.candidates import (
     without_quotations,
 )
 from graph_retry._output.reading.costs import AROUND, MARGIN
-from graph_retry._output.reading.document import Document
 from graph_retry._output.reading.lexis import EDGES
-from graph_retry._output.reading.strict import same, strict_value
+from graph_retry._output.reading.strict import canonical, same, strict_value
 from graph_retry._patterns import lazy
 
 _THOUGHT = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
@@ -37,7 +44,7 @@ _REASONING = lazy(
     rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
 )
 _MARKS = lazy(  # the text between the items of a list: tags, bullets, fences
-    r"(?:\s|,|;|</?[\w:|｜▁/-]+>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
+    r"(?:\s|,|;|<[/?|｜]*\w[^<>{}\[\]\n]*>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
     r"|\d+[.)]\s|(?<=<\|im_start\|>)\s*assistant\b)*\Z"
 )
 _ENTITIES = lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
@@ -92,15 +99,6 @@ _DECLINED = lazy(
     r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
     r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able)\b|\bas an ai\b"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The caller's knowledge of the answer: is it whole, is it a list, which value fits."""
-
-    complete: bool | None = None
-    is_list: bool | None = None
-    fits: Callable[[Any], bool] | None = None
 
 
 def answer(text: str, wanted: Wanted) -> Document:
@@ -189,10 +187,8 @@ def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
     before = text[max(0, first.start - 40) : first.start]
     refuse_if(re.search(r"\w\(\Z", before), "ambiguous", first.start, "The arguments of a call.")
     is_same = all(same(first.value, each.value) for each in documents[1:])
-    in_turns = is_same and in_calls and any(map(TURN.search, gaps))
-    refuse_if(
-        in_turns, "ambiguous", last.start, "The same call in each turn: one call, or several."
-    )
+    repeats = in_calls and _comes_again(documents, in_turns=any(map(TURN.search, gaps)))
+    refuse_if(repeats, "ambiguous", last.start, "Calls come again: write each call once.")
     has_commas = any("," in gap for gap in gaps)
     if is_same and not (wanted.is_list and in_calls) and not (is_plain and has_commas):
         is_listed = _is_listed(text, documents)
@@ -223,6 +219,18 @@ def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
         message = f"There are {count} answers, and they differ; one is wanted."
         raise Unreadable("ambiguous", last.start, message)
     return whole
+
+
+def _comes_again(documents: list[Document], *, in_turns: bool) -> bool:
+    """Return whether a list of calls goes through its calls again, from the first one on.
+
+    It takes two calls in the same order to tell this from one call that is meant twice, or one
+    call in each turn of the assistant.
+    """
+    values = [canonical(each.value) for each in documents]
+    count, least = len(values), 1 if in_turns else 2
+    is_periodic = any(values[k:] == values[: count - k] for k in range(least, count - least + 1))
+    return is_periodic and (in_turns or len(set(values)) > 1)
 
 
 def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Document:

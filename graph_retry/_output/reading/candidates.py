@@ -3,11 +3,10 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from graph_retry._output.reading import Unreadable, repair
-from graph_retry._output.reading.document import Document, read_document, strict_document
+from graph_retry._output.reading import Document, Unreadable, repair
+from graph_retry._output.reading.document import read_document, strict_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
 from graph_retry._output.reading.strict import canonical
 from graph_retry._patterns import lazy
@@ -54,8 +53,7 @@ REFUSED = 3
 """After so many documents that cannot be read no more are looked for: it bounds the work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A document and its place: in a fence of its own, or quoted as code within prose."""
 
     document: Document

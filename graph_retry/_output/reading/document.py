@@ -8,11 +8,10 @@ the text is refused.
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from graph_retry._output.reading import Grade, Unreadable, lexis, merged, repair
+from graph_retry._output.reading import Document, Grade, Unreadable, lexis, merged, repair
 from graph_retry._output.reading.costs import (
     ACCIDENT,
     ACCIDENTS,
@@ -39,22 +38,6 @@ WINDOW = 100
 _BRACKET_ROWS = frozenset(
     {"missing_bracket", "missing_opener", "mismatched", "extra_closer", "last_closer"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One document of a text: where it stands, its value and repairs, or why it has none."""
-
-    start: int
-    end: int
-    value: Any = None
-    repairs: list[Repair] = field(default_factory=list[Repair])
-    refusal: Unreadable | None = None
-
-    @property
-    def is_strict(self) -> bool:
-        """Whether it is JSON as it stands."""
-        return not self.repairs and self.refusal is None
 
 
 class _Doubtful(Exception):

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
-from graph_retry._output.reading import ParsedOutput, Refusal, Unreadable, repair
-from graph_retry._output.reading.answer import Wanted, answer
-from graph_retry._output.reading.document import Document
+from graph_retry._output.reading import (
+    Document,
+    ParsedOutput,
+    Refusal,
+    Unreadable,
+    Wanted,
+    repair,
+)
 from graph_retry._output.reading.lexis import EDGES
 from graph_retry._output.reading.strict import strict_value
 from graph_retry._patterns import lazy
@@ -112,7 +117,7 @@ def extract_json_block(text: str) -> str | None:
         "{'a': 1,}"
     """
     try:
-        document = answer(text, Wanted())
+        document = _answer(text, Wanted())
     except (Unreadable, RecursionError):
         return None
     return text[document.start : document.end]
@@ -128,6 +133,12 @@ def remove_trailing_commas(text: str) -> str:
     return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
 
 
+def _answer(text: str, wanted: Wanted) -> Document:
+    from graph_retry._output.reading.answer import answer  # noqa: PLC0415 - strict JSON needs none
+
+    return answer(text, wanted)
+
+
 def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
     """Read the document of a text that is no strict JSON as a whole, or a number that may go on."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
@@ -137,7 +148,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
         value = strict_value(inside)
     except (ValueError, RecursionError) as error:
         if tolerant:
-            return answer(text, wanted)
+            return _answer(text, wanted)
         position = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
         raise Unreadable("syntax", position, f"This is no strict JSON: {error!s:.40}.") from None
     if wanted.complete is False and high == len(text) and type(value) in {int, float}:

@@ -44,7 +44,27 @@ def test_one_call_in_each_of_two_turns_is_one_or_two():
     text = PROTOCOLS["turns"].replace("@", A).replace("#", A)
     failure = parse_output(text, wants_list=True).failure
     assert failure is not None
-    assert failure["message"] == "The same call in each turn: one call, or several."
+    assert failure["message"] == "Calls come again: write each call once."
+
+
+@pytest.mark.parametrize("again", [(A, B), (A, B, A), (A, B, A, B)])
+def test_a_list_that_begins_again_is_refused(again):
+    """A model that writes its calls twice may mean them once; one call may be meant twice."""
+    calls = [A, B, *again]
+    text = "\n".join(f"<tool_call>{call}</tool_call>" for call in calls)
+    failure = parse_output(text, wants_list=True).failure
+    assert failure is not None
+    assert failure["message"] == "Calls come again: write each call once."
+    for values in ([A, B, B], [A, B, A], [A, A, A]):
+        text = "\n".join(f"<tool_call>{call}</tool_call>" for call in values)
+        assert len(parse_output(text, wants_list=True).value) == 3
+
+
+def test_any_tag_stands_between_the_calls_of_a_list():
+    """Models make up tags, with attributes and as declarations."""
+    tag = '<?xml version="1.0"?>'
+    text = f"{tag}\n{A}\n{tag}\n<call id='2'>{B}</call>"
+    assert parse_output(text, wants_list=True).value == [ONE, TWO]
 
 
 def test_several_calls_end_with_their_turn():
