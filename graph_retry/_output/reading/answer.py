@@ -25,6 +25,7 @@ from graph_retry._output.reading import (
 )
 from graph_retry._output.reading.candidates import (
     CALLS,
+    FENCE,
     TURN,
     Candidate,
     candidates,
@@ -62,7 +63,6 @@ _FENCED_SCALAR = lazy(
     r"[^`~]*```json[ \t]*\n\s*(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)"
     r"\s*```[^`~]*\Z"
 )
-_OTHER_FENCE = lazy(r"(?ms)^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)")
 _FENCE_OPENS = lazy(r"[ \t]*(?:`{3,}|~{3,})[^\n]*\s*\Z")
 _FENCE_CLOSES = lazy(r"\A\s*(?:`{3,}|~{3,})`*")
 _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
@@ -72,7 +72,7 @@ _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
 _PIECE = lazy(  # text before a document that makes it a part of something larger
     r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
     r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
-    r"|[\[{][^\[\]{}\n]*\Z|\|\s*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
+    r"|[\[{][^\[\]{}\n]*\Z|\|[ \t]*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
 )
 _SCALAR_LINE = lazy(
     r"(?m)^[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null"
@@ -327,7 +327,7 @@ def _weighed(
         return one
     if found.in_fence:
         before, after = _FENCE_OPENS.sub("", before), _FENCE_CLOSES.sub("", after)
-    said = _OTHER_FENCE.sub("", before), _OTHER_FENCE.sub("", after)
+    said = FENCE.sub("", before), FENCE.sub("", after)
     is_block = all(each.is_strict for each in documents) and _is_whole(text, found)
     weights = {name: AROUND[name] for name in _against(said, one, is_block=is_block)}
     if sum(row.lone for row in weights.values()) >= MARGIN:

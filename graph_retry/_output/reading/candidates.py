@@ -23,8 +23,10 @@ _OWN = (  # marks by which the assistant's turn ends, or another one of it begin
 )
 TURN = lazy(rf"(?m){_OTHERS}|{_OWN}")
 _TURN_OF_ANOTHER = lazy(rf"(?m){_OTHERS}")
-_FENCE = lazy(
-    r"(?ms)^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.\-]*)[ \t]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)"
+FENCE = lazy(  # a fence around it is a part of its marks
+    r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
+    r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>.*?)"
+    r"(?:^[ \t]*\2[`~]*[ \t]*$(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )
 CALLS = lazy(  # the tags around tool calls in open models
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
@@ -70,10 +72,10 @@ def candidates(
     made several calls in its turn, or a list of them, only goes through them again.
     """
     is_call, in_turn = False, 0
-    fences = [(each, _data_start(text, each)) for each in _FENCE.finditer(text, start)]
+    fences = [(each, _data_start(text, each)) for each in FENCE.finditer(text, start)]
     position, refused, is_first = start, 0, True
     while refused < REFUSED:
-        fences = [pair for pair in fences if pair[0].end(3) > position]
+        fences = [pair for pair in fences if pair[0].end("inside") > position]
         at = _next_start(text, position, is_first=is_first)
         data = next((begin for _, begin in fences if begin is not None and begin >= position), -1)
         at = data if at < 0 or 0 <= data <= at else at
@@ -84,7 +86,9 @@ def candidates(
             if not goes_on or _TURN_OF_ANOTHER.search(text, position, at):
                 return
             in_turn = 0
-        around = next((pair for pair in fences if pair[0].start() < at < pair[0].end(3)), None)
+        around = next(
+            (pair for pair in fences if pair[0].start() < at < pair[0].end("inside")), None
+        )
         fence = around[0] if around and around[1] is not None else None
         end, is_whole = _limit(text, at, fence, complete)
         document = _read(text, at, end, is_whole)
@@ -94,7 +98,7 @@ def candidates(
         position, is_first = max(document.end, at + 1), False
         if document.refusal:
             refused += 1
-            position = fence.end(3) if fence else position
+            position = fence.end("inside") if fence else position
 
 
 def _next_start(text: str, position: int, *, is_first: bool) -> int:
@@ -122,8 +126,8 @@ def _begins(text: str, at: int) -> bool:
 
 def _data_start(text: str, fence: re.Match[str]) -> int | None:
     """Return where a document begins in a fence, if it does so at once."""
-    at = fence.end(3) - len(fence[3].lstrip(EDGES))
-    if opening := OPENING_KEY.match(text, at, fence.end(3)):
+    at = fence.end("inside") - len(fence["inside"].lstrip(EDGES))
+    if opening := OPENING_KEY.match(text, at, fence.end("inside")):
         return opening.end()
     return at if text[at : at + 1] in _OPENING and _begins(text, at) else None
 
@@ -133,7 +137,7 @@ def _limit(
 ) -> tuple[int, bool | None]:
     """Return where a document ends at the latest, and whether it is whole there."""
     if fence:
-        return fence.end(3), True if fence.end() > fence.end(3) else complete
+        return fence.end("inside"), True if fence.end() > fence.end("inside") else complete
     tag = _TAG.search(text, max(0, at - 40), at)
     close = text.find(f"</{tag[1]}>", at) if tag else -1
     if close > at:

@@ -127,6 +127,23 @@ def test_a_second_answer_stays_one(template, remark):
     assert failure is not None
 
 
+@pytest.mark.parametrize(
+    "fence",
+    [
+        f"{F}`\n{F}json\n@\n{F}\n{F}`",
+        f"Final answer: {F}json\n@\n{F}",
+        f"<answer>{F}json\n@\n{F}</answer>",
+        f"~~~\n{F}\n@\n{F}\n~~~",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "| a | b |\n|---|---|\n| 1 | 2 |\n\n"])
+def test_a_fence_is_seen_in_another_one_and_behind_words(fence, before):
+    """A second answer behind it is then no code that the text quotes."""
+    text = before + fence.replace("@", '{"a": 1}')
+    assert parse_output(text).value == {"a": 1}
+    assert not parse_output(f'{text}\n\nAlternatively:\n{{"b": 2}}').ok
+
+
 @pytest.mark.parametrize("other", ['And ["c"] from page two.', 'Plus: ["x"]'])
 def test_a_list_beside_a_list_is_more_of_it(other):
     """So it is no piece of prose; beside an object it would be."""
