@@ -99,6 +99,7 @@ _DECLINED = lazy(
     r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
     r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able)\b|\bas an ai\b"
 )
+_SAID = {name: lazy(row.pattern) for name, row in AROUND.items() if row.pattern}
 
 
 def answer(text: str, wanted: Wanted) -> Document:
@@ -126,12 +127,8 @@ def _with_entities(text: str, start: int, wanted: Wanted) -> Document:
     plain = html.unescape(text[start:])
     refuse_if(_BROKEN_ENTITY.search(plain), "ambiguous", start, "An HTML entity is broken.")
     read = answer(plain, wanted)
-    refuse_if(
-        any(each["grade"] != "format" for each in read.repairs),
-        "ambiguous",
-        start,
-        "HTML entities, and something else is wrong.",
-    )
+    doubtful = any(each["grade"] != "format" for each in read.repairs)
+    refuse_if(doubtful, "ambiguous", start, "HTML entities, and something else is wrong.")
     entities = repair("html_entities", start, "written with HTML entities")
     return replace(read, start=start, end=len(text), repairs=[entities, *read.repairs])
 
@@ -191,27 +188,16 @@ def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
     refuse_if(repeats, "ambiguous", last.start, "Calls come again: write each call once.")
     has_commas = any("," in gap for gap in gaps)
     if is_same and not (wanted.is_list and in_calls) and not (is_plain and has_commas):
-        is_listed = _is_listed(text, documents)
-        doubtful = is_listed or (is_plain and not all(gap.count("\n") > 1 for gap in gaps))
-        refuse_if(
-            doubtful and not in_calls and wanted.is_list is not False,
-            "ambiguous",
-            last.start,
-            "One value twice, or two of a list.",
-        )
-        refuse_if(
-            not first.value and not all("`" in g for g in gaps),
-            "ambiguous",
-            last.start,
-            "An empty value twice.",
-        )
+        touch = is_plain and not all(gap.count("\n") > 1 for gap in gaps)
+        doubtful = touch or _is_listed(text, documents)
+        doubtful = doubtful and not in_calls and wanted.is_list is not False
+        refuse_if(doubtful, "ambiguous", last.start, "One value twice, or two of a list.")
+        doubtful = not first.value and not all("`" in gap for gap in gaps)
+        refuse_if(doubtful, "ambiguous", last.start, "An empty value twice.")
         again = repair("repeated", documents[1].start, "the same answer given again")
         return replace(first, repairs=[*first.repairs, again])
-    whole = (
-        _sequence(documents, gaps, wanted)
-        if is_plain or in_calls or (is_row and wanted.is_list)
-        else None
-    )
+    is_sequence = is_plain or in_calls or (is_row and wanted.is_list)
+    whole = _sequence(documents, gaps, wanted) if is_sequence else None
     if wanted.fits and (one := _fitting(documents, whole, wanted.fits)):
         return one
     count = len(documents)
@@ -246,9 +232,8 @@ def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Doc
         all(values) or has_commas
     )
     slips = any(each["grade"] != "format" for made in documents for each in made.repairs)
-    refuse_if(
-        wanted.complete is False, "truncated", last.end, "More of the sequence may be missing."
-    )
+    is_cut = wanted.complete is False
+    refuse_if(is_cut, "truncated", last.end, "More of the sequence may be missing.")
     doubtful = (
         mixed
         or (has_lists and len({_is_small(each) for each in documents}) > 1)
@@ -344,16 +329,14 @@ def _weighed(
 def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterator[str]:
     """Yield the reasons, found in the text around a document, why it may not be the answer."""
     before, after = (CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in said)
-    if _word("retracted").search(after):
-        yield "retracted"
-    if _word("negated").search(before[-80:]):
-        yield "negated"
-    if _word("conditional").match(after):
-        yield "conditional"
-    if _word("omitted").search(after) or _word("omitted").search(
-        before[-80:].rpartition("\n\n")[2]
-    ):
-        yield "omitted"
+    near = before[-80:]
+    found = {
+        "retracted": _SAID["retracted"].search(after),
+        "negated": _SAID["negated"].search(near),
+        "conditional": _SAID["conditional"].match(after),
+        "omitted": any(map(_SAID["omitted"].search, (after, near.rpartition("\n\n")[2]))),
+    }
+    yield from (name for name, match in found.items() if match)
     if is_block:
         return
     if before[-1:] in {"'", '"'} and after[:1] == before[-1:]:
@@ -370,13 +353,6 @@ def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterato
     members = any(each.search(before + after) for each in (_MEMBER, _SCALAR_LINE, _ON_LINE))
     if is_empty or members or any(_LONE.search(side) for side in sides):
         yield "loose"
-
-
-_PATTERNS = {name: lazy(row.pattern) for name, row in AROUND.items() if row.pattern}
-
-
-def _word(name: str) -> re.Pattern[str]:
-    return _PATTERNS[name]
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:

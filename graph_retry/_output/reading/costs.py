@@ -172,8 +172,3 @@ def prices(*, complete: bool, used: Counter[str] | None = None) -> dict[str, int
     }
     found["truncated"] = found["truncated_whole" if complete else "truncated"]
     return {"": 0, **found}
-
-
-def kind_of(row: str) -> str:
-    """Return the kind by which the ledger knows a row."""
-    return COSTS[row].kind or row

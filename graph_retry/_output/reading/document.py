@@ -21,7 +21,6 @@ from graph_retry._output.reading.costs import (
     MARGIN,
     NOTATIONS,
     SURPRISES,
-    kind_of,
     prices,
 )
 from graph_retry._output.reading.moves import BRACKETS, MORE, Moves
@@ -92,7 +91,7 @@ def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document
         if lost and not any(suspect):
             return Document(start, start + _stop(path, len(part)), refusal=_lost(*lost, start))
         most = CEILING if found else DOUBTED
-        del moves, found, path  # the second reading takes as much memory as the first
+        del moves, found, path, paid  # the second reading takes as much memory as the first
         moves = Moves(part, price, suspect, closed=whole)
         found = moves.run(moves.first(), most)
     place = start + moves.furthest
@@ -117,8 +116,9 @@ def _records(nodes: list[Node], start: int) -> list[Repair]:
     made: list[Repair] = []
     for node in nodes:
         if node.row and node.row not in SURPRISES:
+            row = COSTS[node.row]
             grade: Grade = "format" if node.row in NOTATIONS else "assumed"
-            made.append(repair(kind_of(node.row), start + node.at, COSTS[node.row].told, grade))
+            made.append(repair(row.kind or node.row, start + node.at, row.told, grade))
     return merged(made)
 
 

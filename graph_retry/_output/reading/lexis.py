@@ -65,7 +65,7 @@ _CODE = lazy(
     r"|[\d.]+(?:\s*[*/%+^-]+\s*[\w.]+)+\Z|\w+\s*[*/+]\s*\w+\Z"
 )
 _DATE = lazy(r"\d{4}-\d\d-\d\d")
-_NAME = lazy(r"[A-Za-z_$][\w$.]*\Z")
+NAME = lazy(r"[A-Za-z_$][\w$.]*\Z")
 LEFT_OUT = lazy(
     r"(?i)\.\.\.|…|\b(?:omit\w*|truncated?|abbreviated|elided|snip(?:ped)?|left out|shortened"
     r"|not shown"
@@ -145,11 +145,6 @@ def word_row(token: str) -> tuple[str, str]:
     if _FILLER.match(token) or LEFT_OUT.search(token):
         return "placeholder", ""
     return "unquoted_value", "" if _WORDY.fullmatch(token) else "odd_word"
-
-
-def is_name(token: str) -> bool:
-    """Return whether a word may be the name of a variable."""
-    return _NAME.match(token) is not None
 
 
 def comment_row(body: str) -> str:

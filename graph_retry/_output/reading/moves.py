@@ -269,7 +269,7 @@ class Moves(Strings):
         if row != "unquoted_value":
             self.lose(row, at + len(token), "a", stack)
         else:
-            if self.is_python and lexis.is_name(token):
+            if self.is_python and lexis.NAME.match(token):
                 self.lose("code", at + len(token), "a", stack)
             self.go(at + len(token), "a", stack, ("w", token), row, odd)
 
