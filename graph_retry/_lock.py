@@ -1,7 +1,7 @@
-"""One runner per thread: an answer holds a lock until the graph stops again.
+"""The lock on a thread: whoever answers holds it until the graph stops again.
 
-In one process that is a mutex. Other processes are kept out by a file lock beside a SQLite
-database and by an advisory lock in PostgreSQL; both are free again when their holder dies.
+Within a process the lock is a mutex. A file lock beside a SQLite database, or an advisory lock in
+PostgreSQL, keeps other processes out. The system releases both when their holder dies.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from graph_retry._agents.request import (
     AttemptRequest,
     ModelParams,
     RequestChangedError,
+    name_of_model,
     params_of,
     place_of,
     requested,
@@ -245,6 +246,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         params = params_of(request, self._models, self._last)
         validator = AnswerValidator(request, self._repair, one_at_a_time=self._one_at_a_time)
         options: RetryOptions = {**self._options, "key": place_of(request)}
+        cast("Any", ask).__name__ = name_of_model(request.model, self._models)
         return Call(ask, params, self._hooks, validator, options)
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
@@ -276,6 +278,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
     def _tool_call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
         call = request.tool_call
+        cast("Any", use).__name__ = call["name"]  # messages name the tool
         options: RetryOptions = {**self._tool_options, "name": call["name"]}
         if call["id"]:
             options["key"] = call["id"]

@@ -56,15 +56,15 @@ class Selection(TypedDict, total=False):
 
     threads: Ids of the threads to read (default: all; see `every_ledger`).
     calls: Only calls of these names.
-    labels: Only calls with these `labels`, perhaps beside others.
+    labels: Only calls that have all of these `labels`.
     how: Only decisions of these kinds (default: all).
     roles: Who decided: `human`, `rewind` (a person, by `rewind(decision=…)`), `agent`, `system`
         (default: the first two).
     since: Only decisions at or after this moment, in ISO 8601 (UTC where it names no offset).
     until: Only decisions before this moment.
     where: A function that returns whether a row is wanted.
-    left_behind: Whether calls count that a fork left behind (default False: what was decided there
-        was taken back).
+    left_behind: Whether to include calls that a fork left behind (default False, because the fork
+        took their decisions back).
     """
 
     threads: Iterable[str]
@@ -79,12 +79,12 @@ class Selection(TypedDict, total=False):
 
 
 def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
-    """Yield the corrections of a source, each once, thread by thread.
+    """Yield the corrections of a source, thread by thread.
 
-    Two rows that say the same of the same call, params and output are one, whatever their threads.
+    Rows with equal content are yielded once, even if they come from different threads.
 
     Args:
-        source: What `every_ledger` takes, or rows.
+        source: Anything that `every_ledger` takes, or rows.
         **selection: See `Selection`.
 
     Raises:
@@ -115,7 +115,7 @@ def acorrections_of(
 
 
 async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
-    """Yield the wanted rows of a source, which may be a list of rows and ledgers itself."""
+    """Yield the selected rows of a source."""
     listed = isinstance(source, Iterable) and not isinstance(source, str)
     if listed and saver_of(cast("Any", source)) is None:
         for item in cast("Iterable[Any]", source):
@@ -128,7 +128,7 @@ async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
 
 
 class _Sieve:
-    """Lets wanted rows pass, each once; counts the others."""
+    """Selects rows, drops duplicates, and counts the rows that it drops."""
 
     def __init__(self, selection: Selection) -> None:
         unknown = sorted(set(selection) - set(Selection.__annotations__))
@@ -146,7 +146,7 @@ class _Sieve:
         self.left_out: Counter[str] = Counter()
 
     def rows(self, item: Any) -> Iterator[Correction]:
-        """Yield the wanted rows of a ledger, or a row that is wanted."""
+        """Yield the selected rows of an item, which is a ledger or a row."""
         rows = [cast("Correction", item)] if is_object(item) else None
         for row in rows or self._rows_of(checked_ledger(item)):
             if not self._is_wanted(row):
@@ -201,26 +201,28 @@ def export(
 ) -> Exported:
     """Write the corrections of a source to a file, or to a file for each part of a split.
 
-    One thread is in memory at a time. A file appears when it is whole.
+    One thread is in memory at a time. Each file appears only when it is complete.
 
     Args:
-        source: What `every_ledger` takes, or rows, such as those of `import_corrections`.
+        source: Anything that `every_ledger` takes, or rows, such as those of `import_corrections`.
         path: The file; an older one is replaced. Its ending, if it has one, must fit the format:
             `.json` for `pydantic-evals`, and `.jsonl` or `.ndjson` for the others. With a `split`,
             the part's name goes before it: `data.jsonl` becomes `data.train.jsonl`.
-        format: What is written. A row that a format cannot hold honestly is left out and counted.
+        format: The form of a row. A row that it cannot represent faithfully is left out and
+            counted.
         split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. A thread's id decides
             its part, the same in every export: no thread is in two parts.
         redact: A function `text -> text` that removes private parts, after the call's own `redact`.
-        messages: Makes chat messages of the params (default: of `messages`, `prompt` or the bare
-            text), for `openai` and `preference`.
+        messages: A function that makes chat messages of the params, for `openai` and `preference`.
+            The default takes the param `messages` or `prompt`, or a bare text, and ignores all
+            other params. Pass it if your call builds its messages from several params.
         **selection: See `Selection`.
 
     Returns:
-        How many rows each file has, and why others have none.
+        The number of rows in each file, and the number of omitted rows by reason.
 
     Raises:
-        TypeError: If `source` is nothing that can be read.
+        TypeError: If `source` cannot be read.
         ValueError: If an argument has a value that is not allowed.
         FileNotFoundError: If the folder of `path` does not exist.
 

@@ -49,12 +49,12 @@ class EvaluateOptions(RetryOptions, total=False):
     params_type: The type in which `llm_call` gets the params (default `dict`).
     change: A function `params -> params` that is applied to the recorded first params.
     compare: How outputs are compared (default `equal`).
-    calls: Only calls of these names. Needed where there are several.
+    calls: Only calls of these names. Required if there are several names.
     labels_wanted: Only calls that had these labels.
     threads: Ids of the threads to read (default: all).
     where: A function that returns whether a ledger's call is wanted.
     concurrency: Calls at the same time (default 4).
-    limit: A `Budget`: where it is spent no further call is begun; its `price` gives the cost.
+    limit: A `Budget`. Once it is spent, no further call starts. Its `price` gives the cost.
     path: A file that keeps each result. With the same file, a second run repeats none of them.
     progress: Called with the `Evaluation` after each result.
     """
@@ -90,21 +90,21 @@ def evaluate(
 ) -> Evaluation:
     """Make recorded calls again, with another model, prompt or options, and compare.
 
-    Each call begins with the params of its recorded first attempt, and runs outside any graph: as
-    far as automation goes. Where a person supplied, took or approved an output when it was
-    recorded, the output of now is compared with that.
+    Each call starts with the params of its recorded first attempt. It runs outside any graph, and
+    ends where a person would be asked. If a person had supplied, taken or approved an output, the
+    new output is compared with it.
 
     Args:
-        source: What `every_ledger` takes.
-        llm_call: What is evaluated: a function of the params, sync or async, or a runnable.
+        source: Anything that `every_ledger` takes.
+        llm_call: The function to evaluate, sync or async, or a runnable; it takes the params.
         on_retry: Hooks, as in `retry_llm_call`.
-        output: What the call must give, as in `retry_llm_call`.
+        output: The output type, as in `retry_llm_call`.
         **options: See `EvaluateOptions`.
 
     Raises:
         TypeError: If an argument has the wrong type.
         ValueError: If an option has a value that is not allowed, `source` has calls of several
-            names and `calls` is not given, or `path` is of another evaluation.
+            names and `calls` is not given, or `path` belongs to another evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -287,7 +287,7 @@ class _Run:
             self._progress(self.evaluation)
 
     def _read(self) -> dict[str, Judged]:
-        """Read the results that an earlier run left; a line that a crash cut off is taken away."""
+        """Read the results of an earlier run, and remove a last line that a crash cut off."""
         path, name = Path(self._path), self.evaluation.name
         head = {"graph_retry_evaluation": _VERSION, "name": name}
         whole = path.read_bytes() if path.exists() else b""
@@ -315,7 +315,7 @@ async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None
 
 
 async def _today(expected: Any, validator: Validator | None) -> Any:
-    """Return a recorded value as today's validator writes it; as it is where that refuses it."""
+    """Return a recorded value as today's validator writes it; unchanged if it refuses the value."""
     if validator is None:
         return expected
     checked = await validator.acheck(expected)

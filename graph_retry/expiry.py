@@ -34,14 +34,15 @@ def expire_reviews(
     remind_after: float | Iterable[float] | None = None,
     escalate_to: Mapping[float, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
-    """Apply the default decision to every review whose time is over, and run its thread on.
+    """Apply the default decision to each review whose time is over, and continue its thread.
 
-    A review is ended once, however many sweeps run at the same time; one that somebody answers
-    meanwhile is left to them. On a server the runs are started and not waited for.
+    If several sweeps run at the same time, one of them ends a review. If a person answers the
+    review meanwhile, the sweep leaves it to that person. On a server, a sweep starts the runs and
+    does not wait for them.
 
-    A review that waits on can be sent again. Each stage is sent once, whatever crashes and however
-    many sweeps run, except that a crash may repeat the one message that was being sent. A message
-    that fails is sent by the next sweep. A review that was put off is left alone until then.
+    A sweep can also remind people of the other reviews. Each stage is sent once, even if several
+    sweeps run. A crash may repeat the one message that was being sent. If a message fails, the next
+    sweep sends it. A review that was put off is left alone until its time.
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
@@ -49,11 +50,11 @@ def expire_reviews(
         context: LangGraph's `context` for the runs; see `resume`.
         notify: Called with a review to remind people of it, such as
             `graph_retry.notifications.Slack`; sync or async.
-        remind_after: Seconds after the question at which `notify` is called: one number, or more.
-        escalate_to: Whom else to tell: by seconds after the question, functions like `notify`.
+        remind_after: Seconds after the question at which `notify` is called: one number or several.
+        escalate_to: Functions like `notify` that tell other people, by seconds after the question.
 
     Returns:
-        The reviews that were ended, those included whose thread ends with `CallCancelled` thereby.
+        The reviews that were ended, including those whose thread then ends with `CallCancelled`.
 
     Raises:
         ExceptionGroup: If threads could not be run on, or messages not sent, after all the others.

@@ -166,7 +166,8 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
     `asyncio.gather` would show the first question only and the next one after its answer.
 
     Args:
-        *calls: The calls, or async `@task`s that make some; all are made at the same time.
+        *calls: The calls, or agents and async `@task`s that make some; all are made at the same
+            time.
         one_at_a_time: Show one question, and the next one when it is answered, in the order of
             `calls`: web chats and inboxes cannot answer several at once. Those that are not shown
             yet can neither be listed nor answered, though their time (`expires_after`) runs.

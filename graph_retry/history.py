@@ -1,4 +1,4 @@
-"""Read the ledgers of a thread, whatever became of its calls; write ledgers to files and back."""
+"""Read the ledgers of threads; write ledgers to files, and read them back."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
     Both forms, subgraphs and `Send` branches are read from the graph's checkpointer, and so are
     the calls of earlier runs and forks. A server (`RemoteGraph`) shows function-form calls if the
-    outermost graph's state has the key `attempts`; a `UserWarning` tells of others. A checkpointer
-    alone will do in place of a graph. An earlier attempt of an unfinished call is read from the
+    outermost graph's state has the key `attempts`; a `UserWarning` names the others. A checkpointer
+    can be given in place of a graph. An earlier attempt of an unfinished call is read from the
     checkpoint in which it is `kept_in`. If that checkpoint is gone, only its number is left.
 
     Raises:

@@ -28,22 +28,22 @@ class Summary(TypedDict):
     """
 
     calls: int
-    """How many calls there were; forks of a call are one."""
+    """The number of calls; a call and its forks count as one."""
 
     succeeded: int
-    """How many of them ended with an output, a person's (`respond`) included."""
+    """The number of calls that ended with an output, including a person's (`respond`)."""
 
     success_rate: float | None
     """`succeeded` by `calls`."""
 
     attempts: int
-    """How many attempts were made, each counted once."""
+    """The number of attempts, each counted once."""
 
     mean_attempts: float | None
     """`attempts` by `calls`."""
 
     requests: int
-    """How many requests were made; `transient` retries make several in one attempt."""
+    """The number of requests; with `transient` retries an attempt makes several."""
 
     success_by_attempt: Counter[int]
     """Succeeded calls by the number of their last attempt."""
@@ -55,7 +55,7 @@ class Summary(TypedDict):
     """Sums of the reported tokens; a missing total is the sum of its parts."""
 
     attempts_without_tokens: int
-    """How many attempts are missing in `tokens`."""
+    """The number of attempts whose tokens are unknown."""
 
     repairs: Counter[str]
     """Repairs by kind."""
@@ -67,17 +67,17 @@ class Summary(TypedDict):
     """Reviewers' decisions by type."""
 
     gate: dict[str, float | None]
-    """Valid outputs that a `Gate` let through (`passed`) or not (`asked`); of the `sampled` ones
-    how many were decided (`audited`) and how many of these not approved (`audited_wrong`); and the
-    errors let through that this suggests (`wrong_passed`), None without an audit."""
+    """A `Gate`'s verdicts on valid outputs: `passed`, `asked` about, or `sampled`. Of the sampled
+    ones people decided `audited`, and did not approve `audited_wrong`. `wrong_passed` estimates the
+    errors among those that passed; it is None without an audit."""
 
 
 def summarize(attempts: Attempts) -> Summary:
     """Sum up one ledger, several ledgers, or the records that `on_attempt` collected.
 
-    An attempt counts once, however many ledgers hold it: forks of a call share those before the
-    fork. Such ledgers are one call, and the last of them tells how it ended. What `on_attempt` gets
-    is not decided yet, so only ledgers tell of `respond`.
+    An attempt counts once, even if several ledgers hold it, because the forks of a call share the
+    attempts before the fork. Such ledgers are one call, and the last of them has its outcome.
+    `on_attempt` runs before a review, so only ledgers know of a `respond`.
 
     Example:
         >>> from graph_retry import retry_llm_call

@@ -49,12 +49,12 @@ _ENDED = {
 
 
 def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
-    """Draw each call's attempts as bars in time, and what ended the call; returns the axes.
+    """Draw each call's attempts as bars in time, and its outcome; returns the axes.
 
     Seconds are counted from the first attempt of each call. A bar is as long as its attempt took
-    and coloured by its outcome; between two bars hooks ran or a person was waited for. A marker
-    tells how the call ended, where its ledger does. Attempts whose records are not kept any more
-    are left out.
+    and coloured by its outcome. Between two bars, hooks ran or a person was asked. A marker shows
+    the outcome of the call, if its ledger has one. Attempts whose records are not kept any more are
+    left out.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -125,8 +125,8 @@ def plot_summary(attempts: Attempts) -> Any:
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
     """Draw the outcomes of each evaluation's calls, as shares; returns the axes.
 
-    Beside each bar stand the reviews avoided, the new failures, and the outputs that differ from
-    what a person had supplied, taken or approved.
+    Each bar is labelled with the reviews avoided, the new failures, and the outputs that differ
+    from the one that a person supplied, took or approved.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")

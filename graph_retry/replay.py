@@ -47,7 +47,7 @@ class Replayed:
 class ReplayOptions(RetryOptions, total=False):
     """Options of `replay`: those of the call, and three more.
 
-    output: What the call must give.
+    output: The output type of the call.
     params_type: The type in which hooks get the params (default `dict`).
     check: Raise at the first difference (default False).
     """

@@ -50,11 +50,11 @@ def rewind(
 ) -> Any:
     """Make an attempt again with other params, or answer its review differently.
 
-    The attempts before it are kept and not paid for again; those after it leave the ledger (their
-    checkpoints stay). What follows is authored by `rewind`. Both forms can be rewound, whether they
-    are paused or have finished, also on a server; there a call in a subgraph only while it is
-    paused. Where a thread made several calls, `ledger` is the one of `attempts_of` that is meant.
-    `context` is LangGraph's, for the new run, as for `resume`.
+    Attempts before it are kept, and are not paid for again. Attempts after it leave the ledger;
+    their checkpoints stay. The author of the new attempt is `rewind`. Both forms can be rewound
+    while they are paused and after they have finished. On a server, a call in a subgraph can be
+    rewound only while it is paused. If a thread made several calls, pass the `ledger` of one, from
+    `attempts_of`. `context` is LangGraph's `context` for the new run, as for `resume`.
 
     Raises:
         ValueError: If there is no such attempt or call, it is out of reach, or the params do not

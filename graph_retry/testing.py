@@ -82,8 +82,8 @@ class ScriptedLLM:
 def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
     """Make a model that returns or raises the results of a ledger again.
 
-    An exception has its recorded class name and message, and its kind, but for three that only a
-    `classify` function gives to exceptions: `invalid_schema`, `truncated` and `refusal`.
+    An exception has its recorded class name, message and kind. Three kinds are lost, because only a
+    `classify` function gives them to exceptions: `invalid_schema`, `truncated` and `refusal`.
 
     Raises:
         ValueError: If a record no longer has the result of its attempt.

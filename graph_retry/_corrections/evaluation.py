@@ -14,10 +14,10 @@ from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
-"""How a call came out: valid at once, valid after automation, or only with a person."""
+"""The outcome of a call: valid at once, valid after automation, or not without a person."""
 
 Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
-"""How an output is held against one that a person vouched for: `equal` (1 or 0), `fields` (the
+"""How to compare an output with one that a person vouched for: `equal` (1 or 0), `fields` (the
 share of equal fields), or a function of output and expected value, both as JSON, that returns 0 to
 1."""
 
@@ -26,30 +26,30 @@ class Judged(TypedDict):
     """The result of one recorded call, in plain JSON."""
 
     id: str
-    """Known by the recorded call and the params it was made with now."""
+    """A hash of the recorded call and of the params of the new one."""
 
     thread: str
     call: str
     labels: dict[str, str]
 
     asked_before: bool
-    """Whether a person was asked when it was recorded."""
+    """Whether a person was asked about the recorded call."""
 
     ended: Ended
-    """How it came out now."""
+    """The outcome of the new call."""
 
     attempts: int
     output: Any
-    """Its output as JSON; None if a person would have been asked."""
+    """The new output as JSON; None if a person would have been asked."""
 
     failure: Failure | None
-    """Why a person would have been asked; None also where a valid output would be reviewed."""
+    """Why a person would have been asked; None for a valid output that would have been reviewed."""
 
     expected: Any
     """The output that a person had supplied, accepted or approved."""
 
     agreement: float | None
-    """From 0 to 1; None where no person vouched for anything, or nothing came out."""
+    """How far `output` agrees with `expected`, from 0 to 1; None if there is nothing to compare."""
 
     tokens: dict[str, int | None]
     cost: float | None
@@ -57,7 +57,7 @@ class Judged(TypedDict):
     """Spent on all attempts."""
 
     redacted: bool
-    """Whether the recorded params went through `redact`, and may not be what was asked then."""
+    """Whether the recorded params went through `redact`; the recorded call may have had others."""
 
 
 @dataclass
@@ -76,10 +76,10 @@ class Evaluation:
     """Recorded calls that cannot be made again, by reason."""
 
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
-        """Count how the calls (or some of them) came out; what nobody reported is None.
+        """Count the outcomes of all calls, or of some; a figure that nobody reported is None.
 
-        A review was avoided if the output of now is what a person had supplied, taken or approved.
-        Where no person had, a valid output is only `valid, unconfirmed`.
+        A review is avoided if the new output equals the one that a person supplied, took or
+        approved. If no person did, a valid output counts only as `valid, unconfirmed`.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)
@@ -107,7 +107,7 @@ class Evaluation:
         }
 
     def table(self, by: str | None = None) -> str:
-        """Return the figures as a Markdown table, a row in all and one for each group.
+        """Return a Markdown table of the figures: a row for all calls, and one for each group.
 
         Args:
             by: `call`, or the name of a label; None for the sum alone.
@@ -129,7 +129,7 @@ class Evaluation:
 
 
 def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
-    """Hold an output against one that a person vouched for."""
+    """Compare an output with one that a person vouched for."""
     if callable(compare):
         given = compare(value, expected)
         if not (isinstance(given, bool) or is_number(cast("Any", given))) or not 0 <= given <= 1:

@@ -20,7 +20,7 @@ How = Literal[
 """What became of the reviewed attempt. `supplied`: the person wrote the output. `overruled`: they
 took an output that is not valid. `confirmed`: they took a valid one. `edited`: they changed the
 params. `commented`: they told the model something. `approved`: they had the model called again with
-the params as shown. `rejected`: they ended the call. `own`: the row is no review, but was imported.
+the params as shown. `rejected`: they ended the call. `own`: the row was imported, and is no review.
 """
 
 _HOW: dict[tuple[str, bool], How] = {
@@ -46,13 +46,13 @@ class Correction(TypedDict):
     """A hash of the review: equal in every fork and export."""
 
     thread: str
-    """The thread's id, by which rows are split; empty where that is not known."""
+    """The thread's id, by which rows are split; empty if it is unknown."""
 
     call: str
     """The call's name."""
 
     node: str
-    """The graph node the call was made in; empty where that is not known."""
+    """The graph node that made the call; empty if it is unknown."""
 
     labels: dict[str, str]
     """The call's `labels`."""
@@ -79,13 +79,13 @@ class Correction(TypedDict):
     """The author's message."""
 
     suggested_by: str | None
-    """The hook or feedback whose params the review suggested, where the ledger says so."""
+    """The hook or feedback whose params the review suggested, if the ledger names it."""
 
     params: dict[str, Any] | None
     """The params of the reviewed attempt: what the person saw."""
 
     revised: dict[str, Any] | None
-    """The params of the next attempt, where the model was called again."""
+    """The params of the next attempt, if the model was called again."""
 
     raw: dict[str, Any] | None
     """The model's output: `{"text": …}` or `{"value": …}`; None if the call raised."""
@@ -94,14 +94,14 @@ class Correction(TypedDict):
     """The value that was read from it, or its text if nothing could be read."""
 
     issues: list[Issue]
-    """The errors of it."""
+    """The problems of the output."""
 
     failure: Failure | None
     """Why the attempt failed; None for a valid output."""
 
     value: Any
-    """The output that counted in the end: of this decision, or of the call that went on from it.
-    A model's is as it was read, before it was converted to the output type."""
+    """The call's final output, from this decision or a later attempt. A model's output is as it was
+    read, before it was converted to the output type."""
 
     value_from: Literal["person", "model"] | None
     """The author of `value`; None if there is no value or the ledger lacks it."""
@@ -111,7 +111,7 @@ class Correction(TypedDict):
 
     pair: bool
     """Whether `output` and `value` are a preference pair: the same params, an output that a person
-    turned down, and another one that they supplied. After an edit of the params it is none."""
+    turned down, and another one that they supplied. After an edit of the params they are none."""
 
     outcome: str
     """How the call ended, as `Ledger.outcome` has it."""
@@ -120,10 +120,10 @@ class Correction(TypedDict):
     """Whether the texts went through the call's `redact`."""
 
     provenance: dict[str, Any]
-    """Where it is from: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
+    """The row's origin: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
 
     split: NotRequired[str]
-    """The part of the data set it was exported to, where there are parts."""
+    """The part of the data set that the row was exported to, if the export was split."""
 
 
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:
@@ -245,7 +245,7 @@ _WORDS = ("id", "how", "role", "at", "value_from", "outcome", "split")
 
 
 def redacted_row(row: Correction, redact: Redact | None) -> Correction:
-    """Return a row with every text in it redacted that is not one of our own words."""
+    """Return a row in which every text is redacted, except our own words."""
     if redact is None:
         return row
     from_attempt = redacted_fields(row, redact)

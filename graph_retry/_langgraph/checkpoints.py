@@ -161,7 +161,7 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Refuse to save after a checkpoint that is newer than now; a moment is waited for.
+    """Refuse to save after a checkpoint that is newer than now; wait for a short difference.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
     behind, its checkpoints are not the newest: they are not found, and their calls are repeated.

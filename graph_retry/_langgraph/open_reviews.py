@@ -1,9 +1,10 @@
-"""The reviews that wait, in one table beside the checkpoints, so that a listing reads no others.
+"""The table of open reviews, beside the checkpoints, so that a listing reads only waiting threads.
 
-No saver can list the threads that wait: its methods find checkpoints of a thread, or of all. So on
-SQLite and PostgreSQL a call has a row here while it waits: written before its question is asked,
-and deleted when its run has ended with the answer saved. A row too many costs a look at its thread,
-which takes it away; a row too few would hide a review. So in doubt a row stays.
+No saver can list the threads that wait: its methods find the checkpoints of one thread or of all.
+Therefore, on SQLite and PostgreSQL, a call has a row in this table while it waits. The row is
+written before the question is asked, and deleted when the run has ended and the answer is saved. A
+superfluous row costs one look at its thread, and the look deletes it. A missing row would hide a
+review. Therefore a row stays if there is any doubt.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ async def insert(saver: BaseCheckpointSaver[Any], row: Row) -> None:
 
 
 async def insert_known(saver: BaseCheckpointSaver[Any], rows: list[Row]) -> None:
-    """Write the rows found by reading all threads; rows written meanwhile are newer and stay."""
+    """Write the rows found by reading all threads; newer rows, written meanwhile, stay."""
     for row in [*rows, _ALL]:
         await query(saver, _INSERT + "NOTHING", *row)
 
@@ -114,7 +115,7 @@ async def delete_answered(saver: BaseCheckpointSaver[Any], row: Row) -> None:
 
 
 async def delete(saver: BaseCheckpointSaver[Any], row: Row) -> None:
-    """Delete the row of a review that is over; one that its call asked since then stays."""
+    """Delete the row of a review that is over, unless its call has asked another question."""
     await query(saver, _DELETE, *row[:3])
 
 
@@ -139,8 +140,8 @@ async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[st
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
     """Return whether a review that its thread does not show can never be shown again.
 
-    Its call has gone on, or the thread has left the step that the call was made in: what runs
-    there later has another namespace. A call that is just about to ask is neither.
+    Either its call has continued, or the thread has left the step in which the call was made: a
+    later run of that step has another namespace. Neither is true of a call that is about to ask.
     """
     if call is None or not waits_for(call, row.review_id):
         return True

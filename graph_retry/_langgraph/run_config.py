@@ -66,8 +66,7 @@ _STREAM = ("__call__", "modes")
 """The attributes by which the private values of a configurable are found."""
 
 
-_found: dict[tuple[str | type[Any], ...], str] = {}
-"""The keys found before, which are looked at first: LangGraph uses the same ones in each run."""
+_found: dict[tuple[str | type[Any], ...], str] = {}  # looked at first: keys stay the same
 
 
 def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
@@ -106,10 +105,8 @@ def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, 
     Chat clients take the `values` of any graph for the whole state, and these have no `messages`.
 
     With a namespace, the counter of subgraphs stays at 0, because LangGraph adds another count to
-    the namespace. And the graph goes on from its newest checkpoint. In a run from an old
-    checkpoint, LangGraph would begin each subgraph from the state before that checkpoint, also when
-    its node is retried. But the namespace of a call belongs to one task of one checkpoint, so its
-    newest state is always the call's own.
+    the namespace. And the graph goes on from its newest checkpoint, also in a run from an old one:
+    the namespace belongs to one task of one checkpoint, so its newest state is the call's own.
     """
     key = _key(configurable, *_STREAM)
     inner = dict(configurable)

@@ -1,7 +1,7 @@
-"""Which questions a thread shows to people: only those can be answered.
+"""The questions that a thread shows to people; only those can be answered.
 
-An answer that names no question goes to the first one that is asked in the run. After a run that
-was cut off, that may be one nobody has seen; beside other calls, it may be another call's.
+LangGraph gives an answer that names no question to the first question of the run. After a run that
+was cut off, nobody may have seen that question. Beside other calls, it may be another call's.
 
 LangGraph saves questions as writes to the channel INTERRUPT beside the newest checkpoint of the
 outermost graph, and answers as writes to RESUME, which stay until the step has ended. Found by
@@ -101,10 +101,10 @@ def namespace_in(question: Mapping[str, Any]) -> str:
 
 
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: str) -> None:
-    """Take an answer that names no question out of a thread that is run on with other answers.
+    """Remove an answer that names no question from a thread that is run with other answers.
 
-    It was for the run before. LangGraph keeps it as long as the outermost node runs, and would give
-    it to the next `interrupt` in there, whatever that asks.
+    The answer was for the run before. LangGraph keeps it until the outermost node has ended, and
+    would give it to the next `interrupt` in that node, whatever that asks.
     """
     thread = None if saver is None else await newest_checkpoint(saver, thread_id, "")
     for task, channel, value in (thread and thread.pending_writes) or ():
@@ -122,10 +122,10 @@ def was_sent_before(asked_at: str | None) -> bool:
 
 
 def sent_at(caller: RunnableConfig | None) -> str | None:
-    """Return when an answer was given that resumed this run, as near as can be known.
+    """Return when the answer was given that resumed this run, as exactly as it can be known.
 
-    That is when a server created the run, else when the node began that makes the call: its code
-    may take long before it comes to the call again.
+    A server tells when it created the run. Without a server it is the time when the node began,
+    because the node's code may run for long before it reaches the call again.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created or began_at((caller or {}).get("configurable", {}))

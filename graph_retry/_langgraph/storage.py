@@ -1,4 +1,4 @@
-"""Ask the database of a saver something that LangGraph's savers have no method for.
+"""Run statements in the database of a saver, where LangGraph's savers have no method.
 
 LangGraph's savers for SQLite and PostgreSQL keep their connection in `conn` (for PostgreSQL perhaps
 a pool), a lock around its use in `lock`, and the async ones the loop they were made on in `loop`.

@@ -69,9 +69,11 @@ def _is_raise(at: TracebackType) -> bool:
 
 
 def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
-    """Return the file of a function; None for a runnable and for code that is not Python."""
+    """Return the file of a function; None for a runnable, other code than Python, and our own."""
     code = _code_of(function)
-    return None if code is None else Place(code.co_filename, code.co_firstlineno)
+    if code is None or Path(code.co_filename).is_relative_to(_OURS):
+        return None
+    return Place(code.co_filename, code.co_firstlineno)
 
 
 def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:

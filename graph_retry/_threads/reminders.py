@@ -1,9 +1,9 @@
-"""Remind people of a review that waits, and tell others: each stage once.
+"""Remind people of a review that waits, and tell other people, each stage once.
 
-What was sent is written down in the review's own thread, under a namespace of its own, so that it
-is deleted with the thread. The thread's lock keeps other sweeps out meanwhile. A stage is written
-down when it was sent: a message that fails is sent by the next sweep, and a crash repeats at most
-the message that was being sent.
+The sent stages are saved in the review's own thread, under a namespace of their own, so that they
+are deleted with the thread. The thread's lock keeps other sweeps out while messages are sent. A
+stage is saved after its message was sent. Therefore the next sweep sends a message that failed, and
+a crash repeats at most the message that was being sent.
 """
 
 from __future__ import annotations

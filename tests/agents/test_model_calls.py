@@ -1,11 +1,15 @@
 """A model call of an agent fails by what it would do, and is reviewed in the agent's thread."""
 
+import asyncio
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
 from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
 from pydantic import BaseModel
 
 from graph_retry import (
@@ -13,8 +17,10 @@ from graph_retry import (
     AttemptsExhausted,
     CallCancelled,
     approve,
+    aresume,
     comment,
     edit,
+    gather_calls,
     reject,
     respond,
 )
@@ -280,6 +286,44 @@ def test_a_rejected_model_call_ends_the_agent_s_run(mode):
     assert state["ledgers"][state["messages"][-1].id][-1]["decision"]["type"] == "reject"
     assert mode.call(agent, "get_state", thread()).next == ()
     assert (state.get("structured_response"), len(model.calls)) == (None, 1)
+
+
+def test_agents_of_one_node_repeat_no_call_under_gather_calls():
+    """One of them pauses while another works: the other comes to its end first."""
+    log = Counter()
+
+    def answer_of(messages):
+        (topic,) = [said.content for said in messages if isinstance(said, HumanMessage)]
+        turn = len(messages)
+        log[topic, turn] += 1
+        if topic == "one" and log[topic, turn] == 1:
+            return asking({"name": "nowhere", "args": {}, "id": "x"})
+        return asking(weather_of(topic)) if turn < 3 and topic != "one" else f"{topic} is done"
+
+    async def work(city: str) -> str:
+        """Tell a city's weather."""
+        await asyncio.sleep(0)
+        log["tool", city] += 1
+        return city
+
+    tools = [StructuredTool.from_function(coroutine=work, name="weather")]
+    agent = agent_of(ScriptedChat(answer=answer_of), tools, RetryMiddleware(tools=True))
+
+    async def both(_state):
+        given = ({"messages": [HumanMessage(topic)]} for topic in ("one", "two"))
+        ended = await gather_calls(*map(agent.ainvoke, given))
+        return {"said": [state["messages"][-1].content for state in ended]}
+
+    builder = StateGraph(dict).add_node("both", both).set_entry_point("both")
+    graph = builder.compile(checkpointer=InMemorySaver())
+
+    async def run():
+        await graph.ainvoke({}, thread())
+        return await aresume(graph, thread(), approve())
+
+    state = asyncio.run(run())
+    assert state["said"] == ["one is done", "two is done"]
+    assert {name for name, count in log.items() if count > 1} == {("one", 1)}
 
 
 def test_an_agent_whose_model_is_given_up_raises(mode):

@@ -232,6 +232,23 @@ def test_a_tool_that_updates_the_agent_s_state_still_does(mode):
     assert len(state["ledgers"]["Rome"]) == 2
 
 
+def test_a_result_that_cannot_be_saved_is_told_by_the_tool_s_name(mode, caplog):
+    """The person and the log are told which tool, and no file of ours."""
+
+    @tool(response_format="content_and_artifact")
+    def forecast() -> tuple[str, object]:
+        """Tell tomorrow's weather."""
+        return "sunny", object
+
+    calls = {"name": "forecast", "args": {}, "id": "Rome"}
+    model = ScriptedChat(answer=lambda _: asking(calls))
+    agent = agent_of(model, [forecast], RetryMiddleware(tools=True), checkpointer=InMemorySaver())
+    mode.invoke(agent, HI, thread())
+    (review,) = reviews(mode, agent, thread())
+    assert "`forecast` returned a `ToolMessage` that cannot be saved" in review.value["error"]
+    assert "agents.py" not in caplog.text
+
+
 def test_retries_of_langchain_s_own_happen_within_one_attempt(mode):
     """Placed after it in the list they do not multiply with it, and a person is asked once."""
     weather = Weather(failing=["Oslo"])
