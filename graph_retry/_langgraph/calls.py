@@ -1,12 +1,12 @@
 """Find the saved state of a call among the calls of one task.
 
-LangGraph names the graphs that a task invokes by a number, in the order in which they start. In
-another order, a call would find the state of another. So the namespace of a call is made of its
-identity here (see `identity.py`), and of a number if there are equal calls in the task.
+LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
+changes, a call would find the state of a different call. Therefore this module builds the namespace
+of a call from its identity (see `identity.py`) and, if the task makes equal calls, a number.
 
-The numbers count the calls of one execution of the task: one scratchpad, and one attempt of its
-node, because a retry policy runs a node again with the same scratchpad. Found by printing both in a
-node that fails.
+The number counts equal calls within one execution of the task. An execution is one scratchpad and
+one attempt of the node, because a retry policy runs a node again with the same scratchpad.
+(Observed by printing both in a node that fails.)
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ from graph_retry.options import Settings
 _LOG = logging.getLogger("graph_retry")
 
 _PATIENCE = 60.0
-"""Seconds that a pausing call waits for the others of its task: one may itself wait for this call.
-The limit decides no result. A model call that is still under way then is made again."""
+"""Seconds that a pausing call waits for the other calls of its task. The wait is limited because
+one of them may wait for this call. A model call still in flight then is made again on resume."""
 
 _ANCHORED = 5.0
-"""Seconds that a call waits for the checkpoint its task began from. LangGraph may fail to save it,
-and raises that only when its tasks have ended."""
+"""Seconds that a call waits until the checkpoint that its task began from is saved. The wait is
+limited because LangGraph may fail to save, and raises that error only after its tasks ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A call as a function or a retry node makes it.
+    """A call that a function or a retry node is about to make.
 
-    given: The input of the loop. That of a function has encoded params already.
-    task_path: The place of the task in its graphs, whatever its id.
-    is_task: Whether LangGraph runs a retry node as this task. Then it is the task's only call, and
-        may go on without known params.
+    given: The input of the loop. The input from a function already holds encoded params.
+    task_path: The path of nodes that leads to the task, without the task's id.
+    is_task: Whether the task is a retry node that LangGraph runs. The call is then the task's only
+        one, and can continue even if its input does not contain the params.
     """
 
     settings: Settings
@@ -86,7 +86,7 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        A node's code gives a retry node the same in each run; defaults may be new each time.
+        Defaults of the params type do not count, because they may differ from run to run.
         """
         if self.values is None or self.params is None:
             return None
@@ -97,11 +97,11 @@ class Made:
 
     @cached_property
     def params(self) -> Encoded | None:
-        """The first params of the call, as encoded.
+        """The encoded params that the call starts with; None if the input does not contain them.
 
         Raises:
             TypeError: If they cannot be encoded, and the call is not the only one of its task.
-            ValueError: The same.
+            ValueError: In the same case.
         """
         if self.values is None:
             return None
@@ -110,13 +110,13 @@ class Made:
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
-            # A task that is saved goes on whatever its input is; otherwise `call` raises the error.
+            # A saved retry node continues with any input; an unsaved one raises this in `call`.
             if not self.is_task:
                 raise
             return None
 
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
-        """Return the params in an input, with the types of an attempt that is given with them."""
+        """Return the params in the input, and their types if the input also holds an attempt."""
         keys = self.settings.keys
         attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or [{}]
         last = attempts[-1]
@@ -124,9 +124,9 @@ class Made:
         return values.get(keys["params"]), last["params_types"] if is_asked else {}
 
     def first_state(self, waits: Loop | None = None) -> Any:
-        """Return the input as the first checkpoint holds it: encoded, and with the identity.
+        """Return the input for the first checkpoint: with encoded params and the call's identity.
 
-        A later run never encodes it again. `waits` is the position of a waiting call that gets it.
+        A later run uses the saved params. `waits` is the position of the call if it already waits.
         """
         if self.values is None or LOOP in self.values or self.params is None:
             return self.given
@@ -136,12 +136,12 @@ class Made:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a call's state, and the other calls of the same execution.
+    """The namespace of a call's state, and the other calls of the same execution.
 
-    is_saved: Whether the state is there.
-    past: The state of the call from before a fork, which is not taken over yet.
-    note: A note to people that the call may be meant to be a waiting one.
-    at_rest: Is done when the run of the call has ended.
+    is_saved: Whether the namespace has a checkpoint.
+    past: The state of the call before a fork, if this run still has to copy it.
+    note: A sentence for reviewers: this new call may be meant to continue a waiting one.
+    at_rest: A future that is done when the run of the call has ended.
     beside: The futures `at_rest` of all calls of the execution.
     """
 
@@ -158,10 +158,10 @@ class Slot:
             self.at_rest.set_result(None)
 
     async def pause(self) -> None:
-        """Wait until the other calls of the task have paused or ended as well.
+        """Wait until the other calls of the task have paused or ended.
 
-        Under `asyncio.gather` the first pause ends the task, and a model call that was under way
-        beside it would be lost, to be made again.
+        Under `asyncio.gather` the first pause ends the task. A model call in flight beside it would
+        be lost, and would be made again on resume.
         """
         self.end()
         if self.beside:
@@ -173,9 +173,9 @@ class Slot:
 class _Execution:
     """The calls that one execution of a task makes.
 
-    begun: The number of calls that began, by namespace.
-    params_of_key: The params of the call that a key names.
-    asked: The namespaces of calls that wait for a person, once they were read.
+    begun: The number of calls that have begun, by namespace.
+    params_of_key: The first params of each call that has a key, by call name and key.
+    asked: The namespaces of calls that wait for a person; None until they are read.
     is_anchored: Whether the checkpoints that the task began from are saved.
     """
 
@@ -191,7 +191,7 @@ _executions: WeakKeyDictionary[Any, dict[int, _Execution]] = WeakKeyDictionary()
 
 
 async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
-    """Return the place of a call's state, or None if LangGraph has to name it.
+    """Return the slot of a call's state, or None if LangGraph itself has to choose its namespace.
 
     Raises:
         ValueError: If its key also names a call with other params.
@@ -200,7 +200,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     if saver is None or scratchpad is None:
         return None
     with _lock:
-        # A retry policy runs a node again with the same scratchpad.
+        # The scratchpad alone is not enough: a retry policy runs a node again with the same one.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
         execution = known[node_attempt(configurable)]
         namespace = _begun(made, execution, configurable["checkpoint_ns"])
@@ -221,7 +221,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
             namespace = _begun(made, execution, configurable["checkpoint_ns"])
         saved = await newest_checkpoint(saver, thread_id, namespace)
     await check_clock(saved)
-    # A call that was cut off at its first checkpoint does not hold its past yet.
+    # The first step copies the past. If a crash came before that step, the past is still needed.
     if may_be_saved and not (saved and ANSWER in saved.checkpoint["channel_values"]):
         params = None if namespace == configurable["checkpoint_ns"] else made.params
         begun = Begun(namespace, made.task_path, name, params)
@@ -236,17 +236,17 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
 async def _wait_for_anchor(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any]
 ) -> None:
-    """Wait until the checkpoints from which a task began are saved, in all graphs around it.
+    """Wait until every graph around a task has saved the checkpoint from which the task began.
 
-    A task's id depends on them. If the process died before they were saved, the next run's task
-    would have a different id. It would not find its calls, and would pay for them again.
+    The task's id depends on these checkpoints. If the process died before they were saved, the next
+    run's task would have a different id. It would not find its calls, and would repeat them.
     """
     thread_id = str(configurable["thread_id"])
     places: dict[str, list[dict[str, str]]] = {}
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         places.setdefault(checkpoint_id, []).append(place)
-    for same in places.values():  # a `@task` begins at a checkpoint of the graph or of its caller
+    for same in places.values():  # A `@task` may list an id in two namespaces; one has it.
         pause, waited = 0.001, 0.0
         while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
             await sleep(pause)
@@ -254,10 +254,10 @@ async def _wait_for_anchor(
 
 
 def _begun(made: Made, execution: _Execution, task: str) -> str:
-    """Count a call that begins, and return its namespace: the task's own for its only call."""
+    """Count a call that begins, and return its namespace. A task's only call has the task's own."""
     identity: str | None = None
     if not made.is_task or execution.begun[task]:
-        # If code gives its config to several retry nodes, each looks like the task. Only one is.
+        # If user code passes its config to several retry nodes, each looks like the task itself.
         made = replace(made, is_task=False) if made.is_task else made
         identity = made.identity
     if identity is None or made.params is None:
@@ -282,9 +282,9 @@ async def _note_changed(
     configurable: Mapping[str, Any],
     saver: BaseCheckpointSaver[Any],
 ) -> str | None:
-    """Describe a new call that may be meant to be a waiting one of the same name.
+    """Warn if a new call may be meant to continue a waiting call of its name; return the warning.
 
-    Nothing is decided by that: a loop, a new version of the node or parallel calls look alike.
+    This changes no result, because a loop, a new version of the node and parallel calls look alike.
     """
     thread_id, task = str(configurable["thread_id"]), configurable["checkpoint_ns"]
     if execution.asked is None:

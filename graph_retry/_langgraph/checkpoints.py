@@ -1,10 +1,10 @@
-"""Read the checkpoints of a saver, sync or async.
+"""Read and write the checkpoints of a saver, sync or async.
 
-Beside a checkpoint LangGraph saves what the tasks of its step have written: `pending_writes`, each
-with the task's id and a channel. A step is saved with `put_writes` before the next checkpoint, so
-after a crash in between only the writes tell. Writes under the id `NO_TASK` belong to no task: they
-are part of the state that the next run starts from. Found by ending processes at each write, and in
-`PregelLoop._first`.
+Beside a checkpoint, LangGraph saves the writes of the tasks that start from it (`pending_writes`),
+each with the task's id and a channel. `put_writes` saves them before the next checkpoint exists, so
+after a crash in between, only the writes show that a task finished. Writes under the id `NO_TASK`
+belong to no task: the next run adds them to the state that it starts from. (Observed by killing
+processes at each write, and read in `PregelLoop._first`.)
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from graph_retry._state import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 
 _WAITED = 1.0
-"""Seconds of difference between two clocks that are waited for."""
+"""Seconds that a machine's clock may be behind: `check_clock` waits so long, and then goes on."""
 
 
 NO_TASK = str(UUID(int=0))
-"""The task under which a checkpointer keeps what is written for no task."""
+"""The task id under which LangGraph saves writes that belong to no task."""
 
 
 PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
@@ -57,18 +57,18 @@ def thread_id_of(saved: CheckpointTuple) -> str:
 
 
 def parent_of(saved: CheckpointTuple) -> str:
-    """Return the id of the checkpoint before one; empty for the first."""
+    """Return the id of the checkpoint before `saved`; empty if `saved` is the first."""
     before = saved.parent_config or {}
     return str(before.get("configurable", {}).get("checkpoint_id", ""))
 
 
 def root_of(saved: CheckpointTuple) -> str:
-    """Return the checkpoint of the outermost graph in whose step a checkpoint was saved."""
+    """Return the id of the outermost graph's checkpoint whose step saved this checkpoint."""
     return saved.metadata.get("parents", {}).get("", "")
 
 
 def values_of(saved: CheckpointTuple) -> dict[str, Any]:
-    """Return the state that the next run starts from, with an answer that was written beside it."""
+    """Return the state that the next run starts from, including an answer in `pending_writes`."""
     values = saved.checkpoint["channel_values"]
     for task, channel, value in saved.pending_writes or ():
         if task == NO_TASK and channel == ANSWER:
@@ -77,14 +77,14 @@ def values_of(saved: CheckpointTuple) -> dict[str, Any]:
 
 
 def writers_of(saved: CheckpointTuple) -> set[str]:
-    """Return the ids of the tasks that wrote something in the step of a checkpoint."""
+    """Return the ids of the tasks that have writes beside a checkpoint."""
     return {str(write[0]) for write in saved.pending_writes or ()}
 
 
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
-    """Return a server's snapshot as the checkpoint that it shows.
+    """Convert a server's state snapshot to a checkpoint.
 
-    A server shows no writes. A task that has ended is no longer in `next`, so it wrote its result.
+    A server shows no writes. They are derived: a task that is no longer in `next` wrote its result.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}
@@ -102,20 +102,20 @@ def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
 
 
 def unread(place: RunnableConfig) -> CheckpointTuple:
-    """Return a checkpoint in place of one that was deleted, or that a server does not show."""
+    """Return an empty checkpoint, for a place whose checkpoint is deleted or not shown."""
     checkpoint: Any = {"id": "", "channel_values": {}}
     return CheckpointTuple(place, checkpoint, {})
 
 
 def without_state(saved: CheckpointTuple) -> CheckpointTuple:
-    """Return a checkpoint whose state takes no memory."""
+    """Return a copy of a checkpoint without its state, to save memory."""
     return saved._replace(checkpoint={**saved.checkpoint, "channel_values": {}})
 
 
 async def list_checkpoints(
     saver: BaseCheckpointSaver[Any], thread: RunnableConfig | None, **options: Any
 ) -> list[CheckpointTuple]:
-    """List the checkpoints of a thread, or of all, those of one namespace newest first."""
+    """List the checkpoints of a thread or of all threads; within a namespace, newest first."""
     while True:
         try:
             return await collect(saver.list, saver.alist, thread, **options)
@@ -136,20 +136,20 @@ async def newest_checkpoint(
 async def read_checkpoint(
     saver: BaseCheckpointSaver[Any], config: RunnableConfig
 ) -> CheckpointTuple | None:
-    """Read one checkpoint, or None: a saver that keeps only the newest may answer with that."""
+    """Read one checkpoint by its id. A saver that keeps only the newest may return another one."""
     wanted = config.get("configurable", {})["checkpoint_id"]
     saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None
 
 
 async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) -> bool:
-    """Return whether a checkpoint is saved where a process that dies leaves it behind.
+    """Return whether a checkpoint would survive the death of this process.
 
-    LangGraph's databases are asked without reading the state, which may hold types of the user's.
+    The SQL does not read the state, because the state may hold types that need deserializing.
     """
     storage = storage_of(saver)
     if storage == "memory":
-        return True  # if the process dies, the store dies with it
+        return True  # An in-memory saver dies with its process, so waiting would not help.
     if storage == "other":
         return await read_checkpoint(saver, {"configurable": dict(place)}) is not None
     sql = (
@@ -161,13 +161,13 @@ async def is_saved(saver: BaseCheckpointSaver[Any], place: Mapping[str, str]) ->
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Refuse to save after a checkpoint that is newer than now; wait for a short difference.
+    """Refuse to run if the newest checkpoint has a time in the future; wait out a short difference.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
-    behind, its checkpoints are not the newest: they are not found, and their calls are repeated.
+    behind, its checkpoints do not become the newest. Then nobody finds them, and calls repeat.
 
     Raises:
-        ReplayMismatch: If the clock of this machine is behind that of the one which saved it.
+        ReplayMismatch: If this machine's clock is behind the clock of the machine that saved it.
     """
     if saved is None:
         return
@@ -192,8 +192,8 @@ def waits_for(saved: CheckpointTuple, review_id: str | None) -> bool:
 def is_answered(saved: CheckpointTuple) -> bool:
     """Return whether an answer is written beside the newest checkpoint of a call that asked.
 
-    `resume` writes it, or the step that took it: where a crash came before the checkpoint that
-    these writes lead to, the next run applies them.
+    The answer was written by `resume` or by the `review` step. If the process crashed before the
+    next checkpoint, the next run applies these writes.
     """
     return any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
 
@@ -201,10 +201,10 @@ def is_answered(saved: CheckpointTuple) -> bool:
 async def write_answer(
     saver: BaseCheckpointSaver[Any], asked: CheckpointTuple, note: Mapping[str, Any]
 ) -> None:
-    """Write an answer beside the newest checkpoint of the call that asked, as a part of its state.
+    """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
-    The next run of the thread starts the call from there. One write does it: the answer is saved
-    or it is not. Savers keep the first of two such writes.
+    The next run of the thread continues the call with this answer. It is a single write, so the
+    answer is saved completely or not at all. If two are written, savers keep the first.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
@@ -219,5 +219,5 @@ async def put_writes(
     writes: Sequence[tuple[str, Any]],
     task_id: str,
 ) -> None:
-    """Write a task's writes beside the checkpoint of its step."""
+    """Save writes of a task beside a checkpoint."""
     await sync_or_async(saver.put_writes, saver.aput_writes, config, writes, task_id)

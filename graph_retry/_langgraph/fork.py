@@ -1,9 +1,9 @@
-"""Fork a thread, such that its calls take up their own past.
+"""Fork a thread so that each call in the fork continues from its earlier state.
 
-A fork gives its tasks new ids, under which nothing of theirs is saved. So the copied checkpoint
-says which one was forked, and each call that begins in a task of the copy looks for itself among
-the calls that were made from there. LangGraph notes the checkpoint of the outermost graph in their
-metadata, as `parents`. Found by comparing the checkpoints of a thread before and after a fork.
+The tasks of a fork get new ids, so their calls do not find their saved state. Therefore the copied
+checkpoint names the original one. A call that begins in the fork searches the calls made from the
+original checkpoint: LangGraph saves that checkpoint's id in their metadata, under `parents`.
+(Observed by comparing the checkpoints of a thread before and after a fork.)
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ from graph_retry._params.codec import Encoded
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
 
 COPY = "__copy__"
-"""The node in whose name LangGraph repeats a checkpoint as the newest one of its thread."""
+"""The node name with which LangGraph's `update_state` copies a checkpoint to its thread's end."""
 
 _FORK = "graph_retry_fork"
-"""Where a fork is noted: in the metadata of LangGraph's copy of a checkpoint, as JSON.
+"""The key of the fork note (JSON) in the metadata of the copied checkpoint.
 
-On a server, which takes no metadata, it is in the `configurable` of the run: a list with the JSON.
-A plain string would be copied into each checkpoint.
+A server accepts no metadata, so there the key is in the run's `configurable`. Its value is a list
+with the JSON, because LangGraph would copy a plain string into each checkpoint.
 """
 
 _NODE = int.from_bytes(b"grfork")
-"""The last 48 bits of the id of such a copy, which are random in others.
+"""The last 48 bits of a copied checkpoint's id; in other ids they are random.
 
-So a call that begins reads the checkpoint around it, with all of the user's state, only in a fork.
+They tell a call that it is in a fork. Other calls need not read the (perhaps large) checkpoint.
 """
 
 
 class _ForkNote(TypedDict):
-    """The note of a fork for the calls that run in it.
+    """A message from a fork to the calls that run in it.
 
-    `root` is the forked checkpoint of the outermost graph. If there is an `answer`, the call that
-    is saved at `call` is resumed with it.
+    `root` is the id of the forked checkpoint of the outermost graph. If `answer` is given, the call
+    whose namespace is `call` is resumed with that answer.
     """
 
     root: str
@@ -71,22 +71,22 @@ class _ForkNote(TypedDict):
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
-    """Return the note for the calls of a fork of the checkpoint `root`."""
+    """Return the fork note as JSON; `_ForkNote` explains the fields."""
     fork: _ForkNote = {"root": root, "call": call, "answer": answer}
     return json.dumps(fork)
 
 
 def forked_config(config: RunnableConfig, note: str) -> RunnableConfig:
-    """Return the config for a run on a server that goes on from a fork."""
+    """Return the config for a server run that continues from a fork."""
     there = {**config.get("configurable", {}), _FORK: [note]}
     return cast("RunnableConfig", {**config, "configurable": there})
 
 
 async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: str) -> str:
-    """Repeat a checkpoint as the newest one of its thread, as LangGraph does, and note the fork.
+    """Copy a checkpoint to the end of its thread, with the fork note; return the copy's id.
 
-    One write does both, so that whoever runs the thread on, after a crash, too, knows of the fork.
-    Returns the id of the copy.
+    The copy and the note are a single write. Therefore the next run of the thread always knows of
+    the fork, even if this process crashes.
     """
     saved = await read_checkpoint(saver, old)
     if saved is None:
@@ -115,19 +115,19 @@ async def _note_of(
 
 
 def _root_of(configurable: Mapping[str, Any]) -> str:
-    """Return the checkpoint of the outermost graph that a task was begun from."""
+    """Return the id of the outermost graph's checkpoint from which a task began."""
     return str(configurable.get("checkpoint_map", {}).get("", ""))
 
 
 def task_path(caller: RunnableConfig) -> str:
-    """Return the path of a task through its graphs, without its id."""
+    """Return the path of nodes that leads to a task, without task ids."""
     parts = parts_of(str(caller.get("configurable", {}).get("checkpoint_ns", "")))
     steps = "|".join(part.name for part in parts)
     return f"{steps} {json.dumps(caller.get('metadata', {}).get('langgraph_path'))}"
 
 
 class Begun(NamedTuple):
-    """A call that begins: its own place, the task that makes it, its name and first params."""
+    """A call that begins: its namespace, the path of its task, its name and its first params."""
 
     namespace: str
     task_path: str
@@ -138,13 +138,13 @@ class Begun(NamedTuple):
 async def past_of(
     configurable: Mapping[str, Any], saver: BaseCheckpointSaver[Any], begun: Begun
 ) -> dict[str, Any] | None:
-    """Return the state of a call before the fork that its run starts from, if it had one.
+    """Return the state that a call had before the fork; None without a fork or an earlier state.
 
-    Its namespace is the same but for the ids of tasks. Where an inner loop made several such calls
-    they are taken in order: each new one notes in its state which one it continues.
+    The earlier namespace differs only in its task ids. If a loop made several matching calls, they
+    are matched in order: each new call saves which earlier call it continues.
 
     Raises:
-        ValueError: If a call was to be rewound, and the node calls with other params in its stead.
+        ValueError: If a call should be rewound, but the node now calls with different params.
     """
     fork = await _note_of(configurable, saver)
     if fork is None:
@@ -168,18 +168,18 @@ async def past_of(
     values = located(there[place][0], place)
     if place == fork["call"] and fork["answer"] is not None:
         number, made = fork["answer"][REWIND]["attempt"], len(records_in(values))
-        if not 1 <= number <= made:  # the client may not have known the ledger
+        if not 1 <= number <= made:  # A client may send a number without having read the ledger.
             raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
-    # Its text is read again, because a fork cannot begin between two steps.
+    # No fork begins between `repair` and `validate`, so `repair` reads the text again.
     following = loop_of(values)["next"]
     following = "repair" if following == "validate" else following
     return {**values, LOOP: {**loop_of(values), "next": following, "continues": place}}
 
 
 def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
-    """Refuse a new call where another of its name is to be rewound, before anything is paid."""
+    """Refuse a call that has replaced the call to rewind: same name, different params."""
     changed = changed_fields(made_with, begun.params.view if begun.params else {})
     fields = ", ".join(f"`{field}`" for field in changed) or "their types"
     raise ValueError(
@@ -190,12 +190,12 @@ def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:
 
 
 def continued_in(saved: list[CheckpointTuple], root: str) -> set[str | None]:
-    """Return which calls those continue that were made from a fork."""
+    """Return the namespaces of earlier calls that calls of the fork `root` already continue."""
     return {loop_of(values)["continues"] for values in _made_from(root, saved).values()}
 
 
 def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, Any]]:
-    """Return the newest states of the calls that were made from a checkpoint, by namespace."""
+    """Return the newest state of each call made from the checkpoint `root`, by namespace."""
     newest: dict[str, CheckpointTuple] = {}
     for checkpoint in saved:
         newest.setdefault(namespace_of(checkpoint), checkpoint)
@@ -207,7 +207,7 @@ def _made_from(root: str, saved: list[CheckpointTuple]) -> dict[str, dict[str, A
 
 
 def _params_if_made_in(values: Mapping[str, Any], begun: Begun) -> dict[str, Any] | None:
-    """Return the first params of the call with this state, if it is of this name and task."""
+    """Return the first params of a saved call; None if its name or its task is different."""
     attempts = records_in(values)
     if not attempts or attempts[-1].get("name", begun.name) != begun.name:
         return None
@@ -216,6 +216,6 @@ def _params_if_made_in(values: Mapping[str, Any], begun: Begun) -> dict[str, Any
 
 
 def continued(past: Mapping[str, Any], attempts_key: str) -> dict[str, Any]:
-    """Return the update that makes a past state the present one."""
+    """Return the state update that restores a call's earlier state."""
     kept = {key: value for key, value in past.items() if ":" not in key and key != START}
     return {**kept, attempts_key: Overwrite(past.get(attempts_key))}

@@ -1,12 +1,12 @@
 """The identity of a call, and the first params of a saved one.
 
-A call is known by the task that makes it, by its name, and by its identity: a digest of its `key`,
-or else of its first params as encoded. Equal calls of one task are numbered. All of these are in
-its namespace, so a saved call is found by one exact lookup, in whatever order calls start; a call
-with other params is another call.
+A call is identified by its task, its name and its identity. The identity is a digest of its `key`
+or, without a key, of its encoded first params. Equal calls of one task are numbered. The call's
+namespace holds all of these, so one exact lookup finds a saved call, in whatever order calls start.
+A call with different params is a different call.
 
-LangGraph saves a graph that was cut off before its first step with its input alone, under the
-channel of `START`. Found by ending processes there.
+If a graph is interrupted before its first step, LangGraph has saved only its input, under the
+channel `START`. (Observed by killing processes there.)
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from graph_retry._state import loop_of
 
 
 def identity_of(params: Encoded, key: str | None = None) -> str:
-    """Return the identity of a call within its task and name: a digest of its key or params."""
+    """Return a call's identity: a digest of its key or, without a key, of its first params."""
     return digest(*params) if key is None else digest(key)
 
 
 def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """List the top-level fields two params differ in.
+    """List the top-level fields in which two params differ.
 
     Example:
         >>> changed_fields({"city": "Rome", "at": 1}, {"city": "Rome", "at": 2})
@@ -39,7 +39,7 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
 
 
 def first_params(values: Mapping[str, Any], params_key: str) -> dict[str, Any] | None:
-    """Return the params that a saved call was first made with; None if it is not a call's state."""
+    """Return the params that a saved call started with; None if `values` is no call's state."""
     values = values.get(START) or values
     first = params_at(readable(records_in(values)), 1)
     return loop_of(values)["given"] or (first and first.view) or values.get(params_key)

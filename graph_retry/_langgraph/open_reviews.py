@@ -1,9 +1,9 @@
-"""The table of open reviews, beside the checkpoints, so that a listing reads only waiting threads.
+"""A table of open reviews, beside the checkpoints, so that a listing reads only waiting threads.
 
-No saver can list the threads that wait: its methods find the checkpoints of one thread or of all.
-Therefore, on SQLite and PostgreSQL, a call has a row in this table while it waits. The row is
-written before the question is asked, and deleted when the run has ended and the answer is saved. A
-superfluous row costs one look at its thread, and the look deletes it. A missing row would hide a
+A LangGraph saver cannot list the threads that wait: it lists the checkpoints of one thread or of
+all. Therefore, on SQLite and PostgreSQL, each waiting call has a row in this table. The row is
+written before the question is asked. It is deleted after the run has ended and the answer is saved.
+A superfluous row costs one read of its thread, which deletes the row. A missing row would hide a
 review. Therefore a row stays if there is any doubt.
 """
 
@@ -42,13 +42,13 @@ _SELECT = f"SELECT thread_id, namespace, review_id, place FROM {TABLE} "  # noqa
 _PAGE = "WHERE place > '' AND (place < %s OR %s = '') ORDER BY place DESC LIMIT "
 
 _DATABASES = ("langgraph.checkpoint.sqlite", "langgraph.checkpoint.postgres")
-"""Modules of the savers that read the newest checkpoint of a thread without the others."""
+"""Modules of the savers that have the table. They read a newest checkpoint without older ones."""
 
 _ready: WeakSet[BaseCheckpointSaver[Any]] = WeakSet()
 
 
 class Row(NamedTuple):
-    """A call that waits. `place` orders it among all that wait, by when its question was asked."""
+    """A call that waits for a person. `place` sorts all such calls by the time of the question."""
 
     thread_id: str
     namespace: str
@@ -57,24 +57,24 @@ class Row(NamedTuple):
 
 
 _ALL = Row("", "", "", "")
-"""A row that is there once all threads were read, those from before the table included."""
+"""A marker row: all threads have been read once, including threads older than the table."""
 
 
 def row_of(thread_id: str | None, namespace: str, review_id: str, asked_at: str | None) -> Row:
     """Return the row of a call that waits."""
-    # A copied thread and its original ask the same question at the same time.
+    # The digest keeps places unique: a copied thread has the same review id and time.
     place = f"{asked_at or ''}/{review_id}/{digest(str(thread_id), namespace)}"
     return Row(thread_id or "", namespace, review_id, place)
 
 
 def has_table(saver: BaseCheckpointSaver[Any]) -> bool:
-    """Return whether a saver has a table of open reviews: databases have, servers have not."""
+    """Return whether a saver has a table of open reviews; only SQLite and PostgreSQL do."""
     modules = [kind.__module__.removesuffix(".aio") for kind in type(saver).__mro__]
     return any(module in _DATABASES for module in modules)
 
 
 async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
-    """Make the table, once in a process, before a model is paid for."""
+    """Create the table once per process, before any model call, so that an error costs nothing."""
     if saver is None or saver in _ready or not has_table(saver):
         return
     storage = storage_of(saver)
@@ -83,7 +83,7 @@ async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
         try:
             await query(saver, create)
         except Exception as error:
-            # Another process did not create it either.
+            # Creating fails if another process has just created the table; that is no error.
             if not await query(saver, _FIND[storage], TABLE):
                 error.add_note(
                     "graph-retry lists open reviews by a table beside the checkpoints: let this "
@@ -94,20 +94,20 @@ async def make_table(saver: BaseCheckpointSaver[Any] | None) -> None:
 
 
 async def insert(saver: BaseCheckpointSaver[Any], row: Row) -> None:
-    """Write the row of a waiting call, in place of its earlier question."""
+    """Write the row of a waiting call; it replaces the row of the call's earlier question."""
     if has_table(saver):
         await make_table(saver)
         await query(saver, _INSERT + _AGAIN, *row)
 
 
 async def insert_known(saver: BaseCheckpointSaver[Any], rows: list[Row]) -> None:
-    """Write the rows found by reading all threads; newer rows, written meanwhile, stay."""
+    """Write the rows found by reading all threads. A row that exists already is newer and stays."""
     for row in [*rows, _ALL]:
         await query(saver, _INSERT + "NOTHING", *row)
 
 
 async def delete_answered(saver: BaseCheckpointSaver[Any], row: Row) -> None:
-    """Delete the row of a review, unless its call is saved as one that still waits."""
+    """Delete the row of a review, unless the saved call still waits for its answer."""
     if has_table(saver):
         call = await newest_checkpoint(saver, row.thread_id, row.namespace)
         if call is None or not waits_for(call, row.review_id):
@@ -115,14 +115,14 @@ async def delete_answered(saver: BaseCheckpointSaver[Any], row: Row) -> None:
 
 
 async def delete(saver: BaseCheckpointSaver[Any], row: Row) -> None:
-    """Delete the row of a review that is over, unless its call has asked another question."""
+    """Delete the row of a closed review, unless its call has meanwhile asked a new question."""
     await query(saver, _DELETE, *row[:3])
 
 
 async def open_rows(
     saver: BaseCheckpointSaver[Any], before: str | None, limit: int
 ) -> list[Row] | None:
-    """List the calls that may wait, the last asked first; None before the first listing."""
+    """List the calls that may wait, newest question first; None if `insert_known` never ran."""
     await make_table(saver)
     if not await query(saver, _SELECT + "WHERE place = %s", ""):
         return None
@@ -131,17 +131,17 @@ async def open_rows(
 
 
 async def waiting_in(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[str]:
-    """Return the namespaces of the calls of a thread that may wait; no state is read."""
+    """Return the namespaces of a thread's calls that may wait, without reading state."""
     await make_table(saver)
     rows = await query(saver, _SELECT + "WHERE thread_id = %s", thread_id)
     return [Row(*row).namespace for row in rows]
 
 
 def is_over(row: Row, root: CheckpointTuple | None, call: CheckpointTuple | None) -> bool:
-    """Return whether a review that its thread does not show can never be shown again.
+    """Return whether a review that its thread does not show is closed for good.
 
-    Either its call has continued, or the thread has left the step in which the call was made: a
-    later run of that step has another namespace. Neither is true of a call that is about to ask.
+    It is closed if its call has continued, or if the thread has left the step that made the call (a
+    new run of that step has a new namespace). A call that is about to ask meets neither condition.
     """
     if call is None or not waits_for(call, row.review_id):
         return True

@@ -1,9 +1,10 @@
-"""Read the config of a running task; its values are found by their types, not their keys.
+"""Read the config of a running task, and change it for a call's subgraph.
 
-LangGraph keeps these values under private keys of `configurable`: the saver, a scratchpad with the
-answers and the counter of subgraphs, the stream, the place to replay from, and a `Runtime`. Found
-by printing the `configurable` of a node. Only this file touches them. If one is missing, the loop
-does without it, and `tests/langgraph/test_run_config.py` fails.
+LangGraph keeps its own objects under private keys of `configurable`: the saver, a scratchpad (the
+answers and a counter of subgraphs), the stream, the replay position and a `Runtime`. This file
+finds them by type or attribute instead of by key. Only this file touches them. If one is missing,
+the loop works without it, and `tests/langgraph/test_run_config.py` fails. (Observed by printing the
+`configurable` of a node.)
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def current_thread() -> str | None:
 
 
 def thread_in_logs() -> str:
-    """Return the name of the running step's thread for log lines."""
+    """Return words for log lines that name the running step's thread."""
     thread_id = current_thread()
     return "outside of any thread" if thread_id is None else f"thread {thread_id!r}"
 
@@ -56,21 +57,22 @@ def saver_in(configurable: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None
 
 
 def scratchpad_in(configurable: Mapping[str, Any]) -> Any:
-    """Return the scratchpad of a task: its answers, and its counter of subgraphs."""
+    """Return LangGraph's scratchpad of a task, which holds its answers and counts its subgraphs."""
     return configurable.get(_key(configurable, *_SCRATCHPAD))
 
 
 _SCRATCHPAD = ("subgraph_counter", "get_null_resume")
 _REPLAY = ("get_checkpoint", "aget_checkpoint")
 _STREAM = ("__call__", "modes")
-"""The attributes by which the private values of a configurable are found."""
+"""Attributes that identify LangGraph's private objects in a `configurable`."""
 
 
-_found: dict[tuple[str | type[Any], ...], str] = {}  # looked at first: keys stay the same
+_found: dict[tuple[str | type[Any], ...], str] = {}
+"""The keys found earlier. They are tried first, because the keys are the same in every config."""
 
 
 def _key(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
-    """Return the key of the value that has all these attributes or classes; empty if none has."""
+    """Return the key of the value that has all `known` attributes or classes; empty if none has."""
     before = _found.get(known, "")
     for key in (before, *configurable) if before in configurable else configurable:
         value = configurable[key]
@@ -88,7 +90,7 @@ def _changed(configurable: Mapping[str, Any], key: str, value: Any) -> dict[str,
 
 
 def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None:
-    """Return the state keys of the graph whose task this is; None if they are not found."""
+    """Return the state keys of the graph that runs this task; None if they are not found."""
     for value in configurable.values():
         for given in value.args if isinstance(value, partial) else ():
             if isinstance(given, Mapping) and given:
@@ -99,14 +101,14 @@ def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None
 
 
 def inside(configurable: Mapping[str, Any], namespace: str | None) -> dict[str, Any]:
-    """Return the configurable under which a call's graph runs, in its namespace if it has one.
+    """Return the `configurable` for a call's subgraph; `namespace` is the call's own, if known.
 
-    It streams no `values` to the graphs around it, only updates, tokens, tasks and custom events.
-    Chat clients take the `values` of any graph for the whole state, and these have no `messages`.
+    The subgraph sends no `values` to the outer stream, only updates, tokens, tasks and custom
+    events. Chat clients would take its `values` for the whole state, although they lack `messages`.
 
-    With a namespace, the counter of subgraphs stays at 0, because LangGraph adds another count to
-    the namespace. And the graph goes on from its newest checkpoint, also in a run from an old one:
-    the namespace belongs to one task of one checkpoint, so its newest state is the call's own.
+    With a namespace, the counter of subgraphs stays at 0, because LangGraph would append any other
+    count to the namespace. The replay position is removed: the namespace belongs to one task of one
+    checkpoint, so its newest checkpoint is the right one, even in a run from an old checkpoint.
     """
     key = _key(configurable, *_STREAM)
     inner = dict(configurable)
@@ -126,7 +128,7 @@ def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[st
 
 
 def has_answer(configurable: Mapping[str, Any]) -> bool:
-    """Return whether an `interrupt` would return at once; True if that is unknown."""
+    """Return whether the next `interrupt` would return at once; True if LangGraph hides this."""
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True
@@ -135,7 +137,7 @@ def has_answer(configurable: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def plain_answer_hidden() -> Generator[None, None, None]:
-    """Make an `interrupt` pause although a plain answer waits, which names no question."""
+    """Hide a plain answer (one without an interrupt id), so that an `interrupt` inside pauses."""
     config = get_config()
     here = config.get("configurable", {})
     configurable = _with_scratchpad(here, get_null_resume=lambda _=False: None)
@@ -148,10 +150,10 @@ def plain_answer_hidden() -> Generator[None, None, None]:
 
 
 def forget_plain_answer() -> None:
-    """Take a plain answer, which names no question, out of the run.
+    """Remove a plain answer (one without an interrupt id) from the run.
 
-    A command has plain answers or answers by id. So after an answer by id, a plain one is left over
-    from an earlier run, and LangGraph would give it to the next `interrupt` of the outermost node.
+    A command holds a plain answer or answers by id, never both. After an answer by id, a plain one
+    is left over from an earlier run. LangGraph would give it to the next outer `interrupt`.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is not None:
@@ -159,29 +161,30 @@ def forget_plain_answer() -> None:
 
 
 def node_attempt(configurable: Mapping[str, Any]) -> int:
-    """Return the attempt of a task under its retry policy, from 1."""
+    """Return the number of a task's attempt under its retry policy; the first is 1."""
     runtime = _runtime_in(configurable)
     info = runtime and runtime.execution_info
     return info.node_attempt if info else 1
 
 
 def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
-    """Return whether a task may have run before; True if LangGraph does not tell."""
+    """Return whether the task may have run before; True if LangGraph does not say."""
     told = [value for key, value in configurable.items() if key.endswith("resuming")]
     return not told or any(told)
 
 
 def saves_later(configurable: Mapping[str, Any]) -> bool:
-    """Return whether the graphs around a task may be saved only while it runs.
+    """Return whether the checkpoints around a task may still be unsaved when it starts.
 
-    That is LangGraph's default durability `async`. It hands another one down under a private key.
+    This is so with durability `async`, LangGraph's default. A different durability is passed down
+    under a private key.
     """
     asked = [value for key, value in configurable.items() if key.endswith("durability")]
     return asked in ([], ["async"])
 
 
 def began_at(configurable: Mapping[str, Any]) -> str | None:
-    """Return when a task began in this run, before any retry (ISO 8601 in UTC)."""
+    """Return when the task's first attempt in this run began (ISO 8601, UTC); None if unknown."""
     runtime = _runtime_in(configurable)
     info = runtime and runtime.execution_info
     began = info.node_first_attempt_time if info else None
@@ -195,8 +198,8 @@ def _runtime_in(configurable: Mapping[str, Any]) -> Runtime[Any] | None:
 def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableConfig:
     """Return a step's config with the stream, writer and metadata of the node that made the call.
 
-    So tokens and custom events of the user's function belong to that node. The saver, namespace and
-    scratchpad stay those of the step.
+    Streams then show the tokens and custom events of the user's function as that node's. The saver,
+    the namespace and the scratchpad remain those of the step.
     """
     if caller is None:
         return inner
@@ -211,14 +214,14 @@ def seen_from(caller: RunnableConfig | None, inner: RunnableConfig) -> RunnableC
 
 
 def writer_of(caller: RunnableConfig | None) -> StreamWriter:
-    """Return the function that writes custom events as the node that made the call."""
+    """Return the function that writes custom events in the name of the node that made the call."""
     if caller is None or (theirs := _runtime_in(caller.get("configurable", {}))) is None:
         return get_stream_writer()
     return _writer(caller, theirs)
 
 
 def _writer(caller: RunnableConfig, outer: Runtime[Any]) -> StreamWriter:
-    """Return the caller's stream writer, which reads the node of an event from the context."""
+    """Return the caller's stream writer. LangGraph's writer finds its node in the context."""
 
     def write(event: Any) -> None:
         token = var_child_runnable_config.set(caller)

@@ -1,11 +1,12 @@
-"""The questions that a thread shows to people; only those can be answered.
+"""The questions that a thread shows to people. Only these can be answered.
 
-LangGraph gives an answer that names no question to the first question of the run. After a run that
-was cut off, nobody may have seen that question. Beside other calls, it may be another call's.
+LangGraph gives a plain answer (one without an interrupt id) to the first question of the run. After
+a crash, perhaps nobody has seen that question. In a task with several calls, the question may
+belong to a different call than the one that the person saw.
 
-LangGraph saves questions as writes to the channel INTERRUPT beside the newest checkpoint of the
-outermost graph, and answers as writes to RESUME, which stay until the step has ended. Found by
-reading the writes of a thread after each kind of answer.
+LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to RESUME. Both
+are beside the newest checkpoint of the outermost graph until the step ends. (Observed by reading
+the writes of a thread after each kind of answer.)
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ from graph_retry._namespaces import outermost
 _LOG = logging.getLogger("graph_retry")
 _MAX_TOLD = 1_000
 _told: set[str] = set()
-"""Ended reviews that were warned of."""
+"""The ids of ended reviews that a warning has named."""
 
 _GIVEN = "graph_retry_given"
-"""The key under which a thread keeps a given answer."""
+"""The key of the mark that replaces a plain answer in the thread once a question received it."""
 
 
 @dataclass(frozen=True)
 class Shown:
     """The facts about a question before it is asked.
 
-    `is_ours` tells whether the thread shows it, and `is_for_another` whether a waiting answer is
-    meant for another question.
+    `is_ours` means that the thread already shows this question. `is_for_another` means that a
+    waiting answer is meant for a different question.
     """
 
     is_ours: bool = True
@@ -60,10 +61,10 @@ class Shown:
     thread: CheckpointTuple | None = None
 
     async def note_given(self, answer: Any) -> bool:
-        """Mark an answer that names no question as given; tell whether it was given before.
+        """Mark a plain answer in the thread as used; return whether it had already been used.
 
-        If the thread continues without a new answer, LangGraph gives the old one to the next
-        question. A marked answer that comes again is removed from the thread.
+        If the thread is run without a new answer, LangGraph gives the old one to the next question.
+        The mark reveals this. A marked answer that arrives again is removed from the thread.
         """
         before = is_object(answer) and answer.keys() == {_GIVEN}
         if self.saver is not None and self.thread is not None:
@@ -75,7 +76,7 @@ class Shown:
 
 
 async def look_at_shown(review_id: str) -> Shown:
-    """Read the thread's state if an answer waits for the next question."""
+    """Find out for which question an answer waits, before `interrupt` takes that answer."""
     configurable = get_config().get("configurable", {})
     saver = saver_in(configurable)
     if saver is None or not has_answer(configurable):
@@ -88,7 +89,7 @@ async def look_at_shown(review_id: str) -> Shown:
     for question in questions:
         namespace = question.get("checkpoint_ns")
         if namespace == call_namespace():
-            continue  # this earlier question of the call is answered
+            continue  # The call already has the answer to this earlier question.
         call = None if namespace is None else await newest_checkpoint(saver, thread_id, namespace)
         if call is None or waits_for(call, question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)
@@ -101,10 +102,10 @@ def namespace_in(question: Mapping[str, Any]) -> str:
 
 
 async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: str) -> None:
-    """Remove an answer that names no question from a thread that is run with other answers.
+    """Remove a plain answer from a thread before a run with answers by id.
 
-    The answer was for the run before. LangGraph keeps it until the outermost node has ended, and
-    would give it to the next `interrupt` in that node, whatever that asks.
+    The plain answer belongs to an earlier run. LangGraph keeps it until the outermost node ends,
+    and would give it to the next `interrupt` in that node, whatever the question is.
     """
     thread = None if saver is None else await newest_checkpoint(saver, thread_id, "")
     for task, channel, value in (thread and thread.pending_writes) or ():
@@ -113,26 +114,26 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: s
 
 
 def was_sent_before(asked_at: str | None) -> bool:
-    """Return whether the run of an answer was created before its question was asked.
+    """Return whether the run that brings an answer was created before its question was asked.
 
-    So the second click of a double click is not taken for an answer to the next question.
+    This keeps the second click of a double click from answering the next question.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at
 
 
 def sent_at(caller: RunnableConfig | None) -> str | None:
-    """Return when the answer was given that resumed this run, as exactly as it can be known.
+    """Return when the answer that resumed this run was given, as exactly as it is known.
 
-    A server tells when it created the run. Without a server it is the time when the node began,
-    because the node's code may run for long before it reaches the call again.
+    On a server, this is the time when the run was created. Without a server, it is the time when
+    the node began, because the node's code may run for long before it reaches the call again.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created or began_at((caller or {}).get("configurable", {}))
 
 
 def created_at(run_id: Any) -> str | None:
-    """Return when a run was created, if its id has the time: a server's is a UUID of version 7.
+    """Return the creation time in a run's id (a server's is a UUID of version 7), or None.
 
     Example:
         >>> created_at("01a202b9-959f-769c-8f43-4d60c3bb9df1")
@@ -149,7 +150,7 @@ def created_at(run_id: Any) -> str | None:
 
 
 async def tell_ended_by_input(saver: BaseCheckpointSaver[Any], thread_id: str | None) -> None:
-    """Warn of the open reviews that the newest input of a thread ended: nobody can answer them."""
+    """Warn of open reviews that the thread's newest input ended; they cannot be answered now."""
     if has_table(saver) and not await waiting_in(saver, thread_id or ""):
         return
     inputs = await list_checkpoints(saver, place_of(thread_id), filter={"source": "input"}, limit=1)
@@ -173,7 +174,7 @@ def tell_ended(review_id: str, name: str, thread_id: str | None) -> None:
 
 
 def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
-    """Yield the values of all questions a thread shows; an open one that is not ours is empty."""
+    """Yield each question's payload; an open interrupt of the user's own code gives `{}`."""
     writes: Any = (thread and thread.pending_writes) or ()
     answered = {task for task, channel, _ in writes if channel == RESUME}
     for task, channel, questions in writes:
@@ -185,19 +186,16 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
 
 
 def asked_in(state: Any) -> list[Any]:
-    """Return the values of the interrupts that a run stopped at, by its result.
-
-    A server's result has them as dicts.
-    """
+    """Return the interrupt values in a run's result; in a server's result, interrupts are dicts."""
     found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
 
 
 def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
-    """Yield the interrupts of ours that a thread shows, answered ones included.
+    """Yield graph-retry's interrupts that a thread shows, including answered ones.
 
-    A question in a `@task` of an entrypoint is written by that task, and by the outermost one as
-    soon as the entrypoint has come to its result. Only then can it be answered.
+    A question inside a `@task` of an entrypoint is written twice: by that task, and later by the
+    entrypoint's own task, when the entrypoint waits for its result. Only then can it be answered.
     """
     writes: Any = (thread and thread.pending_writes) or ()
     for task, channel, questions in writes:

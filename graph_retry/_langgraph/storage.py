@@ -1,9 +1,9 @@
-"""Run statements in the database of a saver, where LangGraph's savers have no method.
+"""Run SQL in the database of a saver, for queries that LangGraph's savers have no method for.
 
-LangGraph's savers for SQLite and PostgreSQL keep their connection in `conn` (for PostgreSQL perhaps
-a pool), a lock around its use in `lock`, and the async ones the loop they were made on in `loop`.
-Found by reading `langgraph.checkpoint.sqlite` and `langgraph.checkpoint.postgres`; each of the four
-is asked in `tests/langgraph/test_saved.py`.
+LangGraph's savers for SQLite and PostgreSQL have undocumented attributes. `conn` is the connection,
+or a pool for PostgreSQL. `lock` guards its use. The async savers also have `loop`, the event loop
+on which they were made. (Read in `langgraph.checkpoint.sqlite` and `langgraph.checkpoint.postgres`;
+`tests/langgraph/test_saved.py` checks all four savers.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"]:
-    """Return the storage of a LangGraph checkpointer, or of one derived from it."""
+    """Return where a LangGraph checkpointer, or a subclass of one, stores checkpoints."""
     for kind in type(saver).__mro__:
         storage = kind.__module__.removeprefix(_SAVERS).partition(".")[0]
         if kind.__module__.startswith(_SAVERS) and storage in ("memory", "sqlite", "postgres"):
@@ -32,13 +32,13 @@ def storage_of(saver: object) -> Literal["memory", "sqlite", "postgres", "other"
 
 
 def shared_storage(saver: Any) -> Any:
-    """Return the object that savers of one storage share; strict msgpack clones the savers."""
+    """Return the object that identifies a saver's storage: strict msgpack clones only the saver."""
     shared = (getattr(saver, name, None) for name in ("conn", "storage"))
     return next((owned for owned in shared if owned is not None), saver)
 
 
 async def query(saver: BaseCheckpointSaver[Any], sql: str, *values: str) -> Rows:
-    """Run one statement in a saver's database, and commit it; `%s` is a value's place."""
+    """Run one SQL statement in a saver's database and commit; `%s` is the placeholder."""
     if storage_of(saver) == "sqlite":
         sql = sql.replace("%s", "?")
     loop: asyncio.AbstractEventLoop | None = getattr(saver, "loop", None)
@@ -46,7 +46,7 @@ async def query(saver: BaseCheckpointSaver[Any], sql: str, *values: str) -> Rows
         return _query(saver, sql, values)
     if not is_sync():
         return await _aquery(saver, sql, values)
-    with suppress(RuntimeError):  # there may be no running event loop
+    with suppress(RuntimeError):  # Outside an event loop, `get_running_loop` raises this.
         if asyncio.get_running_loop() is loop:
             raise asyncio.InvalidStateError(
                 f"Synchronous calls to {type(saver).__name__} are only allowed from another thread."
@@ -67,7 +67,7 @@ def _query(saver: Any, sql: str, values: Sequence[str]) -> Rows:
             return cursor.fetchall() if cursor.description else []
 
     with saver.lock:
-        if hasattr(saver.conn, "cursor"):  # and no pool
+        if hasattr(saver.conn, "cursor"):  # A pool has no `cursor`.
             return ask(saver.conn)
         with saver.conn.connection() as connection:
             return ask(connection)
@@ -88,14 +88,14 @@ async def _aquery(saver: Any, sql: str, values: Sequence[str]) -> Rows:
             return await cursor.fetchall() if cursor.description else []
 
     async with saver.lock:
-        if hasattr(saver.conn, "cursor"):  # and no pool
+        if hasattr(saver.conn, "cursor"):  # A pool has no `cursor`.
             return await ask(saver.conn)
         async with saver.conn.connection() as connection:
             return await ask(connection)
 
 
 def connect(saver: Any) -> Any:
-    """Open a connection like that of a PostgreSQL saver, or like those of its pool."""
+    """Open a new connection with the parameters of a PostgreSQL saver's connection or pool."""
     from psycopg import Connection  # noqa: PLC0415
     from psycopg.rows import tuple_row  # noqa: PLC0415
 
