@@ -1,4 +1,4 @@
-"""Validate a value against the requested output, and list its errors exactly."""
+"""Make the validator for a call's `output` option: a type, a JSON Schema or a function."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ TYPING_MODULES = ("typing", "typing_extensions", "types")
 def build_validator(output: Any, *, strict: bool = False, check_formats: bool = False) -> Validator:
     """Make a validator from a type, a JSON Schema, a function, or another validator.
 
-    - A type is validated by pydantic. `strict` refuses what would have to be converted, such as
-      `"30"` for an `int`. Its own validators may run several times for one value.
-    - A `dict` is a JSON Schema. It never converts. Nothing is fetched. `check_formats` asserts its
-      `format`, such as `date` or `email`, which is only an annotation otherwise.
-    - Another callable judges the value: see `FunctionValidator`. To run it on a typed value, pass
-      `Annotated[Type, AfterValidator(function)]`.
+    - pydantic validates a type. `strict` refuses a value that needs a conversion, such as `"30"`
+      for an `int`. The type's own validators may run several times for one value.
+    - A `dict` is a JSON Schema. Its validation converts nothing, and fetches nothing from the
+      network. With `check_formats` a `format` such as `date` or `email` is checked. Without it,
+      `format` is only an annotation.
+    - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed
+      value, pass `Annotated[Type, AfterValidator(function)]`.
 
     Raises:
-        TypeError: If `output` is of another kind, or pydantic cannot validate the type.
-        ValueError: If a JSON Schema is not valid or refers to something outside of it.
+        TypeError: If `output` is none of these, or pydantic cannot validate the type.
+        ValueError: If the JSON Schema is invalid, or refers to another document.
 
     Example:
         >>> build_validator(dict[str, int]).check({"age": "30"}).repairs[0]["detail"]
         '/age: "30" (str) → 30 (int)'
     """
-    # `list[int]` and `NewType` objects can be called too, hence types first.
+    # Types are checked first, because `list[int]` and `NewType` objects are callable as well.
     if isinstance(output, type):
         return _of_class(output, strict=strict)
     if type(output).__module__ in TYPING_MODULES:
@@ -58,7 +59,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
 
 
 def _meant(output: Any) -> str:
-    """Suggest the type that somebody meant who wrote an object, a list or a tuple."""
+    """Suggest the type that was probably meant by a model instance, a list or a tuple of types."""
     if isinstance(output, BaseModel):
         return f" (meant as the class `{type(output).__name__}`?)"
     kinds: list[Any] = [*output] if isinstance(output, list | tuple) else []
@@ -70,15 +71,16 @@ def _meant(output: Any) -> str:
 
 @lru_cache(maxsize=128)
 def _of_class(output: type[Any], *, strict: bool) -> Validator:
-    """Make the validator of a class once: pydantic takes longer for it than a loop without I/O."""
+    """Make the validator of a class once, because pydantic is slow to build one."""
     return TypedValidator(output, strict=strict)
 
 
 @cache
 def _of_schema() -> Callable[..., Validator]:
-    """Import what judges by JSON Schema on first use: `jsonschema` costs tens of milliseconds.
+    """Import the validator for JSON Schema on first use, because `jsonschema` loads slowly.
 
-    It reads a folder, which `langgraph dev` refuses in its event loop on Python 3.13: in a thread.
+    The import runs in a thread. It reads a folder, and `langgraph dev` refuses such blocking calls
+    in its event loop on Python 3.13.
     """
     loading = Thread(target=import_module, args=("graph_retry._output.json_schema.validator",))
     loading.start()
@@ -89,10 +91,11 @@ def _of_schema() -> Callable[..., Validator]:
 
 
 def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validator:
-    """Make a small validator: any JSON, JSON of one type, or an object with some keys.
+    """Make a small validator for any JSON, for JSON of one type, or for an object with some keys.
 
     Raises:
-        ValueError: If `type` is not a JSON Schema type, or lacks a `required` key.
+        ValueError: If `type` is not a JSON Schema type, or if `required` is given for a type
+            other than `object`.
 
     Example:
         >>> heuristic(required=["id"]).check({"title": "x"}).issues[0]["path"]
@@ -106,7 +109,7 @@ def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validato
 
 
 class SchemaOfParams(Validator):
-    """Validate by the JSON Schema in the params' field `field`, as each attempt has it.
+    """Validate by the JSON Schema that each attempt has in the params field named `field`.
 
     Example:
         >>> from graph_retry import create_retry_node
@@ -121,8 +124,8 @@ class SchemaOfParams(Validator):
         self.name = f"value as `{field}` says"
 
     def fitted(self, params: Mapping[str, Any]) -> Validator:
-        """Return the validator for these params."""
+        """Return the validator for the schema in these params."""
         return build_validator(params[self.field], check_formats=self._check_formats)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        return value, []  # `check` already judged it, with the params
+        return value, []  # The validator that `fitted` made has already judged the value.

@@ -32,7 +32,7 @@ _MAX_REASONING = 20_000
 class Completion:
     """A model's text together with the provider's metadata.
 
-    `usage` is a plain dict of token counts (LangChain's `usage_metadata` keys where possible);
+    `usage` is a plain dict of token counts, under LangChain's `usage_metadata` keys if possible.
     `finish_reason` is the provider's word, such as `stop` or `length`.
 
     Example:
@@ -47,29 +47,30 @@ class Completion:
 
 @dataclass(frozen=True)
 class Reading:
-    """A call's result in the terms of the ledger.
-
-    `text` is what repair works on; where it is None, `value` is already structured. `reasoning` is
-    what the model wrote to itself first, where the provider gives it.
-    """
+    """The result of a call, taken apart into the fields that the ledger records."""
 
     text: str | None
+    """The text to parse and repair. If it is None, `value` is already structured."""
     value: Any
     usage: dict[str, Any] | None = None
+    """Token counts, as in `Completion`."""
     finish_reason: str | None = None
     refusal: str | None = None
+    """The model's refusal, or the reason why the provider blocked the prompt."""
     reasoning: str | None = None
+    """The thoughts that the model wrote before its answer, if the provider returns them."""
 
 
 def read_result(result: Any, validator: Validator | None = None) -> Reading:
     """Separate text from structured values, and read usage and the finish reason.
 
-    A provider's additions are kept up to a size, and omitted if state could not hold them. A value
-    that cannot be dumped is returned unchanged, and the caller refuses it.
+    Objects of providers' clients are first converted to LangChain messages. The answer in a message
+    is the first of these that it has: its `parsed` value (native structured output), its tool
+    calls, its text. If plain text is wanted, text comes before tool calls.
 
-    The answer of a message is its `parsed` value (native structured output); otherwise its tool
-    calls, unless plain text is wanted and there is some; otherwise its text. Objects of providers'
-    clients are converted to messages first.
+    Long texts in the metadata are cut. Usage that is long or not JSON is dropped, because graph
+    state could not hold it. A value that has no JSON form is returned unchanged, and the caller
+    refuses it.
     """
     if isinstance(result, str):
         return Reading(text=result, value=None)
@@ -82,17 +83,19 @@ def read_result(result: Any, validator: Validator | None = None) -> Reading:
             usage=_usage(result.usage),
             finish_reason=_words(result.finish_reason),
         )
-    message, failed = attempt(message_of, result)  # any object may come
+    # `llm_call` may return any object, and its attributes may raise when they are read.
+    message, failed = attempt(message_of, result)
     if message is not None and not failed:
         return _read_message(message, validator)
     return Reading(text=None, value=_dumped(result))
 
 
 def said_in(error: Exception) -> Any:
-    """Return the model's output from an exception: a text, a completion, or None.
+    """Return the model's output that an exception carries: a text, a completion, or None.
 
-    LangChain's parsers hand over the text that they could not read, and OpenAI's client the
-    completion that was cut off; Anthropic's quotes the arguments of a tool call.
+    An exception of LangChain's parsers holds the text that they could not read. An exception of
+    OpenAI's client holds the completion that was cut off. The message of Anthropic's client quotes
+    the arguments of a tool call.
     """
     if isinstance(error, OutputParserException):
         return error.llm_output
@@ -104,7 +107,7 @@ def said_in(error: Exception) -> Any:
 
 
 def _dumped(value: Any) -> Any:
-    """Return a model or a dataclass as JSON, if it has such a form."""
+    """Return a pydantic model or a dataclass as JSON; return any other value unchanged."""
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if isinstance(value, BaseModel):
         dumped, failed = attempt(lambda: value.model_dump(mode="json", by_alias=True))
@@ -114,7 +117,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _usage(given: Any) -> dict[str, Any] | None:
-    """Return the token counts that are numbers, or None if graph state cannot hold the usage."""
+    """Return the usage without token counts that are no numbers; None if state cannot hold it."""
     if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
         return None
     odd = {key for key, count in given.items() if key.endswith("_tokens") and not _is_count(count)}
@@ -154,14 +157,15 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
 def _of_tool_calls(
     message: AIMessage, validator: Validator | None, text: str | None
 ) -> tuple[str | None, Any]:
-    """Return the answer in tool calls; arguments that are not JSON are returned as text to read.
+    """Return the answer in a message's tool calls, as a text to parse or as a value.
 
-    Several calls are a list. Where one value is wanted, the call named after its type is it.
+    Arguments that the client could not parse are returned as text. Several calls make a list. If
+    one value is wanted and exactly one call is named after its type, that call is the answer.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
-        # LangChain completes arguments that were cut off, and calls them valid. These are as they
-        # came.
+        # LangChain completes arguments that were cut off, and lists them as valid. The chunks still
+        # have the arguments as they arrived.
         calls = [*message.tool_call_chunks]
     older = message.additional_kwargs.get("function_call")
     if not calls and is_object(older):
@@ -178,7 +182,8 @@ def _of_tool_calls(
     complete = is_complete(finish_reason(message.response_metadata))
     if all(is_object(call["args"]) for call in calls):
         return None, calls[0]["args"] if is_one else [call["args"] for call in calls]
-    # A call of a tool without arguments has no text.
+    # A call of a tool without arguments has an empty text, which stands for `{}`. In an answer that
+    # was cut off, an empty text may also be the beginning of arguments.
     nothing = "" if complete is False else "{}"
     spelled = [
         json.dumps(call["args"]) if is_object(call["args"]) else call["args"] or nothing
@@ -190,7 +195,7 @@ def _of_tool_calls(
 
 
 def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
-    """List the calls as the provider ordered them, where the message still has that."""
+    """List the calls in the provider's order, if the message still has the provider's data."""
     content: Any = message.content
     blocks = content if is_array(content) else []
     listed = message.additional_kwargs.get("tool_calls") or blocks
@@ -198,7 +203,7 @@ def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
 
 
 def mean_logprob(result: Any) -> float | None:
-    """Return the mean log-probability of an answer's tokens, where the provider gave them.
+    """Return the mean log-probability of an answer's tokens, or None if the provider gave none.
 
     Example:
         >>> from langchain_core.messages import AIMessage

@@ -1,4 +1,7 @@
-"""The changes that validation made to a value: conversions, lost digits, ignored fields."""
+"""Find the changes that validation made to a value: conversions, lost digits, ignored fields.
+
+The changes are listed as repairs in the ledger, so that a reviewer sees them.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +23,23 @@ from graph_retry.records import Repair
 
 _WHOLE = "(whole value)"
 _LONG_NUMBER = lazy(r"-?(?=[\d.]{17})\d{1,400}\.\d{1,1000}(?:[eE][+-]?\d{1,4})?")
-"""Numbers with a fraction and 16 digits or more: fewer are kept by every float."""
+"""Numbers with a fraction and at least 16 digits. A float keeps any number with fewer digits."""
 
 _TIMES = (datetime, time, timedelta)
 _NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
-"""A fraction of a second that is finer than Python's times are."""
+"""A fraction of a second below a microsecond, which Python's times cannot hold."""
 
 
 def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bool) -> list[Repair]:
-    """List what became of a value that was not simply taken as it is.
+    """List the conversions and the ignored fields of a validated value.
 
     Args:
         given: The JSON value that was validated.
-        accepted: What validation made of it.
-        dumped: The same as plain Python data.
-        refused_if_strict: Whether a strict validation refuses the value. It reads dates, enums and
-            sets from their JSON forms and an `int` for a `float`: these are no conversions.
+        accepted: The Python value that validation returned.
+        dumped: `accepted` as plain Python data.
+        refused_if_strict: Whether a strict validation refuses the value. Strict validation reads
+            dates, enums and sets from their JSON forms, and an `int` for a `float`. These are not
+            listed as conversions.
     """
     changes = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
     if refused_if_strict and not changes:
@@ -48,7 +52,7 @@ def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bo
 
 
 def rounded_numbers(text: str, value: Any) -> list[Repair]:
-    """List the numbers of a text with more digits than the floats that were read from them."""
+    """List the numbers in a text that lost digits when they were read as floats."""
     long = {spelled for spelled in _LONG_NUMBER.findall(text) if _is_rounded(spelled)}
     read = {*_floats(value)} if long else set[float]()
     return [
@@ -75,7 +79,10 @@ def _repair(kind: str, detail: str) -> Repair:
 
 
 def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
-    """Yield the changed values; conversions that are not strict only with `every`."""
+    """Describe each changed value, with its path.
+
+    Without `every`, only lost digits and conversions from or to `bool` are described.
+    """
     if is_object(given) or is_array(given):
         for part, child in given.items() if is_object(given) else enumerate(given):
             if (after := child_of(now, part)) is not ABSENT:
@@ -93,7 +100,7 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
 
 
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
-    """Yield the keys of objects that became no field of the validated value."""
+    """Describe each key of the given objects that validation left out, with its path."""
     if is_object(given):
         known = _known_keys(given, accepted)
         for name in given.keys() - known if known is not None else ():
@@ -107,7 +114,11 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
 
 
 def _second_spellings(given: dict[str, Any], accepted: Any) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a model's fields that were read from another key, which says otherwise."""
+    """Yield the keys that lost to another spelling of the same field, each with that spelling.
+
+    A field with several aliases may be given twice. Pydantic reads the first alias only. A second
+    spelling with an equal value lost nothing, and is not listed.
+    """
     if not isinstance(accepted, BaseModel):
         return
     model = type(accepted)
@@ -119,7 +130,7 @@ def _second_spellings(given: dict[str, Any], accepted: Any) -> Iterator[tuple[st
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> set[str] | None:
-    """Return the keys that fill an object's fields; None if any key may."""
+    """Return the keys that an object's type reads; None if the type keeps every key."""
     if isinstance(accepted, BaseModel):
         config = type(accepted).model_config
         if config.get("extra", "ignore") != "ignore" or isinstance(accepted, RootModel):
@@ -128,7 +139,7 @@ def _known_keys(given: dict[str, Any], accepted: Any) -> set[str] | None:
         return {key for name, field in fields for key in _spellings(type(accepted), name, field)}
     if dataclasses.is_dataclass(accepted):
         return {field.name for field in dataclasses.fields(accepted)}
-    if is_object(accepted) and len(accepted) < len(given):  # of a `TypedDict`
+    if is_object(accepted) and len(accepted) < len(given):  # A `TypedDict` drops unknown keys.
         keys: set[Any] = {*accepted}
         return keys if all(isinstance(key, str) for key in keys) else None
     return None
@@ -137,7 +148,10 @@ def _known_keys(given: dict[str, Any], accepted: Any) -> set[str] | None:
 def _spellings(
     model: type[BaseModel], name: str, field: FieldInfo, *, paths: bool = True
 ) -> Iterator[str]:
-    """Yield the keys a field is read from, in order; `paths` adds those that hold it deeper."""
+    """Yield the keys that a field is read from, in pydantic's order.
+
+    With `paths`, the first key of each `AliasPath` is yielded as well.
+    """
     alias = field.validation_alias
     config = model.model_config
     choices: Iterable[Any] = alias.choices if isinstance(alias, AliasChoices) else [alias]
@@ -150,7 +164,7 @@ def _spellings(
 
 
 def children_of(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the parts of a value by name, each with its validated form."""
+    """Yield the key, the given value and the validated value of each member or element."""
     model: Any = accepted if isinstance(accepted, BaseModel) else None
     if isinstance(accepted, RootModel):
         yield from children_of(given, model.root)

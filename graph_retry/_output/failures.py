@@ -1,4 +1,7 @@
-"""Which kind of failure an exception or a finish reason is."""
+"""Map an exception, or a provider's finish reason, to a failure kind such as `transient`.
+
+The failure kind decides the next step of a call: see `ROUTES`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ ROUTES: dict[FailureKind, Literal["hooks", "review"]] = {
     "rejected_input": "hooks",
     "permanent": "review",
 }
-"""The first step after each kind of failure: hooks and feedback, or a reviewer."""
+"""The next step after each kind of failure: hooks and feedback first, or a reviewer at once."""
 
 _KINDS: dict[Finish, FailureKind] = {
     "truncated": "truncated",
@@ -44,10 +47,10 @@ class BudgetExceededError(Exception):
 
 
 def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
-    """Describe an exception as a failure, by the information from its client.
+    """Describe an exception of `llm_call` as a failure, from the data that its client attached.
 
-    A `kind` that `classify` returned is taken as it is. An exception nothing is known about is
-    `rejected_input`: other params may still help. Keys that the message quotes are masked.
+    A `kind` that the user's `classify` returned is taken as it is. An unknown exception is
+    `rejected_input`, because other params may still help. API keys in the message are masked.
 
     Raises:
         ValueError: If the kind does not exist.
@@ -63,7 +66,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
             f"failure kind: return one of {', '.join(ROUTES)}, or None for the default."
         ) from error
     text = without_keys(text_of(error)) or type(error).__name__
-    # A client may compute the attributes of its exceptions, and this may fail.
+    # A client may compute the attributes of its exceptions, and reading them may raise.
     known, failed = (kind, []) if kind else attempt(_kind, error)
     return {
         "kind": "rejected_input" if failed else known,
@@ -73,7 +76,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 
 def finish_kind(finish_reason: str | None) -> FailureKind | None:
-    """Return the failure a finish reason announces, or None.
+    """Return the failure kind that a provider's finish reason means, or None.
 
     Example:
         >>> finish_kind("length")
@@ -84,10 +87,11 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
 
 
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
-    """Return the failure the provider itself announced.
+    """Return the failure that the provider reported beside the answer, or None.
 
-    Text that `is_read` as JSON shows itself whether it is whole. A value does not: Anthropic gives
-    the arguments of a tool call that was cut off as far as they went.
+    A cut-off counts only for an answer that is not read from text (`is_read` is False). A JSON text
+    itself shows whether it is complete. A structured value does not, because Anthropic returns the
+    arguments of a tool call that was cut off as far as they had come.
     """
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}
@@ -101,7 +105,7 @@ def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) 
 
 
 def is_complete(finish_reason: str | None) -> bool | None:
-    """Return whether the model finished: yes, no (cut off), or unknown.
+    """Return True if the model finished, False if it was cut off, None if this is unknown.
 
     Example:
         >>> is_complete("stop"), is_complete("length"), is_complete(None)

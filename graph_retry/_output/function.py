@@ -1,4 +1,4 @@
-"""A validator made of a function somebody wrote."""
+"""A validator made from the function that a user passed as `output`."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ _FORMS = (
 
 
 class FunctionValidator(Validator):
-    """Validate a value by the result of a function; the first of these rules applies.
+    """Validate a value by the result of a function.
 
-    The function may be async where the run is.
+    The function gets a copy of the value. The first row of this table that fits its result applies.
+    The function may be async if the graph runs async.
 
-    | it returns | which means |
+    | the function | the value is |
     |---|---|
-    | nothing: it raises | refused, with what was raised (`GraphBubbleUp` passes through) |
-    | `False` | refused |
-    | `None`, `True`, the copy itself, or an equal value | accepted |
-    | `{"ok": True}`, perhaps with `data` | accepted; `data`, if given, is the value |
-    | `{"ok": False}`, perhaps with `errors` | refused, for these issues |
-    | a list | its issues: each a text, an exception or a dict like `Issue`; accepted if empty |
-    | an exception | an issue |
-    | anything else, which must be plain JSON | accepted, with this as the value |
+    | raises an exception | refused, for this reason (`GraphBubbleUp` passes through) |
+    | returns `False` | refused |
+    | returns `None`, `True`, the copy itself, or an equal value | accepted |
+    | returns `{"ok": True}`, optionally with `data` | accepted; `data` replaces it if given |
+    | returns `{"ok": False}`, optionally with `errors` | refused, for these issues |
+    | returns a list | accepted if the list is empty, otherwise refused for these issues |
+    | returns an exception | refused, for this reason |
+    | returns other plain JSON | accepted, and replaced by that JSON |
 
-    Where no other call could help, a verdict or an issue may have `hopeless: True`, and an
-    exception that attribute: nothing is tried any more, and a person is asked at once.
+    Each issue in a list is a text, an exception or a dict like `Issue`.
 
-    To make a list the value, or a text in place of something else, return
+    A function can tell that no other call could help. Then a verdict or an issue has
+    `hopeless: True`, or an exception has this attribute. No further attempt is made, and a person
+    is asked at once.
+
+    To replace the value by a list, or a value of another type by a text, return
     `{"ok": True, "data": value}`. A function whose parameter is annotated with `str` judges the
-    model's text as it came, and no JSON in it.
+    model's whole text, and no JSON is searched in it.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -71,7 +75,7 @@ class FunctionValidator(Validator):
             self.schema = {"title": self.name, "type": "string"}
 
     def rebuild(self, jsonable: Any) -> Any:
-        """Return `jsonable`: the function may not accept its own result."""
+        """Return `jsonable` unchecked, because the function may not accept its own result."""
         return jsonable
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
@@ -89,7 +93,8 @@ class FunctionValidator(Validator):
 
     def _raised(self, error: Exception) -> list[Issue]:
         issues = wrap_error(error)
-        # A validator may refuse a value by a `KeyError` or `TypeError`, but never by these.
+        # A validator may refuse a value by a `KeyError` or `TypeError`. These three exceptions can
+        # only come from a mistake in its code.
         place = place_of_bug(error, self.function, (NameError, AttributeError, ImportError))
         if place is not None:
             tell_bug(f"the validator `{self.name}`", error, place)
@@ -97,7 +102,7 @@ class FunctionValidator(Validator):
         return issues
 
     def _decided(self, value: Any, given: Any, answer: Any) -> tuple[Any, list[Issue]]:
-        """Read the function's result; see the table above."""
+        """Return the value and its issues, by the table in the class docstring."""
         if answer is False:
             return value, [self._issue(REFUSED)]
         if answer is None or answer is True:
@@ -124,7 +129,7 @@ class FunctionValidator(Validator):
         return answer, []
 
     def _is_verdict(self, answer: Any, value: Any) -> TypeIs[dict[str, Any]]:
-        """Return whether a result is a verdict, and not a value with a field `ok`."""
+        """Tell a verdict (`{"ok": …}`) from a value that has a field named `ok`."""
         if not (is_object(answer) and isinstance(answer.get("ok"), bool)):
             return False
         if answer.keys() <= _VERDICT:

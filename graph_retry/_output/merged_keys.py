@@ -1,4 +1,7 @@
-"""Keys of mappings that validation writes otherwise, so that two of them may become one."""
+"""Find mappings in which validation turned two keys into one, so that a value was lost.
+
+For example, a `dict[int, str]` reads the keys `"1"` and `"01"` as the same number.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _NO_KEYS = frozenset({"serialization", "metadata"})
 
 
 class MappingKeys:
-    """How the mappings of one type read their keys, such as in lower case or as numbers.
+    """The validation of keys in all mappings of one type, such as to lower case or to numbers.
 
     Args:
         schema: The core schema that pydantic made of the type.
@@ -27,10 +30,10 @@ class MappingKeys:
         self._readers = [*_readers(schema, None, definitions)]
 
     def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
-        """Return the path of an object where two keys became one, which lost a value; else None."""
+        """Return the path of the first object where two keys became one, or None."""
         if is_object(given) and is_object(accepted) and len(accepted) < len(given):
-            # In a `TypedDict`, or after a filtering validator, missing keys were left out on
-            # purpose.
+            # A `TypedDict`, or a validator that filters, leaves out keys on purpose. A key was
+            # merged only if validation gave it another spelling.
             missing = given.keys() - accepted.keys()
             is_renamed = not accepted.keys() <= given.keys()
             if is_renamed or any(self._as_read(key, accepted) is not ABSENT for key in missing):
@@ -76,7 +79,7 @@ def _readers(schema: Any, config: Any, definitions: list[Any]) -> Iterator[Schem
             "schema": known["keys_schema"],
             "definitions": definitions,
         }
-        with suppress(SchemaError):  # the schema may refer to a definition outside of it
+        with suppress(SchemaError):  # The schema may refer to a definition that is not in it.
             yield SchemaValidator(whole if definitions else known["keys_schema"], config)
     for name, part in known.items():
         if name not in _NO_KEYS:

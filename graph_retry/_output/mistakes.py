@@ -1,6 +1,6 @@
-"""Find mistakes in the user's code, with their file and line.
+"""Find mistakes in the user's functions, with their file and line, and log them.
 
-Neither the model nor a reviewer can correct such a mistake.
+Such a mistake must reach the developer, because neither the model nor a reviewer can correct it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from graph_retry._redact import Redact, redacted
 _LOG = logging.getLogger("graph_retry")
 
 BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxError)
-"""Python's own exceptions for wrong code. They only affect the message."""
+"""Python's own exceptions for wrong code. They change only messages, not how a call continues."""
 
 _OURS = Path(__file__).parents[1]
 _STANDARD = Path(sysconfig.get_path("stdlib"))
@@ -32,7 +32,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 class Place(NamedTuple):
-    """A line of the code that was handed over."""
+    """A line of the user's code."""
 
     file: str
     line: int
@@ -46,7 +46,11 @@ def place_of_bug(
     function: Callable[..., Any] | Runnable[Any, Any],
     bugs: tuple[type[Exception], ...] = BUGS,
 ) -> Place | None:
-    """Return the place in the code of `function` that raised one of these errors, or None."""
+    """Return the user's line in which one of the errors `bugs` arose, or None.
+
+    The line is the deepest one of the traceback that lies in the file of `function` or outside any
+    library. An exception that a `raise` statement there raised on purpose is no mistake.
+    """
     if not isinstance(error, bugs):
         return None
     code = _code_of(function)
@@ -63,13 +67,13 @@ def place_of_bug(
 
 
 def _is_raise(at: TracebackType) -> bool:
-    """Return whether a `raise` statement raised the exception, and so on purpose."""
+    """Return whether a `raise` statement raised the exception."""
     steps = get_instructions(at.tb_frame.f_code)
     return any(s.offset == at.tb_lasti and s.opname == "RAISE_VARARGS" for s in steps)
 
 
 def place_of(function: Callable[..., Any] | Runnable[Any, Any]) -> Place | None:
-    """Return the file of a function; None for a runnable, other code than Python, and our own."""
+    """Return the file and line of a function; None for a runnable, C code, and this package."""
     code = _code_of(function)
     if code is None or Path(code.co_filename).is_relative_to(_OURS):
         return None
@@ -83,7 +87,7 @@ def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
 
 
 def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
-    """Log an exception that wrong code has raised; `of` says in what."""
+    """Log an exception that wrong code raised; `of` names the function, such as a hook."""
     tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)
 
 
@@ -96,7 +100,7 @@ def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | No
 
 
 def _is_library(file: str) -> bool:
-    """Return whether code is of this package, of an installed one, or without a file."""
+    """Return whether a file belongs to this package, an installed one, or Python itself."""
     if file.startswith("<frozen"):
         return True
     path = Path(file)

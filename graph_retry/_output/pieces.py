@@ -1,4 +1,4 @@
-"""Join the pieces of a streamed answer: the text so far, and the whole at the end."""
+"""Join the pieces of a streamed answer into the text so far, and into the result at the end."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _Kind = Literal["text", "keys", "list", "value", "scalar"]
 class Pieces:
     """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
-    A piece is text, a `Completion`, a LangChain message chunk, or what OpenAI's, Anthropic's or
-    Google's own client streams; None is a piece without news. Runnables that make a dict stream it
-    key by key. Any other dict, or model, is the value as far as it is known: the last one counts.
+    A piece is text, a `Completion`, a LangChain message chunk, or a piece of OpenAI's, Anthropic's
+    or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams it key
+    by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far, and
+    replaces the one before.
     """
 
     def __init__(self) -> None:
@@ -36,10 +37,10 @@ class Pieces:
         self._kind: _Kind | None = None
 
     def add(self, piece: Any) -> tuple[str, list[ToolCallChunk]]:
-        """Take a piece; return the text in it, and the pieces of tool calls.
+        """Add a piece; return its text, and its pieces of tool calls.
 
         Raises:
-            TypeError: If it is nothing that can be put together with what came before.
+            TypeError: If the piece cannot be joined with the pieces before it.
         """
         if isinstance(piece, str | Completion):
             return self._add_text(piece), []
@@ -60,7 +61,7 @@ class Pieces:
     def _add_text(self, piece: str | Completion) -> str:
         piece = Completion(piece) if isinstance(piece, str) else piece
         text = piece.text
-        if text:  # a piece without text may only carry the usage
+        if text:  # A piece without text may only carry the usage.
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:
@@ -69,7 +70,7 @@ class Pieces:
         return text
 
     def _note(self, said: dict[str, Any]) -> None:
-        """Keep the provider's metadata so far."""
+        """Keep the newest usage and finish reason."""
         self._said |= {name: value for name, value in said.items() if value is not None}
 
     def _add_value(self, piece: Any) -> None:
@@ -85,7 +86,8 @@ class Pieces:
             self._expect("value", piece)
             self._value = piece
         else:
-            # Any other value is whole: a chain gives it in one piece.
+            # A chain gives any other value in one piece. A number is the exception, because it may
+            # arrive digit by digit.
             is_first = self._kind is None
             self._expect("scalar", piece)
             if not (is_first or (is_number(piece) and continues(self._value, piece))):
@@ -93,19 +95,19 @@ class Pieces:
             self._value = piece
 
     def _expect(self, kind: _Kind, piece: Any) -> None:
-        """Note what kind of pieces come; what came before is not dropped for another kind."""
+        """Set the kind of the stream's pieces; raise `TypeError` if earlier ones differ."""
         if self._kind not in (None, kind):
             raise _unknown(piece)
         self._kind = kind
 
     def result(self, *, as_message: bool = False) -> Any:
-        """Return the result of the stream, in the form of a call that does not stream.
+        """Return the result of the stream, in the form that a call without streaming returns.
 
-        Message chunks stay the chunk they add up to, which keeps what was cut off as it came; with
-        `as_message` they become the message.
+        Message chunks are added up to one chunk, because a chunk keeps arguments that were cut off
+        as they came. `as_message` converts this chunk to a message.
 
         Raises:
-            TypeError: If it cannot be known.
+            TypeError: If the pieces could mean two different results.
         """
         if self._kind == "keys":
             return self._dict(as_message=as_message)
@@ -133,12 +135,12 @@ class Pieces:
             key: None if parts.is_empty else parts.result(as_message=as_message)
             for key, parts in self._keys.items()
         }
-        # LangChain's parsers stream nothing if there is nothing to read.
+        # LangChain's parsers stream no `parsed` key if there is nothing to parse.
         return {"parsed": None, **made} if made.keys() == {"raw", "parsing_error"} else made
 
     @property
     def is_empty(self) -> bool:
-        """Whether only None came."""
+        """Whether no piece came, or only None."""
         return not (self._kind or self._texts or self._chunks or self._said)
 
 
@@ -150,10 +152,10 @@ def _unknown(piece: Any) -> TypeError:
 
 
 class ListPieces:
-    """The lists that a stream has given.
+    """The lists that a stream has given, which are read in one of two ways.
 
-    LangChain's JSON parser gives the list as far as it is known, again and again; its list parsers
-    give the elements, one a piece. A list that grows is one that continues the list before.
+    LangChain's JSON parser streams the whole list so far in each piece: the list grows. LangChain's
+    list parsers stream the elements, one in each piece: the pieces are joined.
     """
 
     def __init__(self) -> None:
@@ -163,10 +165,11 @@ class ListPieces:
         self._may_grow, self._may_join = True, True
 
     def add(self, piece: list[Any]) -> None:
-        """Take the next list."""
+        """Add the next list, and rule out a way of reading that it contradicts."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
-            # If the second piece begins with the first, they may still be two elements.
+            # Two lists of one element are ambiguous even if the second continues the first: they
+            # may be one growing element, or two elements.
             grows = self._may_grow and (len(piece) > 1 or self._last[0] in ("", {}, []))
             self._may_join = not grows
         self._first = piece if self._first is None else self._first
@@ -178,7 +181,7 @@ class ListPieces:
         """Return the whole list.
 
         Raises:
-            TypeError: If the pieces can be read either way, with another result.
+            TypeError: If both ways of reading are possible, and their results differ.
         """
         if self._may_grow and self._may_join and self._first and self._joined != self._last:
             raise TypeError(
@@ -190,7 +193,7 @@ class ListPieces:
 
 
 def continues(before: Any, after: Any) -> bool:
-    """Return whether an incomplete value may have grown into another one."""
+    """Return whether the value `after` may be the incomplete value `before`, grown."""
     if is_object(before) and is_object(after):
         return all(key in after and continues(before[key], after[key]) for key in before)
     if is_array(before) and is_array(after):

@@ -1,4 +1,4 @@
-"""A validator for anything pydantic can validate: models, dataclasses, unions, plain types."""
+"""A validator for any type that pydantic can validate: models, dataclasses, unions, plain types."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from graph_retry.records import Issue, Repair
 
 
 class TypedValidator(Validator):
-    """Validate with pydantic; keep accepted values in state as JSON that validates back.
+    """Validate with pydantic, and keep accepted values in graph state as JSON.
 
-    What JSON can spell is validated as JSON, so that a date is read from its string even when
-    strict. Other values, such as a model instance, are validated as Python.
+    The JSON in state validates back to an equal value. A value that JSON can express is validated
+    in pydantic's JSON mode, because this mode reads a date from a string even if it is strict.
+    Other values, such as a model instance, are validated in Python mode.
     """
 
     def __init__(self, output: Any, *, strict: bool) -> None:
@@ -45,7 +46,7 @@ class TypedValidator(Validator):
 
     @property
     def part(self) -> Part:
-        """The rules for the parts of an unfinished value."""
+        """The rules for the parts of a value that is still arriving."""
         return self._part
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
@@ -64,7 +65,11 @@ class TypedValidator(Validator):
         return self._adapter.validate_json(text, strict=strict)
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:
-        """Return the dump, or the input, whichever validates back to an equal value."""
+        """Return the JSON form for graph state, and the conversions.
+
+        The form is pydantic's dump, or the input if only the input validates back to an equal
+        value.
+        """
         forms = (attempt(self._dump, accepted, "json")[0], given)
         for form in forms:
             again, failed = (None, True) if json_problem(form) else self._judge(form)
@@ -83,8 +88,8 @@ class TypedValidator(Validator):
 
 
 def _name_of(output: Any) -> str:
-    """Write a type as people read it: `str` for `Annotated[str, FieldInfo(…)]`."""
-    with suppress(NameError, TypeError):  # an undefined name is refused by pydantic
+    """Return a short name of a type for messages, such as `str` for `Annotated[str, …]`."""
+    with suppress(NameError, TypeError):  # Pydantic refuses an undefined name afterwards.
         output = get_type_hints(SimpleNamespace(__annotations__={"output": output}))["output"]
     is_class = isinstance(output, type) and get_origin(output) is None
     return cut(output.__name__ if is_class else repr(output).replace("typing.", ""), 80)

@@ -16,8 +16,8 @@ from graph_retry.records import Issue, Repair
 class Checked:
     """The outcome of one check.
 
-    `value` is the validated Python value and `jsonable` its plain JSON form for graph state; both
-    are `None` when there are `issues`. `repairs` lists the coercions that were needed.
+    `value` is the validated Python value. `jsonable` is its plain JSON form for graph state. Both
+    are `None` if there are `issues`. `repairs` lists the conversions that validation made.
     """
 
     value: Any = None
@@ -27,51 +27,51 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether the value is what the caller asked for."""
+        """Whether the value is valid."""
         return not self.issues
 
 
 class Validator:
-    """Something that judges a value and can rebuild an accepted one from graph state."""
+    """Judges values, and rebuilds accepted values from their JSON in graph state."""
 
     name: str
     """The wanted output in a word or two, for titles and messages."""
     schema: dict[str, Any] | None = None
-    """The JSON Schema of what is wanted, for prompts and forms; `None` if unknown."""
+    """The JSON Schema of the wanted output, for prompts and forms; `None` if unknown."""
     wants_text: bool = False
-    """Whether a model's text is itself the value, and not JSON that spells it."""
+    """Whether the model's text itself is the value, so that no JSON is read from it."""
 
     @property
     def accepts_text(self) -> bool:
-        """Whether the schema allows only strings, so that text without JSON may be the value."""
+        """Whether the schema allows only strings. Then a text without JSON may be the value."""
         return kinds_of(self.schema, self.schema) == frozenset({"string"})
 
     @property
     def admits_text(self) -> bool:
-        """Whether the schema names strings among the values that it allows."""
+        """Whether strings are one of the kinds of values that the schema names."""
         named = map(kinds, alternatives(self.schema, self.schema))
         return any("string" in allowed != ANY_KIND for allowed in named)
 
     @property
     def wants_list(self) -> bool:
-        """Whether the schema allows only lists, so that several tool calls are one value."""
+        """Whether the schema allows only lists. Then several tool calls are one value."""
         return kinds_of(self.schema, self.schema) == frozenset({"array"})
 
     @property
     def part(self) -> Part:
-        """The rules for the parts of an unfinished value; by default only the whole is judged."""
+        """The rules for the parts of a value that is still arriving; by default, no rules."""
         return Part()
 
     def check(self, value: Any) -> Checked:
-        """Judge `value`. A wrong value gives issues, 100 at most, and never an exception.
+        """Judge `value`. A wrong value never raises; its issues are returned, at most 100.
 
         Raises:
-            TypeError: If an accepted value has no plain JSON form that brings it back.
+            TypeError: If an accepted value has no plain JSON form that validates back to it.
         """
         return self._checked(value, *self._judge(value))
 
     async def acheck(self, value: Any) -> Checked:
-        """Judge `value` as `check` does; an async validator is awaited.
+        """Judge `value` as `check` does, and await the validator if it is async.
 
         Raises:
             AsyncUnderSyncError: If the validator is async and the run is not.
@@ -99,7 +99,7 @@ class Validator:
         """Make the validated value again from the `jsonable` of an accepted check.
 
         Raises:
-            ValueError: If it was edited in state and is not accepted any more.
+            ValueError: If the JSON was edited in graph state and is no longer valid.
         """
         accepted, issues = self._judge(jsonable)
         if issues:
@@ -116,5 +116,5 @@ class Validator:
         return self._judge(value)
 
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair]]:  # noqa: ARG002
-        """Return the form for graph state, and how `given` had to be converted."""
+        """Return the JSON form for graph state, and the conversions of `given` as repairs."""
         return accepted, []

@@ -1,5 +1,6 @@
-"""Answers in other formats than JSON, read to a JSON value losslessly or not at all.
+"""Read answers in other formats than JSON to a JSON value, losslessly or not at all.
 
-`format` says what a format is and reads by one; `yaml_format`, `json_lines` and `tagged` are the
-built-in ones; `fences` finds the answer in its text, and `place` tells what its schema wants where.
+`format` declares the protocol of a format, and reads an answer with one. `yaml_format`,
+`json_lines` and `tagged` are the built-in formats. `fences` finds the answer in the model's text.
+`place` tells which kinds of values the JSON Schema wants at each place of the answer.
 """

@@ -1,4 +1,7 @@
-"""Find the answer in a text: behind closed thoughts, in a fence of its own, or all of it."""
+"""Find the answer in a model's text: inside a Markdown fence, or else the whole text.
+
+Thoughts at the beginning, such as `<think>…</think>`, are left out.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ _OPEN_FENCE = lazy(r"(?m)^ *+(?:`{3,}|~{3,})[ \w+#.-]*$")
 _WHOLE_FENCE = lazy(r"(?s)\s*(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z")
 
 Spans = Callable[[str], Iterable[tuple[int, int]]]
-"""The positions of fields in which a fence is a part of the answer."""
+"""A function that lists the spans of the fields in a text. A fence in a field belongs to it."""
 
 
 class _Fence(NamedTuple):
-    """A fence in a text; `start` and `end` are those of its content."""
+    """A Markdown fence with its two lines of marks; `start` and `end` limit its content."""
 
     opening: re.Match[str]
     closing: re.Match[str]
@@ -37,7 +40,7 @@ class _Fence(NamedTuple):
 
 
 def whole_fence(text: str) -> str:
-    """Take a text out of the one fence that holds all of it, if there is one."""
+    """Return the content of the fence around the whole text; without such a fence, the text."""
     match = _WHOLE_FENCE.fullmatch(text)
     return match[2] if match and not _OPEN_FENCE.search(match[2]) else text
 
@@ -45,12 +48,12 @@ def whole_fence(text: str) -> str:
 def answer_in(
     text: str, tags: frozenset[str], fields: Spans = lambda _text: ()
 ) -> tuple[str, list[Repair]]:
-    """Return the part of a text that is the answer, and the repairs that say what was left out.
+    """Return the part of a text that is the answer, and repairs that tell which text was left out.
 
     A fence in one of the `fields`, such as code in Markdown, is a part of the answer.
 
     Raises:
-        Unreadable: It begins and does not end, or there are several.
+        Unreadable: If a fence is never closed, or if there are several different answers.
     """
     thoughts = _THOUGHTS.match(text)
     start = thoughts.end() if thoughts else 0
@@ -64,7 +67,7 @@ def answer_in(
     tagged = [fence for fence in fences if fence.opening[2]] or fences
     differ = {text[fence.start : fence.end].strip() for fence in tagged}
     refuse_if(len(differ) > 1, "ambiguous", tagged[-1].start, "There are two answers.")
-    # Text before unpaired marks may belong to the answer.
+    # Text before unpaired marks may belong to the answer, whose fence then seemed to end too early.
     after = closed[-1].closing.end()
     alone = _OPEN_FENCE.search(seen, after)
     goes_on = alone is not None and seen[after : alone.start()].strip()
@@ -75,7 +78,7 @@ def answer_in(
 
 
 def _fences(text: str, start: int) -> Iterator[_Fence]:
-    """List the closed fences, in one pass."""
+    """Yield the closed fences in their order, in about linear time."""
     lines = [*_MARKS.finditer(text, start)]
     never_closed: dict[str, int] = {}
     place = 0
@@ -95,7 +98,7 @@ def _fences(text: str, start: int) -> Iterator[_Fence]:
 
 
 def _without_marks(text: str, fields: Spans) -> str:
-    """Replace the marks of fences in the fields by blanks, and keep all positions."""
+    """Replace the marks of fences in the fields by spaces, so that all positions stay valid."""
     pieces, end = list[str](), 0
     for start, stop in fields(text):
         pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]

@@ -1,4 +1,4 @@
-"""The type of a format, the built-in formats, and reading an answer by one."""
+"""The protocol of a format, the built-in formats by name, and reading an answer in a format."""
 
 from __future__ import annotations
 
@@ -17,40 +17,42 @@ FormatName = Literal["json", "yaml", "jsonl", "xml"]
 
 @runtime_checkable
 class Format(Protocol):
-    """How an answer is written: three functions that make it a JSON value, and tell a model how."""
+    """The notation of an answer: how to parse it, repair it and explain it to a model."""
 
     name: str
-    """A short word, for failures: `yaml` gives `InvalidYAML`."""
+    """A short word that also names the failure: `yaml` gives `InvalidYAML`."""
 
     def parse(self, text: str, schema: dict[str, Any] | None) -> Any:
         """Read a text to a JSON value, losslessly or not at all.
 
         Args:
-            text: The answer, without what `repair` leaves out.
-            schema: The JSON Schema of what is wanted, if it is known, for what the format does not
-                spell out.
+            text: The answer, as `repair` returned it.
+            schema: The JSON Schema of the wanted output, or None if it is unknown. A format may
+                need it to tell, for example, a number from a text.
 
         Raises:
-            ValueError: With what is wrong, for the model to read. Any other exception says that
-                the answer is not in this format, too.
+            ValueError: If the answer is not in this format. The model reads the message in its
+                next attempt. Any other exception has the same effect.
         """
         ...
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Return the answer in a text, such as the content of its fence, and the repairs.
 
-        It is asked at the repair levels `standard` and `aggressive`; `minimal` takes off one fence
-        around all of it, whatever the format.
+        It is called at the repair levels `standard` and `aggressive`. At the level `minimal`, one
+        fence around the whole text is removed in its place, in every format.
         """
         ...
 
     def describe(self) -> str:
-        """Return a sentence that tells a model the format."""
+        """Return a sentence for the prompt that tells a model to write this format."""
         ...
 
 
 def format_named(given: Any) -> Format | None:
-    """Return a format by its name, or as it is given; None is JSON, which has its own reader.
+    """Return the built-in format of a name, or the given format; None for JSON.
+
+    JSON is not a `Format`, because it has its own reader.
 
     Raises:
         ValueError: If it is not a format.
@@ -58,7 +60,7 @@ def format_named(given: Any) -> Format | None:
     if given is None or given == "json":
         return None
     if given == "yaml":
-        from graph_retry._output.formats.yaml_format import Yaml  # noqa: PLC0415 - only where used
+        from graph_retry._output.formats.yaml_format import Yaml  # noqa: PLC0415 - loads PyYAML
 
         return Yaml()
     if given == "jsonl":
@@ -103,10 +105,13 @@ def read_as(
     schema: dict[str, Any] | None,
     complete: bool | None,
 ) -> ParsedOutput:
-    """Read an answer in a format other than JSON; `text` of the result is JSON."""
+    """Read an answer in a format other than JSON.
+
+    The `text` of a successful result is JSON, so that later steps need not know the format.
+    """
     repairs, inside = list[Repair](), text
     try:
-        if complete is False:  # in most formats the text does not show its end
+        if complete is False:  # Most formats do not mark the end of a text.
             raise Unreadable("truncated", len(text), "The answer was cut off.")
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
         if level in {"standard", "aggressive"}:
@@ -116,7 +121,7 @@ def read_as(
         refusal = error.refusal
     except GraphBubbleUp:
         raise
-    except Exception as error:  # noqa: BLE001 - a format of the caller's may raise anything
+    except Exception as error:  # noqa: BLE001 - a user's format may raise anything
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
         refusal = Unreadable("syntax", 0, f"{kind}{error}" if str(error) else kind[:-2]).refusal
     else:

@@ -1,4 +1,4 @@
-"""JSON Lines: a list, one element a line."""
+"""The format JSON Lines: a list with one element as JSON on each line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JsonLines:
         refuse_if(not elements, "no_json", 0, "There is no line: a list without elements is [].")
         wanted = Place.of(schema).element(0).kinds
         if len(elements) == 1 and is_array(elements[0]) and wanted and "array" not in wanted:
-            return elements[0]  # the model wrote the whole list on one line
+            return elements[0]  # The model wrote the whole list on one line.
         return elements
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
@@ -61,7 +61,10 @@ class JsonLines:
 
 
 def _whole(text: str, repairs: list[Repair]) -> tuple[str, list[Repair]]:
-    """Write a list whose elements take several lines with one line for each, if it is one."""
+    """Rewrite a JSON list that is spread over several lines as JSON Lines.
+
+    A text that is not a JSON list is returned unchanged.
+    """
     read = parse_output(text, "standard")
     if not read.ok or not is_array(read.value):
         return text, repairs

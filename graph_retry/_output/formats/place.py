@@ -1,4 +1,7 @@
-"""The kinds of values that a JSON Schema wants in one place, for formats without types."""
+"""The kinds of values that a JSON Schema wants at one place of a value.
+
+YAML and XML do not mark the type of a value, so their readers ask the schema.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from graph_retry._schemas import ANY_KIND, alternatives, element, kinds, member
 
 
 class Place:
-    """The schemas that may apply in one place; without any, everything is possible there."""
+    """The schemas that may apply at one place of a value; without a schema, any value may."""
 
     def __init__(self, nodes: Iterable[Any], root: Any) -> None:
         self._root = root
-        # A branch of a union that does not declare the place says nothing about it.
+        # A branch of a union that does not declare this place is None here, and says nothing.
         declared = filter(is_object, nodes)
         self._schemas = [one for node in declared for one in alternatives(node, root)]
 
@@ -26,30 +29,30 @@ class Place:
 
     @property
     def kinds(self) -> AbstractSet[str]:
-        """The kinds of values that are wanted, in JSON Schema's words; empty if any may be."""
+        """The wanted kinds of values, as JSON Schema names them; empty if any kind is allowed."""
         wanted = frozenset[str]().union(*map(kinds, self._schemas))
         return frozenset[str]() if wanted == ANY_KIND else wanted
 
     @property
     def fields(self) -> set[str]:
-        """The names of the members that are declared."""
+        """The names of the members that the schemas declare."""
         named = [schema.get("properties") for schema in self._schemas]
         return {name for members in named if is_object(members) for name in members}
 
     @property
     def excludes_text(self) -> bool:
-        """Whether no text is wanted here."""
+        """Whether the schema allows no text here."""
         return bool(self.kinds) and "string" not in self.kinds
 
     def wants_text_only(self, kind: str) -> bool:
-        """Return whether text is wanted here, and a value of this kind is not."""
+        """Return whether the schema allows text here, but no value of this kind."""
         return "string" in self.kinds and kind not in self.kinds
 
     def member(self, key: str) -> Place:
-        """Return the place of a member."""
+        """Return the place of the object member `key`."""
         return Place((member(schema, key) for schema in self._schemas), self._root)
 
     def element(self, index: int) -> Place:
-        """Return the place of an element."""
+        """Return the place of the list element at `index`."""
         nodes = (element(schema, index, self._root) for schema in self._schemas)
         return Place(nodes, self._root)

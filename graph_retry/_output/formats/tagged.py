@@ -1,9 +1,9 @@
-"""Fields in XML tags, as models are often asked for them: `<name>Ada</name>`.
+"""The format `xml`: fields in XML tags, as prompts often ask for them: `<name>Ada</name>`.
 
-This is no XML: text stands in its tag as it is, with `<` and `&` in it, so that code and prose need
-no escapes. A CDATA section around all of a text is XML's way to say the same, and is no text. What
-the schema wants instead of text is JSON inside the tag, or tags again; a list may be the tag again
-and again.
+This is not full XML. The text in a tag is read without unescaping, so that code and prose may
+contain `<` and `&`. A CDATA section around a whole text is removed. A number, list or object is
+written as JSON inside its tag. An object may also be written as nested tags, and a list by
+repeating its tag.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Tagged:
     name = "xml"
 
     def parse(self, text: str, schema: dict[str, Any] | None) -> dict[str, Any]:
-        """Read the fields that the schema names; if it names none, all tags at the top."""
+        """Read the fields that the schema names; without such names, read all top-level tags."""
         return _fields(text, Place.of(schema), 0)
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
@@ -69,7 +69,7 @@ def _fields(text: str, place: Place, depth: int) -> dict[str, Any]:
 
 
 def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None:
-    """Find the next tag that may be a field."""
+    """Find the next tag that is a field. If no names are `known`, any tag is a field."""
     for match in _TAG.finditer(text, position):
         if not known or match[1] in known:
             return match
@@ -77,7 +77,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Read the content of the tags of one name, as their place requires."""
+    """Read the contents of all tags of one name, as the schema of their place requires."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")
@@ -118,7 +118,7 @@ def _quoted(text: str) -> str | None:
 
 
 def _fields_of(text: str, name: str) -> list[str]:
-    """List the contents of tags of one name with nothing between them."""
+    """List the contents of the tags `name`, and refuse any text between them."""
     inside, end = list[str](), 0
     for start, stop in [*_spans(text, name), (len(text), len(text))]:
         between = text[end:start].strip()
@@ -129,7 +129,7 @@ def _fields_of(text: str, name: str) -> list[str]:
 
 
 def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
-    """List the start and end of each field, of all names or of one, in one pass."""
+    """Yield the start and end of each top-level field, of any name or of one, in linear time."""
     closing: dict[str, list[re.Match[str]]] = {}
     for tag in reversed([*_CLOSING_TAG.finditer(text)]):
         closing.setdefault(tag[1], []).append(tag)
@@ -146,6 +146,6 @@ def _spans(text: str, name: str | None = None) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str) -> str:
-    """Leave out the line breaks beside the tags, and spaces where all is on one line."""
-    trimmed = text.strip(" \t\r\n")  # other white space, such as U+00A0, is a part of the text
+    """Remove the line breaks next to the tags, and around a single line also the spaces."""
+    trimmed = text.strip(" \t\r\n")  # Other white space, such as U+00A0, belongs to the text.
     return trimmed if "\n" not in trimmed else text.strip("\n")

@@ -1,10 +1,10 @@
-"""YAML, read by PyYAML's parser, without YAML's habit of making something else of plain words.
+"""The format YAML, read by PyYAML's parser, without YAML's surprising conversions of plain words.
 
-`NO` stays a country, `1.10` a version where text is wanted, `2026-01-31` and `12:30` text: only
-what JSON, too, would read as a number or a boolean is one, and only where that may be wanted.
-`null`, `~` and nothing at all are null, whatever is wanted: no text was given.
-Aliases are refused, since a few lines of them can stand for gigabytes; so are tags, keys that are
-there twice, and a second document.
+A plain word is a number or a boolean only if JSON spells it that way, and if the schema allows that
+kind of value at its place. So `NO` stays a country, `2026-01-31` and `12:30` stay text, and `1.10`
+stays a version where the schema wants text. `null`, `~` and an empty value are always null.
+Aliases are refused, because a few lines of them can expand to gigabytes. Tags, repeated keys and a
+second document are refused as well.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from graph_retry._output.reading import Unreadable, refuse_if
 from graph_retry._streams import joined
 from graph_retry.records import Repair
 
-_lib: Any = yaml  # It is published without types.
+_lib: Any = yaml  # PyYAML is published without types.
 
-# The lines after `code: |` with a deeper indent are text, whatever they contain.
+# A block scalar: the more deeply indented lines after `code: |` are text, whatever they contain.
 _BLOCK = re.compile(
     r"(?m)^( *+)(?:[^\n]*[:-] ++)?[|>][-+\d]*+[ \t]*+(?:#[^\n]*+)?\n"
     r"(?:(?:\1 [^\n]*+|[ \t]*+)(?:\n|\Z))++"
 )
-# PyYAML treats these as line breaks, and folds the text around them.
+# PyYAML treats these characters as line breaks and would change the text around them.
 _OTHER_BREAK = re.compile("[\x85\u2028\u2029]")
 _TAGS = frozenset({"yaml", "yml"})
 _MAX_DEPTH = 200
@@ -39,7 +39,7 @@ _WORDS = {
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
 }
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-# YAML 1.1 reads only these numbers with an exponent. It reads all others as text.
+# YAML 1.1 reads an exponent only in these numbers, with a point and a sign. Others are text to it.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 # A comment on its own line, or after an unquoted value on the same line.
@@ -86,7 +86,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _eliding_comment(text: str) -> re.Match[str] | None:
-    """Find a comment in place of data; a comment sign in a block of text is text."""
+    """Find a comment that stands for omitted data, such as `# … 20 more`."""
     outside = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
     for comment in _COMMENT.finditer(outside):
         said = comment[1].lower()
@@ -96,7 +96,7 @@ def _eliding_comment(text: str) -> re.Match[str] | None:
 
 
 class _Reader:
-    """Makes a JSON value of the events of PyYAML's parser."""
+    """Builds a JSON value from the events of PyYAML's parser."""
 
     def __init__(self, text: str) -> None:
         self._events: Iterator[Any] = _lib.parse(text, Loader=_lib.SafeLoader)
@@ -111,7 +111,7 @@ class _Reader:
                 refuse_if(count > 1, "ambiguous", at, "There are two YAML documents.")
                 value = self._value(next(self._events), place, 0)
             if isinstance(event, _lib.DocumentEndEvent) and event.explicit:
-                # `...` ends a YAML document. Models also write it in place of the rest of a list.
+                # `...` ends a YAML document, but models also write it for the rest of a list.
                 raise Unreadable("elided", event.start_mark.index, "Data was left out.")
         refuse_if(count == 0, "no_json", 0, "There is no YAML document.")
         return value
@@ -123,7 +123,7 @@ class _Reader:
         refuse_if(is_alias or event.anchor, "syntax", at, "Anchors and aliases are not read.")
         refuse_if(event.tag not in {None, "!"}, "syntax", at, "Tags are not read.")
         if isinstance(event, _lib.ScalarEvent):
-            # As in JSON, an escape may write a character in two halves.
+            # As in JSON, two escapes may spell one character, as the halves of a surrogate pair.
             return joined([event.value]) if event.style else _plain(event.value, place, at)
         if isinstance(event, _lib.SequenceStartEvent):
             return self._sequence(place, depth)
@@ -141,7 +141,7 @@ class _Reader:
             at = event.start_mark.index
             is_key = isinstance(event, _lib.ScalarEvent) and not event.anchor and not event.tag
             refuse_if(not is_key, "syntax", at, "A key must be plain text.")
-            key: str = event.value  # the key's text, unconverted
+            key: str = event.value  # A key stays text: `1: a` has the key "1".
             refuse_if(key in members, "ambiguous", at, f"The key `{key[:40]}` is there twice.")
             refuse_if(key == "<<", "syntax", at, "Merge keys are not read.")
             members[key] = self._value(next(self._events), place.member(key), depth + 1)

@@ -1,7 +1,8 @@
-"""The providers of models: one file each, with all that this library knows of it.
+"""The model providers: one file for each, with all facts that this library knows about it.
 
-A file here makes one `PROVIDER`, and is found by being here. `provider` says what a file may tell;
-`objects` reads what providers' clients return by them, `errors` what they raise.
+Each file defines one `PROVIDER`. A new file in this folder is found without registration.
+`provider` declares the facts that a file may give. `objects` uses them to read the objects that
+providers' clients return, and `errors` to read the exceptions that the clients raise.
 """
 
 from importlib import import_module
@@ -16,4 +17,4 @@ _FILES: list[ModuleType] = [
     if found.name not in ("errors", "objects", "provider")
 ]
 PROVIDERS: tuple[Provider, ...] = tuple(file.PROVIDER for file in _FILES)
-"""All providers. No object is of two of them."""
+"""All providers. Their order does not matter, because no object fits two of them."""

@@ -1,4 +1,4 @@
-"""Anthropic's messages, and the events of their streams."""
+"""Read the messages and the stream events of Anthropic's client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graph_retry._output.providers.provider import (
 )
 
 UNPARSED = "Unable to parse tool parameter JSON from model"
-"""How Anthropic's client says that the arguments in a stream are no JSON."""
+"""The error text of Anthropic's client for streamed tool arguments that are not JSON."""
 
 
 def _message(result: Any) -> AIMessage | None:
@@ -52,7 +52,7 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
 
 
 def _of_event(piece: Any) -> AIMessageChunk | None:
-    """Read an event; one without news of the answer is empty."""
+    """Read a stream event as a chunk; the chunk is empty if the event adds nothing."""
     kind, delta = getattr(piece, "type", None), getattr(piece, "delta", None)
     if kind == "content_block_delta":
         calls, thought = _partial_input(piece, delta), getattr(delta, "thinking", None)
@@ -70,8 +70,8 @@ def _of_event(piece: Any) -> AIMessageChunk | None:
         return made_chunk("", usage=token_counts(0, made), finish_reason=reason)
     if kind in ("content_block_start", "content_block_stop", "message_stop", "ping"):
         return made_chunk("")
-    # The SDK's helper adds events of its own that repeat what these say. A model of the user's may
-    # have a `type` of that name, too: they are known by what else they have.
+    # The SDK's stream helper adds events that repeat the others. A user's own model may have a
+    # field `type` with the same value, so such an event needs a second field to be recognized.
     repeats = kind in ("text", "input_json", "thinking", "citation") and hasattr(piece, "snapshot")
     repeats = repeats or (kind == "signature" and hasattr(piece, "signature"))
     return made_chunk("") if repeats else None

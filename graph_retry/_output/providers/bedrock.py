@@ -1,4 +1,4 @@
-"""Bedrock's `converse`, as botocore gives it: JSON, and codes in `ClientError`."""
+"""Read the JSON answers of Bedrock's `converse`, and botocore's error codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graph_retry._output.providers.provider import (
 
 
 def _of_json(given: dict[str, Any]) -> Any | None:
-    """Make an answer of `converse` one of Anthropic's."""
+    """Convert an answer of `converse` to the shape of Anthropic's messages."""
     if at(given, "output", "message", "role") != "assistant" or "stopReason" not in given:
         return None
     blocks: list[Any] = []

@@ -1,4 +1,7 @@
-"""Cohere's words; its own client's objects are not read, LangChain's messages from it are."""
+"""Cohere's finish reasons and error texts.
+
+LangChain's messages from Cohere are read. The objects of Cohere's own client are not.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Read the exceptions of providers' clients: the kind of failure, and how long to wait.
+"""Read the exceptions of providers' clients: the failure kind, and the time to wait.
 
-The clients share no ancestors, so they are read by what they carry: an HTTP status, the provider's
-own error code (in the exception, or in the body of a response that broke off), then the names of
-their classes. botocore's `ClientError` has all of it in a dict. The words are in providers' files.
+The clients' exceptions share no base class. So an exception is read by its HTTP status, then by the
+provider's error code, and last by the names of its classes. The code is in the exception, or in the
+body of a response. botocore's `ClientError` has all of this in a dict. The codes and error texts of
+each provider are in its own file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from graph_retry._patterns import lazy
 from graph_retry.records import FailureKind
 
 MAX_RETRY_AFTER = 60.0
-"""Seconds a provider's `Retry-After` is waited for at most."""
+"""The longest wait in seconds that a provider's `Retry-After` can cause."""
 
 _MAX_CAUSES = 10
 
@@ -36,10 +37,10 @@ _STATUS_KINDS: dict[int, FailureKind] = {
 }
 
 _REFUSED_REQUEST = (400, 403, 413, 422)
-"""Statuses of requests that say in their text what was wrong with them."""
+"""Statuses of refused requests. The error text tells more precisely what was wrong."""
 
 _BY_CODE = (400, 413, 424)
-"""Statuses that tell less than the provider's code: botocore has them for throttling, too."""
+"""Statuses for which the provider's code decides. botocore uses them even for throttling."""
 
 _NO_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
 
@@ -50,7 +51,7 @@ _LASTING: tuple[FailureKind, ...] = (
     "refusal",
     "transient",
 )
-"""Kinds of failures, the one first that another try helps least."""
+"""Failure kinds in order: the first is the one that another attempt helps least."""
 
 
 _WORDS = [provider.error_words for provider in PROVIDERS]
@@ -71,14 +72,14 @@ _TOO_LARGE_TEXT = _any_of(words.too_large_text for words in _WORDS)
 _FILTERED_TEXT = _any_of(words.filtered_text for words in _WORDS)
 _NO_CREDIT_TEXT = _any_of(words.no_credit_text for words in _WORDS)
 
-# Clients (httpx, openai, anthropic, requests, aiohttp, …) use such class names.
+# HTTP clients (httpx, requests, aiohttp, …) and providers' clients use such class names.
 _TRANSPORT_NAMES = lazy(
     r"(?:Timeout|Connection|Transport|Network|Protocol)(?:Error|Exception)?\b"
     r"|\b(?:ChunkedEncodingError|ClientPayloadError|IncompleteRead(?:Error)?|BadStatusLine)\b"
     r"|\b(?:HTTPClientError|ResponseStreamingError|ServerDisconnectedError|SSLError|gaierror)\b"
 )
 _REQUEST_NAMES = lazy(r"\b(?:LocalProtocolError|UnsupportedProtocol|SSLCertVerificationError)\b")
-"""Relatives of transport errors that come again however often the request is sent."""
+"""Transport errors that a repeated request cannot avoid, such as an unsupported protocol."""
 _DENIED_NAMES = lazy(
     r"(?:Authentication|Permission(?:Denied)?|TokenRetrieval|UnauthorizedSSOToken)Error\b"
     r"|\b(?:No|Partial|Default)CredentialsError\b"
@@ -90,8 +91,8 @@ _FILTERED_NAMES = lazy(r"\bContent(?:PolicyViolation|FilterFinishReason)")
 def provider_kind(error: BaseException) -> FailureKind | None:
     """Return the failure kind of a client's exception, or None if it is unknown.
 
-    The exceptions from which it was raised also count. In a group of exceptions the worst one
-    counts.
+    If the exception itself says nothing, its causes are read. In a group of exceptions the kind
+    that another attempt helps least counts.
     """
     for cause in _chain(error):
         kind = _kind(cause)
@@ -101,12 +102,12 @@ def provider_kind(error: BaseException) -> FailureKind | None:
 
 
 def retry_after(error: BaseException) -> float:
-    """Return the seconds a provider asks to wait before the same request is sent again.
+    """Return the seconds that a provider asks to wait before the same request is sent again.
 
-    `retry-after-ms` is in milliseconds; `Retry-After` is in seconds or a date. Google says it in a
-    detail of the error, as in `"7.5s"`. What cannot be read is no wait.
+    The header `retry-after-ms` is in milliseconds. `Retry-After` is in seconds, or a date. Google
+    puts the time into a detail of the error, such as `"7.5s"`. An unreadable time counts as 0.
     """
-    seconds, failed = attempt(_wait, error)  # the exception's class may be anybody's
+    seconds, failed = attempt(_wait, error)  # An unknown exception's attributes may raise.
     return min(seconds, MAX_RETRY_AFTER) if not failed and seconds > 0 else 0.0
 
 
@@ -127,9 +128,9 @@ def _wait(error: BaseException) -> float:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and those it was raised from, ten at most.
+    """Yield an exception and its causes, at most ten exceptions.
 
-    `urllib` and `urllib3` name their cause as the `reason`.
+    `urllib` and `urllib3` keep the cause in the attribute `reason`.
     """
     current: Any = error
     for _ in range(_MAX_CAUSES):
@@ -140,7 +141,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _members(error: BaseException) -> tuple[BaseException, ...]:
-    """Return the exceptions of a group; any other has none."""
+    """Return the exceptions in an exception group; for any other exception, nothing."""
     group = cast("Any", error)
     return group.exceptions if isinstance(error, BaseExceptionGroup) else ()
 
@@ -168,7 +169,10 @@ def _kind(error: BaseException) -> FailureKind | None:
 def _said(
     error: BaseException, status: int | None, codes: set[str], names: str
 ) -> FailureKind | None:
-    """Return the kind of a refused request from its text: too long, filtered, or not paid."""
+    """Return the kind of a refused request from its code, class or text, or None.
+
+    The request was too long, was filtered, or the account has no credit.
+    """
     if codes & _OVERFLOW or _OVERFLOW_NAMES.search(names):
         return "context_overflow"
     if codes & _FILTERED or _FILTERED_NAMES.search(names):
@@ -188,8 +192,8 @@ def _said(
 
 
 def _by_class(error: BaseException, names: str) -> FailureKind | None:
-    """Return the kind of an exception by its class alone."""
-    if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError`
+    """Return the kind of an exception by its class alone, or None."""
+    if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError` has this.
         return "transient"
     if _DENIED_NAMES.search(names):
         return "permanent"
@@ -200,7 +204,7 @@ def _by_class(error: BaseException, names: str) -> FailureKind | None:
 
 
 def _by_code(codes: set[str]) -> FailureKind:
-    """Return the kind that a provider's code means."""
+    """Return the failure kind for a provider's error codes."""
     if codes & (_DENIED | _QUOTA):
         return "permanent"
     return "transient" if codes & _BUSY and not codes & _REJECTED else "rejected_input"
@@ -215,7 +219,7 @@ def _status(error: BaseException) -> int | None:
         candidates.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     else:
         candidates.append(getattr(response, "status_code", None))
-    # A stream that broke off has no status of its own; OpenRouter puts it in place of a code.
+    # An error inside a stream has no HTTP status. OpenRouter gives the status as the error's code.
     candidates += [level.get("code") for level in _levels(getattr(error, "body", None))]
     for candidate in candidates:
         is_digits = isinstance(candidate, str) and len(candidate) == 3 and candidate.isdecimal()
@@ -226,10 +230,10 @@ def _status(error: BaseException) -> int | None:
 
 
 def _codes(error: BaseException) -> Iterator[str]:
-    """Yield the provider's words for what went wrong."""
+    """Yield the provider's error codes from every place where clients keep them."""
     response: Any = getattr(error, "response", None)
     own = {name: getattr(error, name, None) for name in ("code", "type", "status", "reason")}
-    if callable(own["code"]):  # gRPC's is a method that returns an enum
+    if callable(own["code"]):  # In gRPC's exceptions, `code` is a method that returns an enum.
         own["code"] = getattr(attempt(own["code"])[0], "name", None)
     holders: list[Any] = [
         own,
@@ -244,13 +248,13 @@ def _codes(error: BaseException) -> Iterator[str]:
 
 
 def _levels(holder: Any) -> Iterator[dict[str, Any]]:
-    """Yield an error's data, and the error in it."""
+    """Yield a dict with error data, and the dict under its key `error`."""
     inner = holder.get("error") if is_object(holder) else None
     yield from filter(is_object, (holder, inner))
 
 
 def _google_details(error: BaseException) -> list[dict[str, Any]]:
-    """Return the details of a Google error: its reason, and the time to wait."""
+    """Return the details of a Google error, which may hold its reason and the time to wait."""
     body = getattr(error, "details", None)
     inner = body.get("error", body) if is_object(body) else None
     details = inner.get("details") if is_object(inner) else None
@@ -273,7 +277,7 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 
 def _seconds(text: Any, scale: float, date: str | None) -> float | None:
-    """Read a time to wait, in seconds from now or as a date; None if it is neither."""
+    """Read a time to wait, given as a number or as a date, in seconds; None if unreadable."""
     if not isinstance(text, str):
         return None
     try:
@@ -281,7 +285,7 @@ def _seconds(text: Any, scale: float, date: str | None) -> float | None:
     except ValueError:
         pass
     try:
-        # The server's date is compared with the server's clock, if that is known.
+        # If the response has a date, the server's clock is used, because ours may differ.
         now = _moment(date) if date else datetime.now(UTC)
         return (_moment(text) - now).total_seconds()
     except (TypeError, ValueError):
@@ -289,6 +293,6 @@ def _seconds(text: Any, scale: float, date: str | None) -> float | None:
 
 
 def _moment(date: str) -> datetime:
-    """Read a date of HTTP, which is in UTC whether it says so or not."""
+    """Read an HTTP date. It is in UTC even if it names no time zone."""
     moment = parsedate_to_datetime(date)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,4 +1,4 @@
-"""Google's `genai`: a piece of a stream is a response like the whole."""
+"""Read the responses of Google's client `genai`, whose streamed pieces are responses as well."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graph_retry._output.providers.provider import (
 
 
 def _message(result: Any) -> AIMessage | None:
-    """Read a response, or a piece of one; a blocked prompt has no candidate."""
+    """Read a response, or a piece of one. The response to a blocked prompt has no candidate."""
     candidates: Any = getattr(result, "candidates", None)
     usage = getattr(result, "usage_metadata", None)
     if not candidates:
@@ -32,7 +32,7 @@ def _message(result: Any) -> AIMessage | None:
     parts: list[Any] = getattr(candidates[0].content, "parts", None) or []
     reason = getattr(candidates[0], "finish_reason", None)
     calls = [part.function_call for part in parts if getattr(part, "function_call", None)]
-    texts: dict[bool, str] = {True: "", False: ""}  # True has the thoughts, False has the answer
+    texts: dict[bool, str] = {True: "", False: ""}  # The thoughts are under True.
     for part in parts:
         texts[bool(getattr(part, "thought", None))] += getattr(part, "text", None) or ""
     return made_message(
@@ -46,11 +46,11 @@ def _message(result: Any) -> AIMessage | None:
 
 
 def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
-    """Read a piece; its usage and finish reason replace earlier ones."""
+    """Read a piece of a stream; its usage and finish reason replace those of earlier pieces."""
     message = _message(piece)
     if message is None:
         return None
-    # The parsed value of one piece is not the whole answer.
+    # `parsed` is left out, because the parsed value of one piece is not the whole answer.
     told = {name: message.additional_kwargs.get(name) for name in ("refusal", "reasoning_content")}
     chunk = AIMessageChunk(
         content=message.content,
@@ -66,7 +66,10 @@ def _of_json(given: dict[str, Any]) -> Any | None:
 
 
 def _counts(usage: Any) -> dict[str, int] | None:
-    """Add the tokens of thoughts, which Google counts separately; it omits zeros."""
+    """Return the token counts, with the thoughts added, which Google counts separately.
+
+    Google leaves out a count of zero.
+    """
     if not hasattr(usage, "prompt_token_count"):
         return None
     made = getattr(usage, "candidates_token_count", None) or 0
@@ -75,7 +78,7 @@ def _counts(usage: Any) -> dict[str, int] | None:
 
 
 def blocked(feedback: Any) -> str | None:
-    """Return why a prompt was given to no model, from its `prompt_feedback`."""
+    """Return the reason why the prompt was blocked, from `prompt_feedback`, or None."""
     given = feedback if is_object(feedback) else getattr(feedback, "__dict__", {})
     reason = given.get("block_reason")
     said = given.get("block_reason_message") or getattr(reason, "name", reason)
@@ -91,7 +94,7 @@ PROVIDER = Provider(
         **finishing("truncated", "max_tokens"),
         **finishing("refused", "safety", "recitation", "blocklist", "prohibited_content"),
         **finishing("refused", "spii", "language"),
-        # This type keeps the model's reasoning.
+        # A broken call is the failure `invalid_syntax`, which the next attempt may correct.
         **finishing("broken_call", "malformed_function_call", "unexpected_tool_call"),
         **finishing("broken_call", "too_many_tool_calls"),
     },

@@ -1,4 +1,4 @@
-"""LangChain's messages: what they say beside the answer, and what they come wrapped in."""
+"""Read LangChain's messages: the answer, the reasoning, the refusal and the finish reason."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from graph_retry._json import is_array, is_object
 from graph_retry._output.providers.provider import Provider
 
 _THOUGHTS = ("thinking", "reasoning", "reasoning_content")
-"""Types of content blocks that hold reasoning, which is under the key of that name, …"""
+"""Types of content blocks that hold reasoning. The key of the text is often named like the type."""
 _INSIDE = ("summary", "text")
-"""… or under one of these."""
+"""The other keys under which such a block may have its text."""
 
 
 def _message(result: Any) -> BaseMessage | None:
@@ -22,12 +22,13 @@ def _message(result: Any) -> BaseMessage | None:
 
 
 def _of_agent(result: Any) -> BaseMessage | None:
-    """Read the state of an agent, `ModelResponse`, or a result with `include_raw`."""
+    """Read the state of an agent, a `ModelResponse`, or the result of `include_raw=True`."""
     if not is_object(result):
         messages = getattr(result, "result", None)
         value = getattr(result, "structured_response", None)
     elif result.keys() == {"raw", "parsed", "parsing_error"}:
-        # LangChain parses only the first of several tool calls, and only if it is not broken.
+        # LangChain parses only the first of several tool calls, and no broken one. So the message's
+        # own calls are read in place of `parsed`.
         raw, parsed = result["raw"], result["parsed"]
         has_calls = isinstance(raw, AIMessage) and (raw.tool_calls or raw.invalid_tool_calls)
         messages, value = [raw], None if has_calls else parsed
@@ -65,7 +66,7 @@ def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
 
 
 def reasoning_in(message: BaseMessage) -> Iterator[str]:
-    """Yield a message's reasoning: LangChain keeps it in content blocks or beside the content."""
+    """Yield a message's reasoning, from its content blocks and its `additional_kwargs`."""
     extra, content = cast("dict[str, Any]", message.additional_kwargs), cast("Any", message.content)
     yield from _thoughts([extra.get("reasoning_content"), extra.get("reasoning")])
     for block in content if is_array(content) else []:
@@ -83,7 +84,7 @@ def _thoughts(said: Any) -> Iterator[str]:
 
 
 def refusal_in(content: Any) -> str | None:
-    """Return the model's refusal from a block of OpenAI's responses, if there is one."""
+    """Return the refusal from the content blocks of OpenAI's Responses API, or None."""
     for block in content if is_array(content) else []:
         told = block.get("value", block) if is_object(block) else None
         if is_object(told) and told.get("type") == "refusal":
@@ -98,7 +99,7 @@ def finish_reason(metadata: Mapping[str, Any]) -> str | None:
             return word
     if metadata.get("object") != "response":
         return None
-    details = metadata.get("incomplete_details")  # of OpenAI's responses
+    details = metadata.get("incomplete_details")  # OpenAI's Responses API has this.
     reason = details.get("reason") if is_object(details) else None
     said = reason or metadata.get("status")
     return said if isinstance(said, str) else None

@@ -18,7 +18,7 @@ _FINISH_WORDS: dict[str, Finish] = {
 
 
 class ResponseError(Exception):
-    """A response came that holds an error, its `body`, in place of an answer."""
+    """The provider's response holds an error in place of an answer; `body` is this error."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__(str(body.get("message") or body))
@@ -26,12 +26,12 @@ class ResponseError(Exception):
 
 
 def raise_error_in(result: Any) -> None:
-    """Raise the error in a response that has no answer.
+    """Raise the error that a response holds in place of an answer.
 
     Raises:
-        ResponseError: If there is one.
+        ResponseError: If the response holds an error.
     """
-    body, failed = attempt(error_body, result)  # any object may come
+    body, failed = attempt(error_body, result)  # An unknown object's attributes may raise.
     if body and not failed:
         raise ResponseError(body)
 
@@ -49,7 +49,7 @@ def response_of_json(given: Any) -> Any | None:
     """Return a provider's JSON response as an object with attributes, or None.
 
     `requests.post(…).json()`, a client's `model_dump()` and botocore's `converse` give such dicts.
-    A dict counts as a response only if it has a role and the keys around it.
+    A dict counts as a response only if it has the provider's keys, including a message's role.
 
     Example:
         >>> said = {"role": "assistant", "content": "Hello."}
@@ -66,7 +66,7 @@ def response_of_json(given: Any) -> Any | None:
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
     """Return a piece of a stream as a message chunk, or None if its type is unknown.
 
-    The second value has the usage and the finish reason, which replace earlier ones.
+    The second value holds usage and finish reason, if these replace the ones of earlier pieces.
     """
     read = (provider.chunk(piece) for provider in PROVIDERS)
     found = next((chunk for chunk in read if chunk is not None), None)

@@ -1,4 +1,4 @@
-"""Ollama's own client: its `chat` and `generate`, whole and streamed, as objects and as JSON."""
+"""Read the answers of Ollama's client to `chat` and `generate`: whole, streamed, or as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graph_retry._output.providers.provider import (
 
 
 def _message(result: Any) -> AIMessage | None:
-    """Read an answer, or a piece of one: both say whether they are `done`."""
+    """Read an answer, or a piece of one. Both have the attribute `done`."""
     if not (hasattr(result, "done") and hasattr(result, "eval_count")):
         return None
     said = getattr(result, "message", None)
@@ -27,7 +27,7 @@ def _message(result: Any) -> AIMessage | None:
     return made_message(
         getattr(result, "response", None) if said is None else said.content,
         [ToolCall(name=call.name, args=dict(call.arguments), id=None) for call in calls],
-        usage=token_counts(read or 0, made),  # Ollama leaves out the count of a cached prompt
+        usage=token_counts(read or 0, made),  # Ollama leaves out the count of a cached prompt.
         finish_reason=getattr(result, "done_reason", None),
         reasoning=getattr(result if said is None else said, "thinking", None),
     )

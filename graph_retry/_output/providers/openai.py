@@ -1,6 +1,6 @@
-"""OpenAI's chat completions and responses.
+"""Read the objects of OpenAI's Chat Completions API and Responses API.
 
-LiteLLM, Groq, vLLM, OpenRouter, Mistral's server and others return the same.
+LiteLLM, Groq, vLLM, OpenRouter, Mistral's server and others return the same shapes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _of_chat(result: Any) -> AIMessage | None:
 
 
 def _of_response(result: Any) -> AIMessage | None:
-    """Read a response."""
+    """Read a response of the Responses API."""
     text, output = getattr(result, "output_text", None), getattr(result, "output", None)
     if not isinstance(text, str) or not is_array(output):
         return None
@@ -82,7 +82,7 @@ def _of_response(result: Any) -> AIMessage | None:
 
 
 def _thoughts(said: Any) -> Any:
-    """Return the additions of DeepSeek, vLLM, OpenRouter and others to a message or chunk."""
+    """Return the reasoning, which DeepSeek, vLLM, OpenRouter and others add to a message."""
     return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None)
 
 
@@ -92,7 +92,7 @@ def _summary(item: Any) -> list[Any]:
 
 
 def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
-    """Read a chunk of chat completions; the last one may have the usage alone."""
+    """Read a chunk of a chat completion. The last chunk may hold only the usage."""
     choices: Any = getattr(piece, "choices", None)
     if not is_array(choices) or not hasattr(piece, "usage"):
         return None
@@ -140,7 +140,7 @@ def _counts(usage: Any) -> dict[str, int] | None:
 
 
 def error_body(result: Any) -> dict[str, Any] | None:
-    """Return the error in a response without choices: OpenRouter and other gateways send such."""
+    """Return the error in a response without choices, as OpenRouter and other gateways send it."""
     choices, error = (
         result.get(name, ...) if is_object(result) else getattr(result, name, ...)
         for name in ("choices", "error")
@@ -156,9 +156,9 @@ PROVIDER = Provider(
     of_json=_of_json,
     finish_words={
         **finishing("stopped", "stop", "completed", "tool_calls", "function_call"),
-        **finishing("stopped", "eos"),  # of TGI's server
+        **finishing("stopped", "eos"),  # TGI's server uses this word.
         **finishing("truncated", "length", "max_output_tokens", "incomplete"),
-        **finishing("truncated", "model_length"),  # of Mistral's server
+        **finishing("truncated", "model_length"),  # Mistral's server uses this word.
         **finishing("refused", "content_filter"),
     },
     error_words=ErrorWords(
@@ -175,7 +175,7 @@ PROVIDER = Provider(
             {"internalerror", "internalservererror", "ratelimitexceeded", "servererror"}
         ),
         rejected=frozenset({"invalidrequesterror"}),
-        # xAI, Moonshot, Together and Alibaba use these texts.
+        # xAI, Moonshot, Together and Alibaba, whose APIs have OpenAI's shape, use some of these.
         overflow_text=(
             r"context (?:length|limit|size|window)|maximum prompt length|model token limit"
             r"|tokens.{0,40} must be <=|range of input length should be"

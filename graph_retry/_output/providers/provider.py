@@ -1,6 +1,6 @@
-"""The contents of a provider's file, and the parts that such files build messages from.
+"""The type `Provider`, which each provider's file fills, and functions that build messages.
 
-The objects are known by their shape, so that no client has to be installed.
+Providers' objects are recognized by their attributes, so that no client has to be installed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
 
 Finish = Literal["stopped", "truncated", "overflowed", "refused", "broken_call"]
-"""The meaning of a finish reason."""
+"""The meaning of a finish reason, independent of the provider's word for it."""
 
 _NONE: frozenset[str] = frozenset()
 
 
 class ErrorWords(NamedTuple):
-    """A provider's words for errors.
+    """A provider's error codes and error texts, by their meaning.
 
-    Codes are in lower case, with only letters and digits. The texts are patterns for error
-    messages, for errors without a code. They count only if the status or the code says that the
-    request was refused.
+    The sets hold error codes, in lower case and with only letters and digits. The fields that end
+    in `_text` are regular expressions for messages of errors that have no telling code. A text
+    counts only if the status or the code says that the request was refused.
     """
 
     quota: frozenset[str] = _NONE
@@ -42,33 +42,35 @@ class ErrorWords(NamedTuple):
     rejected: frozenset[str] = _NONE
     overflow_text: str | None = None
     too_large_text: str | None = None
-    """For a 413 or 429: one request is above the limit of a whole minute."""
+    """For status 413 or 429: this one request exceeds the limit of a whole minute."""
     filtered_text: str | None = None
     no_credit_text: str | None = None
 
 
 class Provider(NamedTuple):
-    """The facts about one provider; each part may be missing.
+    """The facts about one provider; every field is optional.
 
-    `message` reads an object of its client, `chunk` a piece of its stream, together with what
-    replaces earlier pieces' word of it (`usage`, `finish_reason`). `of_json` makes the object of a
-    response that came as JSON. Each returns None for what is certainly not this provider's.
+    The three functions return None for an object that is not this provider's.
     """
 
     message: Callable[[Any], BaseMessage | None] = lambda _: None
+    """Convert an object of the provider's client to a LangChain message."""
     chunk: Callable[[Any], tuple[AIMessageChunk, dict[str, Any]] | None] = lambda _: None
+    """Convert a streamed piece to a chunk, and to metadata that replaces that of earlier pieces."""
     of_json: Callable[[dict[str, Any]], Any | None] = lambda _: None
+    """Convert a response that came as JSON to an object that `message` can read."""
     finish_words: Mapping[str, Finish] = MappingProxyType({})
+    """The provider's finish reasons in lower case, with their meaning."""
     error_words: ErrorWords = ErrorWords()
 
 
 def finishing(kind: Finish, *words: str) -> dict[str, Finish]:
-    """Give words for the end of an answer one meaning."""
+    """Map several finish reasons to one meaning."""
     return dict.fromkeys(words, kind)
 
 
 def text_call(name: Any, arguments: Any, identifier: Any) -> InvalidToolCall:
-    """Make a tool call of arguments that are text still: `completion` reads them as any other."""
+    """Make a tool call whose arguments are still text; `completion` parses them later."""
     return InvalidToolCall(
         type="invalid_tool_call", name=name, args=arguments or "", id=identifier, error=None
     )
@@ -84,7 +86,7 @@ def made_message(
     parsed: Any = None,
     reasoning: Any = None,
 ) -> AIMessage:
-    """Make the message that a client's object stands for."""
+    """Make a LangChain message from the parts of a client's object."""
     return AIMessage(
         text if isinstance(text, str) else "",
         tool_calls=cast("Any", [call for call in calls if is_object(call["args"])]),
@@ -104,7 +106,7 @@ def made_chunk(
     refusal: Any = None,
     reasoning: Any = None,
 ) -> AIMessageChunk:
-    """Make a message chunk of what one piece says."""
+    """Make a LangChain message chunk from the parts of one streamed piece."""
     return AIMessageChunk(
         content=text,
         tool_call_chunks=calls or [],
@@ -118,7 +120,7 @@ def made_chunk(
 
 
 def token_counts(given: Any, made: Any, total: Any = None) -> dict[str, int] | None:
-    """Return token counts under LangChain's names; None if one is not a number."""
+    """Return token counts under LangChain's names; None if a count is not a number."""
     if not (isinstance(given, int) and isinstance(made, int)):
         return None
     total = total if isinstance(total, int) else given + made
@@ -126,18 +128,18 @@ def token_counts(given: Any, made: Any, total: Any = None) -> dict[str, int] | N
 
 
 def number_in(usage: Any, *names: str) -> int | None:
-    """Return the first of these attributes that is a number."""
+    """Return the first of the named attributes that is an integer, or None."""
     found = (getattr(usage, name, None) for name in names)
     return next((number for number in found if isinstance(number, int)), None)
 
 
 _DATA = frozenset({"args", "arguments", "input", "parsed", "output_parsed"})
-"""Keys of what the model wrote, which stays as it is."""
+"""Keys whose values the model wrote. They stay dicts, because their keys are data."""
 _CAPITAL = lazy(r"(?<=[a-z])([A-Z])")
 
 
 def at(value: Any, *path: str | int) -> Any:
-    """Return the value at a path of JSON, or None."""
+    """Return the value at a path in JSON, or None if there is none."""
     for part in path:
         if is_object(value):
             value = value.get(str(part))
@@ -149,7 +151,7 @@ def at(value: Any, *path: str | int) -> Any:
 
 
 def as_object(value: Any) -> Any:
-    """Make dicts objects with attributes, spelled as Python's clients spell them."""
+    """Turn dicts into objects with attributes, whose names are in snake case as in the clients."""
     if is_array(value):
         return [as_object(item) for item in value]
     if not is_object(value):

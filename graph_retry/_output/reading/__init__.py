@@ -1,8 +1,8 @@
-"""The result of reading a model's text, losslessly or not at all.
+"""Read JSON from a model's text, losslessly or not at all; this module declares the result.
 
-A text passes `parse` (strict JSON ends there, by `strict`), `answer` (which document is meant),
-`document` (one document: read, judged, built), `search` (the cheapest readings) with the moves of
-`moves` and `strings` and the words of `lexis`. What all this costs is the table of `costs`.
+`parse` has the entry points, and `strict` reads strict JSON. For other text, `answer` chooses the
+document that is the answer, and `document` reads it. `search` finds the likeliest readings, with
+the steps in `moves` and `strings`, the words in `lexis` and the weights in `costs`.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Grade = Literal["format", "assumed", "coerced", "guessed"]
 
 
 class Refusal(TypedDict):
-    """Why a text was not read: a kind, a character offset, a sentence, and the text around it."""
+    """Why a text was not read; `position` is a character offset, `excerpt` the text around it."""
 
     kind: RefusalKind
     position: int
@@ -32,9 +32,9 @@ class Refusal(TypedDict):
 class ParsedOutput:
     """The outcome of reading one model output.
 
-    `text` is JSON text for `value`, or the raw output if nothing was read. `repairs` lists every
-    difference from strict JSON. `lossless` is false if a value was guessed, or if there is no
-    value. `failure` is None exactly if `ok`.
+    `text` is JSON text for `value`, or the raw output if it could not be read. `repairs` lists
+    every difference from strict JSON. `lossless` is false if the value was guessed, or if there is
+    no value. `failure` is None exactly if `ok` is true.
     """
 
     ok: bool
@@ -46,7 +46,7 @@ class ParsedOutput:
 
 
 class Wanted(NamedTuple):
-    """The caller's knowledge of the answer: is it whole, is it a list, which value fits."""
+    """The caller's knowledge of the answer: is it complete, is it a list, does a value fit?"""
 
     complete: bool | None = None
     is_list: bool | None = None
@@ -54,7 +54,7 @@ class Wanted(NamedTuple):
 
 
 class Unreadable(Exception):
-    """Reading stopped: the position, the text found there, and the error."""
+    """The text cannot be read, for the reason in `refusal`."""
 
     def __init__(self, kind: RefusalKind, position: int, message: str) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a text: where it stands, its value and repairs, or why it has none."""
+    """One JSON document in a text: its character span, and its value or the refusal to read it."""
 
     start: int
     end: int
@@ -73,23 +73,23 @@ class Document:
 
     @property
     def is_strict(self) -> bool:
-        """Whether it is JSON as it stands."""
+        """Whether the document is strict JSON, without any repair."""
         return not self.repairs and self.refusal is None
 
 
 def refuse_if(condition: object, kind: RefusalKind, position: int, message: str) -> None:
-    """Stop reading where a condition is true."""
+    """Raise `Unreadable` if a condition is true."""
     if condition:
         raise Unreadable(kind, position, message)
 
 
 def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Repair:
-    """Describe one repair."""
+    """Make the record of one repair; `position` is a character offset."""
     return Repair(kind=kind, position=position, grade=grade, detail=detail)
 
 
 def merged(repairs: list[Repair]) -> list[Repair]:
-    """List repairs with one of a kind: where it was made first, and how often."""
+    """Keep the first repair of each kind, and add to its detail how many more there were."""
     first: dict[str, Repair] = {}
     places: dict[str, set[int | None]] = {}
     for each in repairs:

@@ -1,10 +1,10 @@
-"""Choose the document of a text that is the answer, and check the text around it.
+"""Choose the JSON document in a text that is the answer, and check the text around it.
 
-The answer is looked for behind the model's reasoning, and before the text that a base model adds
-when it takes the next turn. Candidates are what begins a fence, and what begins with a bracket
-elsewhere; one within a sentence counts only where no other stands on lines of its own. Equal
-candidates are one answer. Candidates in a row, or in the tags of a call protocol, are a list.
-Several others are refused, unless exactly one of them fits what the caller wants.
+The answer follows the model's reasoning, and precedes any next turn of the conversation that a base
+model adds. A candidate begins a fence, or begins with a bracket elsewhere. A candidate inside a
+sentence counts only if no candidate has lines of its own. Equal candidates are one answer.
+Candidates directly after one another, or in the tags of tool calls, make a list. Other texts with
+several candidates are refused, unless exactly one candidate fits the caller's validator.
 """
 
 import html
@@ -44,7 +44,7 @@ _REASONING_END = lazy(
 _REASONING = lazy(
     rf"(?i)<{_THOUGHT}\b[^>]*>|\[THINK\]|◁think▷|<\|channel\|>(?:analysis|commentary)"
 )
-_MARKS = lazy(  # the text between the items of a list: tags, bullets, fences
+_MARKS = lazy(  # Tags, bullets and fences may separate the items of a list.
     r"(?:\s|,|;|<[/?|｜]*\w[^<>{}\[\]\n]*>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
     r"|\d+[.)]\s|(?<=<\|im_start\|>)\s*assistant\b)*\Z"
 )
@@ -69,7 +69,7 @@ _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_PIECE = lazy(  # text before a document that makes it a part of something larger
+_PIECE = lazy(  # Such text before a document makes it a part of something larger.
     r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
     r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
     r"|[\[{][^\[\]{}\n]*\Z|\|[ \t]*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
@@ -106,7 +106,7 @@ def answer(text: str, wanted: Wanted) -> Document:
     """Read the one answer of a text.
 
     Raises:
-        Unreadable: there is none, or more than one, or it is not all there.
+        Unreadable: If there is no answer, more than one, or an incomplete one.
     """
     start = 0
     for match in _REASONING_END.finditer(text):
@@ -123,7 +123,7 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _with_entities(text: str, start: int, wanted: Wanted) -> Document:
-    """Read a text that has HTML entities for its quotes."""
+    """Read a text whose quotes are HTML entities such as `&quot;`."""
     plain = html.unescape(text[start:])
     refuse_if(_BROKEN_ENTITY.search(plain), "ambiguous", start, "An HTML entity is broken.")
     read = answer(plain, wanted)
@@ -134,7 +134,7 @@ def _with_entities(text: str, start: int, wanted: Wanted) -> Document:
 
 
 def _chosen(text: str, start: int, found: list[Candidate], wanted: Wanted) -> Document:
-    """Return the one answer that the candidates are, unless the text around leaves a doubt."""
+    """Return the one answer among the candidates; refuse if the text around it casts doubt."""
     is_small = all(_is_small(each.document) for each in found)
     meant = [each for each in found if not _is_mention(text, each, is_alone=is_small)]
     # Broken JSON inside a sentence is not an answer.
@@ -164,7 +164,7 @@ def _is_whole(text: str, found: Candidate) -> bool:
 
 
 def _refuse_broken(documents: list[Document]) -> None:
-    """Refuse all documents if one is broken, by its number if there are several."""
+    """Refuse all documents if one of several is broken, because a list must be complete."""
     for number, each in enumerate(documents, 1):
         if each.refusal:
             if len(documents) == 1:
@@ -175,7 +175,7 @@ def _refuse_broken(documents: list[Document]) -> None:
 
 
 def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
-    """Return the one answer that several documents are."""
+    """Combine several documents to one answer: equal ones to one value, others to a list."""
     gaps = [text[left.end : right.start] for left, right in pairwise(documents)]
     first, last = documents[0], documents[-1]
     is_row = all(_MARKS.match(gap) for gap in gaps)
@@ -208,10 +208,10 @@ def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
 
 
 def _comes_again(documents: list[Document], *, in_turns: bool) -> bool:
-    """Return whether a list of calls goes through its calls again, from the first one on.
+    """Return whether a list of calls repeats itself from its first call on.
 
-    It takes two calls in the same order to tell this from one call that is meant twice, or one
-    call in each turn of the assistant.
+    One repeated call may be meant twice. So at least two calls must repeat in the same order, or
+    one call in each turn of the assistant.
     """
     values = [canonical(each.value) for each in documents]
     count, least = len(values), 1 if in_turns else 2
@@ -220,7 +220,7 @@ def _comes_again(documents: list[Document], *, in_turns: bool) -> bool:
 
 
 def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Document:
-    """Make one list of the documents in a row."""
+    """Make one list of documents that follow one another."""
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
     has_lists, has_commas = (
@@ -251,7 +251,7 @@ def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Doc
 def _fitting(
     documents: list[Document], whole: Document | None, fits: Callable[[Any], bool]
 ) -> Document | None:
-    """Return the only one of several answers that fits what the caller wants."""
+    """Return the only one of several answers that passes the caller's validation, or None."""
     choices = [each for each in [*documents[:20], whole] if each and fits(each.value)]
     if not choices or not all(same(choices[0].value, each.value) for each in choices):
         return None
@@ -262,7 +262,7 @@ def _fitting(
 
 
 def _is_listed(text: str, documents: list[Document]) -> bool:
-    """Return whether labels number equal answers: `Item 1: {}` and `Item 2: {}` are two."""
+    """Return whether labels tell equal documents apart, as in `Item 1: {}` and `Item 2: {}`."""
     ends = [max(0, documents[0].start - 200), *(each.end for each in documents)]
     labels = [
         text[end : each.start].strip(EDGES + "`~").rpartition("\n")[2]
@@ -277,15 +277,15 @@ def _is_listed(text: str, documents: list[Document]) -> bool:
 
 
 def _is_small(document: Document) -> bool:
-    """Return whether a value is empty, or a list of numbers as citations are."""
+    """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
     value = document.value
-    is_list = issubclass(type(value), list)  # `isinstance` would leave the type of its items open
+    is_list = issubclass(type(value), list)  # `isinstance` would leave its items untyped.
     is_numbers = is_list and all(type(item) in {int, float} for item in value)
     return document.refusal is None and (not value or is_numbers)
 
 
 def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
-    """Return whether brackets only occur in a sentence: `As [1] shows, use {}.` holds no data."""
+    """Return whether brackets are part of a sentence and no data: `As [1] shows` is a citation."""
     document = found.document
     if found.in_fence or not _is_small(document):
         return False
@@ -302,7 +302,7 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
 def _weighed(
     text: str, start: int, documents: list[Document], one: Document, found: Candidate
 ) -> Document:
-    """Weigh the text around an answer, and record the omitted parts."""
+    """Refuse an answer if the text around it says enough against it; note the omitted text."""
     first, last = documents[0], documents[-1]
     turn = TURN.search(text, last.end)
     end = turn.start() if turn else len(text)
@@ -327,7 +327,7 @@ def _weighed(
 
 
 def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterator[str]:
-    """Yield the reasons, found in the text around a document, why it may not be the answer."""
+    """Yield the rows of `AROUND` for which the text around a document gives evidence."""
     before, after = (CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in said)
     near = before[-80:]
     found = {
@@ -356,7 +356,7 @@ def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterato
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:
-    """Read the one number, string or literal of a text without a document."""
+    """Read a text without an object or list: its answer may be a number, string or literal."""
     match = _SCALAR.match(text, start) or _FENCED_SCALAR.match(text, start)
     value: Any = None
     try:

@@ -1,4 +1,4 @@
-"""Where in a text documents begin, and each of them read: the candidates for the answer."""
+"""Find the places in a text where a JSON document may begin, and read a document at each."""
 
 import json
 import re
@@ -11,31 +11,31 @@ from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
 from graph_retry._output.reading.strict import canonical
 from graph_retry._patterns import lazy
 
-_OTHERS = (  # marks of the next turn of the conversation, by anybody but the assistant
+_OTHERS = (  # With these marks a turn of the conversation begins that is not the assistant's.
     r"<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
     r"|^#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
     r"|^(?:Human|User|Instruction|Question|Observation):"
 )
-_OWN = (  # marks by which the assistant's turn ends, or another one of it begins
+_OWN = (  # With these marks the assistant's turn ends, or the assistant's next turn begins.
     r"<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
     r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
     r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
 )
 TURN = lazy(rf"(?m){_OTHERS}|{_OWN}")
 _TURN_OF_ANOTHER = lazy(rf"(?m){_OTHERS}")
-FENCE = lazy(  # a fence around it is a part of its marks
+FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
     r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>.*?)"
     r"(?:^[ \t]*\2[`~]*[ \t]*$(?(1)(?:\s*^[ \t]*\1[ \t]*$)?)|\Z)"
 )
-CALLS = lazy(  # the tags around tool calls in open models
+CALLS = lazy(  # Open models write these tags around tool calls.
     r"</?(?:tool_?calls?|function_?calls?|functions?|tool_use|tool_code|tools?)>|<\|im_start\|>"
     r"|<[|｜]/?(?:tool|function)[\w▁]*[|｜]>|<\|(?:im_end|python_tag|plugin)\|>|\[/?TOOL_CALLS\]"
     r"|\bfunctools(?=\s*(?:\[|\Z))|<!--|-->"
 )
 _SPACE = r"(?:[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\[nrt](?![^\W\d]))*"
 _QUOTE = "[\"'`“”„‟‘’＂]"
-_START = lazy(  # a bracket that opens data, and not a word of a sentence
+_START = lazy(  # A bracket with such text behind it opens data. Others may be part of a sentence.
     rf"[{{｛]\{{?{_SPACE}(?:(?:[uU]|[*_]{{1,3}})?{_QUOTE}|[}}｝,]|//|/\*|#|<!--|\.\.\.|…|\Z)"
     rf"|[\[［]{_SPACE}(?:[\"'“‘„＂\[{{(［｛,\]］]|[-+.]?\d|(?i:true|false|null|none|nan)\b|//|/\*|#"
     r"|\.\.\.|…|<|\Z)"
@@ -52,11 +52,11 @@ _TAG = lazy(r"<(\w+)>\s*\Z")
 _BRACKET = lazy(r"[{\[｛［]")
 _OPENING = frozenset("{[｛［")
 REFUSED = 3
-"""After so many documents that cannot be read no more are looked for: it bounds the work."""
+"""The search stops after this number of unreadable documents, because each one takes work."""
 
 
 class Candidate(NamedTuple):
-    """A document and its place: in a fence of its own, or quoted as code within prose."""
+    """A document that may be the answer; it may begin a fence, or be quoted as code in prose."""
 
     document: Document
     in_fence: bool = False
@@ -66,10 +66,10 @@ class Candidate(NamedTuple):
 def candidates(
     text: str, start: int, complete: bool | None, *, wants_list: bool | None = None
 ) -> Iterator[Candidate]:
-    """Read what begins like a document, in the order of the text, up to the next turn.
+    """Read each document in the order of the text, up to the next turn of the conversation.
 
-    Where a list is wanted, the assistant may make each call in a turn of its own. One that has
-    made several calls in its turn, or a list of them, only goes through them again.
+    If a list is wanted, a further turn of the assistant is read as well, because each call may have
+    its own turn. It is not read after a turn with several calls, because it only repeats them.
     """
     is_call, in_turn = False, 0
     fences = [(each, _data_start(text, each)) for each in FENCE.finditer(text, start)]
@@ -113,7 +113,7 @@ def _next_start(text: str, position: int, *, is_first: bool) -> int:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Return whether the bracket at `at` opens a document; in prose it may mean anything."""
+    """Return whether the bracket at `at` opens a document, and not a remark in prose."""
     before = text[max(0, at - 100) : at].rpartition("\n")[2]
     if text[at] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")", "]"}):
         return before.lower().endswith(("json", "functools"))
@@ -125,7 +125,7 @@ def _begins(text: str, at: int) -> bool:
 
 
 def _data_start(text: str, fence: re.Match[str]) -> int | None:
-    """Return where a document begins in a fence, if it does so at once."""
+    """Return where a document begins in a fence; None if other text comes before it."""
     at = fence.end("inside") - len(fence["inside"].lstrip(EDGES))
     if opening := OPENING_KEY.match(text, at, fence.end("inside")):
         return opening.end()
@@ -135,7 +135,7 @@ def _data_start(text: str, fence: re.Match[str]) -> int | None:
 def _limit(
     text: str, at: int, fence: re.Match[str] | None, complete: bool | None
 ) -> tuple[int, bool | None]:
-    """Return where a document ends at the latest, and whether it is whole there."""
+    """Return the last possible end of a document, and whether it is complete at this end."""
     if fence:
         return fence.end("inside"), True if fence.end() > fence.end("inside") else complete
     tag = _TAG.search(text, max(0, at - 40), at)
@@ -149,7 +149,7 @@ def _limit(
 
 
 def _read(text: str, at: int, end: int, complete: bool | None) -> Document:
-    """Read the document at `at`, behind one level of escapes if there is one."""
+    """Read the document at `at`. If its quotes are escaped, remove one level of escapes first."""
     if not _ESCAPED.match(text, at):
         strict = strict_document(text, at, end)
         return strict or read_document(text, at, end, complete=complete)
@@ -179,7 +179,7 @@ def _in_backticks(text: str, document: Document) -> bool:
 
 
 def without_quotations(text: str, found: list[Candidate]) -> list[Candidate]:
-    """Leave out what a sentence quotes from the answer: `The tags are ["a"].` is no second one."""
+    """Leave out quotations: parts of the answer that a sentence of the text repeats."""
     quoting = [each for each in found if not each.document.refusal and in_sentence(text, each)]
     if len(found) == 1 or not quoting:
         return found
@@ -189,7 +189,7 @@ def without_quotations(text: str, found: list[Candidate]) -> list[Candidate]:
 
 
 def _parts(value: Any) -> Iterator[str]:
-    """Write each container inside a value that is not empty."""
+    """Yield the canonical text of each container inside a value, except empty ones."""
     inner: list[Any] = [*value.values()] if type(value) is dict else value
     for each in inner if type(inner) is list else ():
         if each and isinstance(each, dict | list):
@@ -198,6 +198,6 @@ def _parts(value: Any) -> Iterator[str]:
 
 
 def in_sentence(text: str, found: Candidate) -> bool:
-    """Tell whether words stand before a document on its line."""
+    """Return whether words precede a document on its line."""
     line = text[max(0, found.document.start - 200) : found.document.start].rpartition("\n")[2]
     return not found.in_fence and bool(re.search(r"\w\W*\Z|[\"`]", line))

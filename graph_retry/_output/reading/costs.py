@@ -1,11 +1,10 @@
-"""The one table of reading: the slips that writers make, their costs, and the reasons.
+"""The table of all departures from strict JSON that can be read, each with its cost and reason.
 
-A cost is a surprise: three points stand for a factor of ten by which a writer is less likely to do
-this. A text has a habit if its most charitable reading has a row `HABIT` times. A habit costs
-`habit`, and anything else costs `lone`: a writer who puts all strings in `'` does so once more at
-no cost, while one `'` among many `"` may be an accident. The cheapest reading of a text is believed
-if no reading with another value costs less than `MARGIN` more. Another notation is one row here and
-one move in `moves`.
+A cost measures how unlikely a departure is: three points make it ten times less likely. A departure
+that occurs at least `HABIT` times in a text is a habit, and costs `habit`. Otherwise it costs
+`lone`. For example, a text with all strings in `'` has a habit, while one `'` among many `"` may be
+an accident. The cheapest reading of a text is believed if each reading with another value costs at
+least `MARGIN` more. To read another notation, add one row here and one move in `moves`.
 """
 
 from collections import Counter
@@ -14,13 +13,13 @@ from typing import NamedTuple
 MARGIN = 6
 HABIT = 2
 ACCIDENT = 12
-"""The cost from which on a row is an accident."""
+"""Rows that cost at least this are accidents."""
 DOUBTED = 18
-"""The maximum cost of a reading that has an accident: a second one is never repaired."""
+"""The maximum cost of a reading with an accident. It rules out a second accident."""
 
 
 class Row(NamedTuple):
-    """One departure from strict JSON; `kind` is its name in the ledger, if that is another."""
+    """One departure from strict JSON; `kind` is its name in the ledger, if it differs."""
 
     lone: int
     habit: int
@@ -68,7 +67,7 @@ NOTATIONS = {
     "missing_comma_line": Row(8, 0, "comma supplied at a line break", "line breaks feel like one",
         "missing_comma"),
 }
-SURPRISES = {  # they change no value, but make other readings more likely
+SURPRISES = {  # They need no repair, but they make it likelier that another reading is right.
     "layout": Row(5, 5, "indentation that does not fit", "a bracket may be missing or moved"),
     "cut_at_bracket": Row(5, 5, "text cut off just behind a bracket", "few texts end so"),
     "edge": Row(4, 4, "string that begins or ends like structure", "a quote may be misplaced"),
@@ -82,7 +81,7 @@ SURPRISES = {  # they change no value, but make other readings more likely
     "follows": Row(8, 8, "brackets follow the document", "they may belong to it"),
     "prose": Row(1, 1, "left out around the answer", "an answer alone is the usual case"),
 }
-SLIPS = {  # one mark is missing or too many, and nothing else changes
+SLIPS = {  # One mark is missing or superfluous, but no value changes.
     "leading_comma": Row(9, 9, "comma before the first member left out", "a member may be lost",
         "extra_comma"),
     "extra_comma": Row(6, 6, "comma too many left out", "a member removed while writing"),
@@ -104,7 +103,7 @@ ACCIDENTS = {
     "replaced": Row(14, 14, "mark that stands for another", "a neighbour's key", "supplied"),
     "swapped": Row(14, 14, "marks that changed places", "typed too fast", "extra_mark"),
 }
-LOSSES = {  # these readings lose data: if one of them competes, the text is refused
+LOSSES = {  # Such a reading loses data. If it is among the likeliest readings, the text is refused.
     "elided": Row(2, 2, "Data was left out here", "the text says so", "elided"),
     "placeholder": Row(4, 4, "A placeholder stands for data", "templates", "elided"),
     "code": Row(4, 4, "Arithmetic or a variable's name stands for data: write the value itself",
@@ -120,7 +119,7 @@ LOSSES = {  # these readings lose data: if one of them competes, the text is ref
     "truncated_whole": Row(20, 20, "The text ends although the model finished", "it knew its end"),
     "more": Row(14, 14, "More follows than one document", "brackets are wrong", "syntax"),
 }
-AROUND = {  # what text beside an answer says against it; what costs a MARGIN refuses it
+AROUND = {  # Text beside an answer that speaks against it. From `MARGIN` on it is refused.
     "retracted": Row(20, 20, "The text behind the answer takes it back", "a plain correction",
         "ambiguous",
         r"(?im)(?:[\n.!?…—–]|\A)[^\w\n]{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but"
@@ -162,9 +161,9 @@ COSTS = NOTATIONS | SURPRISES | SLIPS | ACCIDENTS | LOSSES
 
 
 def prices(*, complete: bool, used: Counter[str] | None = None) -> dict[str, int]:
-    """Return the cost of each row, as a habit where a text has `used` it often; at first, all are.
+    """Return the cost of each row: `habit` if the text has `used` it often, `lone` otherwise.
 
-    A text that ends early lost more than is likely where the model said that it was `complete`.
+    Without `used`, every row is a habit. An early end is less likely if the model was `complete`.
     """
     found = {
         name: row.habit if used is None or used[name] >= HABIT else row.lone

@@ -1,9 +1,9 @@
-"""Read one document: charitably, then at its real costs; judge how sure the reading is.
+"""Read one JSON document in two passes, and judge whether its value is certain.
 
-The charitable reading prices each notation as a habit. It shows which habits the text really has,
-and where an accident may explain the text as well. The second reading looks for accidents there. It
-also returns the next readings within `MARGIN`. If one of these has another value, or loses data,
-the text is refused.
+The first pass prices each notation as a habit. It shows which habits the text really has, and where
+an accident, such as a lost quote, may explain the text as well. The second pass uses the real costs
+and looks for accidents at these places. It also returns the other readings within `MARGIN`. If one
+of these has another value, or loses data, the text is refused.
 """
 
 import json
@@ -29,22 +29,22 @@ from graph_retry._output.reading.strict import same, strict_part, unique
 from graph_retry.records import Repair
 
 LARGE = 20_000
-"""Characters from which on accidents are looked for only where a reading stops."""
+"""In a text of at least this length, accidents are only searched where the reading stops."""
 PIECE = 4_000
-"""Characters that are tried first for a document of which the end is not known."""
+"""Characters of the first piece that is tried for a document with an unknown end."""
 WINDOW = 100
-"""Characters within which costs add up to what an accident there would cost."""
+"""Costs within this number of characters are added up, and compared with an accident's cost."""
 _BRACKET_ROWS = frozenset(
     {"missing_bracket", "missing_opener", "mismatched", "extra_closer", "last_closer"}
 )
 
 
 class _Doubtful(Exception):
-    """The reading has no one value: keys that disagree, or an escape with two meanings."""
+    """The reading has several possible values: keys that disagree, or an ambiguous escape."""
 
 
 def strict_document(text: str, start: int, end: int) -> Document | None:
-    """Read a document that is strict JSON and has nothing but prose behind it, if it is one."""
+    """Read a document that is strict JSON and followed by prose only; None for any other."""
     try:
         value, stop = strict_part(text, start, end)
     except (ValueError, RecursionError):
@@ -60,9 +60,9 @@ def strict_document(text: str, start: int, end: int) -> Document | None:
 
 
 def read_document(text: str, start: int, end: int, *, complete: bool | None) -> Document:
-    """Read the document that begins at `start`, or lacks its opening brace there.
+    """Read the document that begins at `start`; its opening brace may be missing.
 
-    It is given growing pieces: many short documents may follow one another.
+    Growing pieces are tried, because many short documents may follow one another in a long text.
     """
     size = PIECE
     while start + size < end:
@@ -74,7 +74,7 @@ def read_document(text: str, start: int, end: int, *, complete: bool | None) -> 
 
 
 def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document:
-    """Read a document twice: as if every notation were a habit of it, then at its real costs."""
+    """Read a document twice: first with each notation as a habit, then at its real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     moves = Moves(part, cheap, bytearray(len(part) + 2), closed=whole)
@@ -91,7 +91,7 @@ def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document
         if lost and not any(suspect):
             return Document(start, start + _stop(path, len(part)), refusal=_lost(*lost, start))
         most = CEILING if found else DOUBTED
-        del moves, found, path, paid  # the second reading takes as much memory as the first
+        del moves, found, path, paid  # The second pass needs as much memory as the first.
         moves = Moves(part, price, suspect, closed=whole)
         found = moves.run(moves.first(), most)
     place = start + moves.furthest
@@ -123,10 +123,10 @@ def _records(nodes: list[Node], start: int) -> list[Repair]:
 
 
 def _suspect(paid: list[tuple[int, int]], size: int, furthest: int, *, is_lost: bool) -> bytearray:
-    """Mark where an accident may explain a text at about the same cost as a reading without one.
+    """Mark the places where an accident may explain a text about as cheaply as the first pass.
 
-    If there is no reading, or an expensive one that lost data, that is everywhere; if a cheap one
-    lost data, nowhere. Otherwise it is around the places where the reading was expensive.
+    Every place is marked if the first pass found no reading, or an expensive one that lost data. No
+    place is marked if a cheap one lost data. Otherwise the places of high costs are marked.
     """
     suspect = bytearray(size + 2)
     spans = list[tuple[int, int]]()
@@ -135,7 +135,7 @@ def _suspect(paid: list[tuple[int, int]], size: int, furthest: int, *, is_lost: 
     elif not is_lost:
         paid = [each for each in paid if each[1]]
         low = high = total = 0
-        for place, cost in paid:  # two pointers: the sum of the costs in the window
+        for place, cost in paid:  # Two pointers keep the sum of the costs in a sliding window.
             total += cost
             while paid[low][0] < place - WINDOW:
                 total -= paid[low][1]
@@ -150,7 +150,7 @@ def _suspect(paid: list[tuple[int, int]], size: int, furthest: int, *, is_lost: 
 
 
 def _doubt(found: list[Node], value: Any, start: int) -> Unreadable | None:
-    """Return why the cheapest reading is not to be believed, or nothing."""
+    """Return the reason to refuse the cheapest reading, or None if it is certain."""
     best, nodes = found[0], _path(found[0])
     made = _rows(nodes)
     for name, at in _losses(nodes):
@@ -210,7 +210,7 @@ def _is_value(nodes: list[Node], value: Any) -> bool:
 
 
 def _build(nodes: list[Node]) -> Any:
-    """Put the value of a reading together from what its nodes mean."""
+    """Build the value of a reading from the meanings of its nodes."""
     builder = _Builder()
     for node in nodes:
         if node.mean:
@@ -219,7 +219,7 @@ def _build(nodes: list[Node]) -> Any:
 
 
 class _Builder:
-    """The containers that are open, the keys that wait for a value, and the pieces of a string."""
+    """Builds a value; holds the open containers, their pending keys, and the present string."""
 
     def __init__(self) -> None:
         self.open: list[Any] = [[]]
@@ -228,7 +228,7 @@ class _Builder:
         self.joined: Any = ""
 
     def read(self, mean: Mean) -> None:
-        """Take in what one node means."""
+        """Apply the meaning of one node."""
         kind, *parts = mean
         if kind == "2":
             for part in filter(None, parts):

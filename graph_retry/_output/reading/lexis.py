@@ -1,4 +1,4 @@
-"""The words of broken JSON: white space, comments, scalars and escapes."""
+"""Recognize the tokens of broken JSON: white space, comments, scalars and escapes."""
 
 import math
 import re
@@ -96,7 +96,7 @@ RAW_CONTROL = lazy(r"[\x00-\x1f]")
 
 
 def scalar(token: str) -> tuple[str, Any] | None:
-    """Read a number or a literal: its row in `costs` (empty if strict JSON), and its value."""
+    """Return the row in `costs` of a number or literal ("" for strict JSON), and its value."""
     if token in _PLAIN:
         return "", _PLAIN[token]
     word = token.lower().replace("infinity", "inf")
@@ -119,7 +119,7 @@ def scalar(token: str) -> tuple[str, Any] | None:
 
 
 def is_word(text: str, at: int) -> bool:
-    """Return whether a word stands at `at` that resembles nothing else."""
+    """Return whether a plain word is at `at` that resembles no number, literal or code."""
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():
         return False
@@ -127,7 +127,7 @@ def is_word(text: str, at: int) -> bool:
 
 
 def word_row(token: str) -> tuple[str, str]:
-    """Classify a word without quotes: return its row of the table, and another one if it is odd."""
+    """Return the row in `costs` for a word without quotes, and "odd_word" if it is odd."""
     low = token.lower()
     short = (
         {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()
@@ -148,7 +148,7 @@ def word_row(token: str) -> tuple[str, str]:
 
 
 def comment_row(body: str) -> str:
-    """Return the row of a comment that may be data, or nothing."""
+    """Return the row in `costs` for a comment that may hold data or replace it, or ""."""
     if LEFT_OUT.search(body) or _CONTESTED.search(body) or "/*" in body:
         return "elided"
     is_torn = body.count('"') % 2 or any(body.count(a) != body.count(b) for a, b in ("{}", "[]"))
@@ -156,7 +156,7 @@ def comment_row(body: str) -> str:
 
 
 def decode(raw: str) -> str | None:
-    """Resolve the escapes of a string; `None` where a backslash has two readings."""
+    """Resolve the escapes of a string; `None` if a backslash may be an escape or a character."""
     if "\\" not in raw:
         return raw
     is_pattern = _PATTERN.search(raw) is not None

@@ -1,9 +1,9 @@
-"""How a reader goes on: the grammar of JSON, the notations beside it, and what may go wrong.
+"""The possible next steps of a reader: JSON's grammar, other notations, and accidents.
 
-Modes: `r`, `f`, `e` and `m` expect a value (the root, a first element, an element after a comma, a
-member's value), `k` and `l` a key (first, after a comma), `c` a colon, `a` and `b` what follows a
-value (`b`: a string, which may go on), `p` the string after a `+`. `z` is behind the document, `$`
-the end.
+A reader's mode tells what it expects. A value: `r` (root), `f` (first element), `e` (element after
+a comma) or `m` (member). A key: `k` (first) or `l` (after a comma). A colon: `c`. The text behind a
+value: `a`, or `b` after a string, which may be continued. The string after a `+`: `p`. The text
+behind the document: `z`. Nothing more: `$`.
 """
 
 import json
@@ -27,7 +27,7 @@ _KEY_AHEAD = lazy(r"[\"'“`]|[\w$][\w$.\-]*\s*[:=]|\*+\"")
 _CLEAN = lazy(r"\"[^\"\\\x00-\x1f]*+\"(?=[ \t\r\n]*(?:,[ \t\r\n]*[\"{\[\d\-tfn}\]]|[}\]]))")
 _PYTHON_KEY = lazy(r"[{,]\s*+'[^'\n]{0,80}'\s*+:")
 _SPACED = lazy(r"\+\s*[\"']\s")
-MORE = lazy(  # after a document, prose never begins like this
+MORE = lazy(  # Behind a document, prose never begins like this.
     r"[\w\"'“&]|\.[a-z_]|\s*+[,;]?\s*+(?:[\"'“][^\"\n]*[\"'”]\s*+[:,}\]{\[])"
     r"|\s*+[,;]\s*+\w+\s*+:\s*+[\"\d\[{]"
     r"|\s*+[:=+,](?!\s*+[\[{])|\s*+(?:true|false|null)\b|[^{}\[\]]{0,500}[}\]]"
@@ -48,28 +48,28 @@ _DECODER = json.JSONDecoder()
 
 
 class Moves(Strings):
-    """Reads one document that begins at the start of `text`."""
+    """The steps of a reader outside of strings; the document begins at the start of `text`."""
 
     def __init__(
         self, text: str, price: dict[str, int], suspect: bytearray, *, closed: bool
     ) -> None:
         super().__init__(text, price)
-        self.suspect, self.closed = suspect, closed  # places of accidents; whole text?
+        self.suspect, self.closed = suspect, closed  # where to look for accidents; is it complete?
         self.emphasis = dict(m.span(i) for m in lexis.EMPHASIS.finditer(text) for i in (1, 2))
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
-        self.is_python = _PYTHON_KEY.search(text) is not None  # a bare name is a variable
-        self.jumps = 2 * len(text) + 2000  # limits the work of short cuts that fail
+        self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
+        self.jumps = 2 * len(text) + 2000  # It limits the work of short cuts that fail.
 
     def first(self) -> Node:
-        """Return the reader that begins: at a bracket, or at a key whose brace is missing."""
+        """Return the first reader, at a bracket or at a key whose opening brace is missing."""
         if self.text[:1] in _OPENING or not lexis.OPENING_KEY.match(self.text):
             return self.node
         self.go(0, "k", self.frame(None, "o", -1), ("{",), "missing_opener")
         return self.buckets[self.price["missing_opener"]].pop()
 
     def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
-        """Return the state after strict JSON reads `mark`: mode, stack and meaning, or `None`."""
+        """Return mode, stack and meaning after `mark` in strict JSON; None if it is not allowed."""
         top = stack.kind if stack else ""
         if mode in "rfem" and mark in _OPEN:
             follows, kind = _OPEN[mark]
@@ -86,20 +86,20 @@ class Moves(Strings):
 
     @staticmethod
     def pop(stack: Frame | None) -> tuple[str, Frame | None, Mean]:
-        """Close the innermost container; parentheses around one value are no tuple."""
+        """Close the innermost container. Parentheses around one value make no tuple."""
         parent = stack.parent if stack else None
         is_value = stack is not None and stack.kind == "t"
         return ("a" if parent else "z"), parent, ("1",) if is_value else ("]",)
 
     def line_indent(self, at: int) -> int:
-        """Return the indentation of the line at `at`, or -1 where there is one line only."""
+        """Return the indentation of the line at `at`, or -1 if the text has only one line."""
         if not self.lines:
             return -1
         start, end = self.lines[bisect_right(self.lines, (at, at)) - 1]
         return min(end, at) - start
 
     def laid_out(self, stack: Frame, column: int, char: str) -> Frame:
-        """Charge what stands at the start of a line but not where the layout would have it."""
+        """Charge for a token at the start of a line that does not fit the indentation so far."""
         if char in "]})":
             is_odd = column != stack.line_indent and stack.line_indent >= 0
             self.extra = self.price["layout"] if is_odd else 0
@@ -111,7 +111,7 @@ class Moves(Strings):
         return stack
 
     def expand(self) -> None:
-        """Let the present reader go on in every way."""
+        """Add a reader for each possible next step of the present one."""
         _, pos, mode, stack, *_ = self.node
         self.wide = bool(self.suspect[pos]) and self.node.cost < ACCIDENT
         if mode[0] == "S":
@@ -130,7 +130,7 @@ class Moves(Strings):
             self._structure(char, stack)
 
     def _odd_space(self) -> bool:
-        """Skip white space that JSON does not have, or an escape for it."""
+        """Skip white space that JSON does not allow, or white space written as an escape."""
         odd = lexis.SPACE.match(self.text, self.at)
         if odd and odd.end() > self.at:
             self.go(odd.end(), self.node.mode, self.node.stack, (), "odd_space")
@@ -138,7 +138,7 @@ class Moves(Strings):
         return False
 
     def _structure(self, char: str, stack: Frame | None) -> None:
-        """Read a mark of the grammar, or what stands in its place."""
+        """Read a mark of the grammar, or another notation in its place."""
         mode = self.node.mode
         if stack and self.at in self.columns:
             stack = self.laid_out(stack, self.columns[self.at], char)
@@ -158,7 +158,7 @@ class Moves(Strings):
             self._accidents(char, stack)
 
     def _aside(self, char: str, stack: Frame | None) -> bool:
-        """Pass what is no part of the grammar; tell whether nothing else can stand here."""
+        """Skip comments, ellipses and emphasis; return True if no other step is possible here."""
         text, at, mode = self.text, self.at, self.node.mode
         if char in "/#<" and (comment := lexis.COMMENT.match(text, at)):
             self._comment(comment, stack)
@@ -169,7 +169,7 @@ class Moves(Strings):
         return at in self.emphasis and not self.wide
 
     def _take(self, mark: str, is_wide: bool, stack: Frame | None) -> bool:
-        """Read one mark as strict JSON does, in whatever spelling."""
+        """Read one mark that strict JSON allows here, also in another spelling such as `“`."""
         mode, at, text = self.node.mode, self.at, self.text
         if mark in "\"'" and mode in "fem" and (triple := lexis.TRIPLE.match(text, at)):
             self.go(triple.end(), "b", stack, ("t", triple[2]), "triple_quotes")
@@ -191,7 +191,7 @@ class Moves(Strings):
         return True
 
     def _short_cut(self, mark: str, stack: Frame | None) -> bool:
-        """Read strict JSON in one step, at a place where no accident is suspected."""
+        """Read a whole strict string or value in one step, if no accident is suspected here."""
         mode, at = self.node.mode, self.at
         if self.wide or mark not in '"{[' or mode not in "femkl":
             return False
@@ -216,7 +216,7 @@ class Moves(Strings):
         return True
 
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
-        """Leave out a comment, unless data was left out for it."""
+        """Leave out a comment, unless it stands for omitted data."""
         end, mode = comment.end(), self.node.mode
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
         if found == "elided":
@@ -227,7 +227,7 @@ class Moves(Strings):
         self.go(end, mode, stack, (), "comment", found)
 
     def _value(self, mark: str, stack: Frame | None) -> None:
-        """Read a value that does not begin as in strict JSON."""
+        """Read a value that begins in another notation than strict JSON."""
         text, at, mode = self.text, self.at, self.node.mode
         if mode == "r" or stack is None:
             return
@@ -241,7 +241,7 @@ class Moves(Strings):
                 self.lose("empty_slot", at, "a", stack)
         elif mark == ",":
             self.lose("empty_slot", at, "a", stack)
-        elif mark in ":=" and text[at - 1] == ":":  # `::` and `:=`
+        elif mark in ":=" and text[at - 1] == ":":  # These are `::` and `:=`.
             self.go(at + 1, mode, stack, (), "equals")
         elif mark in "<$" and (holder := lexis.PLACEHOLDER.match(text, at)):
             self.lose("placeholder", holder.end(), "a", stack)
@@ -251,7 +251,7 @@ class Moves(Strings):
             self._word(stack)
 
     def _word(self, stack: Frame) -> None:
-        """Read what stands without quotes: a number, a literal, or a string."""
+        """Read a token without quotes: a number, a literal, or a string."""
         text, at = self.text, self.at
         if self.node.mode == "m" and (thousands := lexis.THOUSANDS.match(text, at)):
             mean = ("=", thousands[0].replace(",", ""))
@@ -274,7 +274,7 @@ class Moves(Strings):
             self.go(at + len(token), "a", stack, ("w", token), row, odd)
 
     def _key(self, mark: str, stack: Frame | None) -> None:
-        """Read a key that does not begin as in strict JSON."""
+        """Read a key that begins in another notation than strict JSON."""
         text, at, mode = self.text, self.at, self.node.mode
         closes = stack and mark == "}" and (stack.kind == "o" or text.startswith("}}", at))
         if mode == "l" and closes and stack:
@@ -291,7 +291,7 @@ class Moves(Strings):
             self.lose("placeholder", holder.end(), "a", stack)
 
     def _colon(self, mark: str, stack: Frame | None) -> None:
-        """Read what stands for a colon."""
+        """Read an equals sign for the colon, or supply a missing colon."""
         if mark == "=":
             size = 2 if self.text.startswith("=>", self.at) else 1
             self.go(self.at + size, "m", stack, (), "equals")
@@ -299,7 +299,7 @@ class Moves(Strings):
             self.go(self.at, "m", stack, (), "missing_colon")
 
     def _after(self, mark: str, stack: Frame) -> None:
-        """Read what follows a value where neither a comma nor a bracket does."""
+        """Read the text behind a value that is neither a comma nor a bracket."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
         column = self.columns.get(at, -1)
         in_object, odd = stack.kind in "oO", list[str]()
@@ -319,7 +319,7 @@ class Moves(Strings):
             self.go(pos, follows, stack, (), row, *odd)
 
     def _at_end(self) -> None:
-        """Handle the end of the text: it was cut off there, or only its last bracket is missing."""
+        """Handle the end of the text: its last bracket is missing, or it was cut off."""
         mode, stack = self.node.mode, self.node.stack
         is_last = self.closed and mode in "able" and stack and not stack.parent
         if is_last and stack and (stack.kind == "o" or stack.indent > 0):
@@ -328,7 +328,7 @@ class Moves(Strings):
         self.cut_off()
 
     def _behind(self, char: str) -> None:
-        """End the document, followed by this text."""
+        """End the document, or refuse the text behind it if it cannot be prose."""
         text, at, pos = self.text, self.at, self.node.pos
         if not char:
             self.go(at, "$", None)
@@ -338,7 +338,7 @@ class Moves(Strings):
             self.go(self.end - len(rest), "z", None, (), "extra_closer")
             if not rest:
                 return
-        is_beside = "\n" not in text[pos:at]  # on the next line it is a heading or prose
+        is_beside = "\n" not in text[pos:at]  # On the next line, `#` is rather a heading.
         if char in "/#" and is_beside and (comment := lexis.COMMENT.match(text, at)):
             self._comment(comment, None)
         if MORE.match(text, pos):
@@ -350,7 +350,7 @@ class Moves(Strings):
             self.go(pos, "$", None)
 
     def _accidents(self, char: str, stack: Frame | None) -> None:
-        """Leave out one mark, supply one, take one for another, or swap two."""
+        """Assume one accident: a mark is superfluous, missing, replaced, or swapped."""
         text, at, mode = self.text, self.at, self.node.mode
         ahead = text[at + 1 : at + 2]
         is_lone = not char.isalnum() or not (ahead.isalnum() or text[at - 1 : at].isalnum())
@@ -379,7 +379,7 @@ class Moves(Strings):
             self.lose("unreadable", damaged.end(), "c" if bare else "a", stack, bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
-        """Supply each mark that may stand here, and take the present one for it."""
+        """Supply each mark that is allowed here, and also put it in place of the present mark."""
         text, at, mode = self.text, self.at, self.node.mode
         quote = _QUOTE_AHEAD.search(text, at, at + 200)
         in_comment = lexis.COMMENT.match(text, at)
@@ -388,10 +388,10 @@ class Moves(Strings):
             to = self.step(mode, stack, mark, at) if mark != char else None
             if to is None or (mark in _OPEN and char in "]}"):
                 continue
-            if mark in _OPEN:  # the layout tells nothing about it
+            if mark in _OPEN:  # The layout cannot confirm a supplied bracket.
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
-                self.go(at, to[0], to[1], to[2], _INSERTED[mark])  # no bracket is lost before data
+                self.go(at, to[0], to[1], to[2], _INSERTED[mark])  # never an end in front of data
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"
                 self.go(at + 1, to[0], to[1], to[2], row)

@@ -1,4 +1,4 @@
-"""The entry points: read a model output at a level, or cut a part out of it."""
+"""The entry points of reading: parse or repair a model's output, or extract a part of it."""
 
 import json
 import re
@@ -37,23 +37,23 @@ def parse_output(
 ) -> ParsedOutput:
     """Read the JSON value in a model's output, losslessly or not at all.
 
-    Strict JSON comes back as the standard library reads it, with three exceptions: keys that
-    disagree are refused; `NaN` and `Infinity` are no JSON, so `standard` reads them as floats
-    and says so; and a string that holds a JSON document gives that document.
+    Strict JSON is read as the standard library does, with three exceptions. A key with two
+    different values is refused. `NaN` and `Infinity` are read as floats from `standard` on, with a
+    repair. A string that holds a JSON document gives that document.
 
     Args:
-        text: What the model wrote.
-        level: `none` reads the text as it is; `minimal` also takes it out of one fence that
-            holds it all and strips white space and invisible characters; `standard` reads
-            everything that has one reading; `aggressive` may guess, and flags what it guessed.
+        text: The model's output.
+        level: `none` reads strict JSON only. `minimal` also removes one fence around the whole
+            text, white space and invisible characters. `standard` reads every text with one
+            certain reading. `aggressive` may also guess, and then sets `lossless` to false.
         complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
-        wants_list: Whether a list is wanted (`True`), one value (`False`), or this is unknown:
-            several calls in tags are a list, or refused where one value is wanted.
-        fits: Judges a value where several answers differ. If exactly one fits, it is the answer.
+        wants_list: `True` if a list is wanted, `False` if one value is. Several calls in tags make
+            a list, and are refused if one value is wanted.
+        fits: Judges the values if several answers differ. If exactly one fits, it is the answer.
 
     Raises:
-        TypeError: `text` is no string.
-        ValueError: `level` is none of the four.
+        TypeError: If `text` is not a string.
+        ValueError: If `level` is none of the four levels.
 
     Example:
         >>> parse_output("Sure: {'total': 3,}").value
@@ -89,7 +89,7 @@ def parse_output(
 
 
 def repair_output(text: str, level: RepairLevel = "standard") -> str:
-    r"""Return JSON text for what `text` holds, or `text` unchanged where it cannot be read.
+    r"""Return the JSON that `text` holds, or `text` unchanged if it cannot be read.
 
     Example:
         >>> repair_output("```json\n{a: 1}\n```")
@@ -110,7 +110,7 @@ def extract_code_fence(text: str, lang: str | None = None) -> str | None:
 
 
 def extract_json_block(text: str) -> str | None:
-    """Return the one JSON document of `text` as it is written there, repairs not made.
+    """Return the part of `text` that is its one JSON document, unrepaired; None if it has none.
 
     Example:
         >>> extract_json_block("Sure: {'a': 1,} Anything else?")
@@ -124,7 +124,7 @@ def extract_json_block(text: str) -> str | None:
 
 
 def remove_trailing_commas(text: str) -> str:
-    """Return `text` without commas before closing brackets; strings are left alone.
+    """Return `text` without commas before closing brackets; commas in strings stay.
 
     Example:
         >>> remove_trailing_commas('{"a": [1, 2,], "b": ",]",}')
@@ -140,7 +140,7 @@ def _answer(text: str, wanted: Wanted) -> Document:
 
 
 def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
-    """Read the document of a text that is no strict JSON as a whole, or a number that may go on."""
+    """Read a text that is not strict JSON as a whole, or that ends in a possibly cut number."""
     low, high = _bounds(text) if level != "none" else (0, len(text))
     tolerant = level in {"standard", "aggressive"}
     inside = text[low:high]
@@ -162,7 +162,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
 
 
 def _bounds(text: str) -> tuple[int, int]:
-    """Return where the contents of `text` start and end: inside a fence that holds all of it."""
+    """Return the start and end of the contents: without white space and a fence around them."""
     trimmed = text.rstrip(EDGES)
     low = len(trimmed) - len(trimmed.lstrip(EDGES))
     if fence := _FENCE_LINE.match(trimmed, low):
@@ -171,7 +171,7 @@ def _bounds(text: str) -> tuple[int, int]:
 
 
 def _in_string(value: str, level: RepairLevel, wanted: Wanted) -> ParsedOutput | None:
-    """Read a document that came as the contents of one JSON string; any other string is itself."""
+    """Read the JSON document inside a JSON string; None if the string holds no document."""
     if level not in {"standard", "aggressive"} or value.lstrip()[:1] not in {"{", "[", "`", '"'}:
         return None
     if value.lstrip()[0] == '"':
@@ -192,13 +192,13 @@ def _dump(value: Any) -> str:
     written = _ENCODER.encode(value)
     try:
         written.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # UTF-8 cannot encode a lone half of a surrogate pair.
         return json.dumps(value)
     return written
 
 
 def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
-    """Refuse a text, unless the caller asked for a guess and there is something to guess from."""
+    """Return the refusal, or a guessed value if `level` allows this and a guess is possible."""
     may_guess = level == "aggressive" and refusal["kind"] not in {"no_json", "refusal"}
     if may_guess and (value := _guess(text)) is not None:
         guessed = repair("guess", 0, f"guessed, because: {refusal['message']}", "guessed")
@@ -208,10 +208,10 @@ def _refused(text: str, level: RepairLevel, refusal: Refusal) -> ParsedOutput:
 
 
 def _guess(text: str) -> Any:
-    """Let `json_repair` make an object or array of `text`; `None` where it makes none."""
-    if len(text) > 100_000:  # its time is quadratic in a string's length
+    """Guess an object or array with the package `json_repair`; `None` if it finds none."""
+    if len(text) > 100_000:  # `json_repair` takes time quadratic in a string's length.
         return None
-    import json_repair  # noqa: PLC0415 - only this level pays for it
+    import json_repair  # noqa: PLC0415 - only this level needs the import
 
     try:
         value: Any = json_repair.loads(text)

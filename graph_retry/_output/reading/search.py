@@ -1,10 +1,10 @@
-"""The cheapest readings of a text, cheapest first (Dijkstra's algorithm over positions and modes).
+"""Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
 
-A `Node` is a reader that has come to `pos` in some `mode`, with the containers of `stack` open.
-Readers that meet in one state merge: of those that read the same value so far, the cheapest goes
-on, and of those that read another value, the second cheapest goes on, too. That is enough to know
-the cheapest reading of all and the cheapest that gives another value. `WIDTH` bounds the readers
-at one position, so that time grows with the length of the text only.
+A `Node` is a reader at position `pos` in some `mode`, with the open containers in `stack`. Of the
+readers that reach the same state, two continue: the cheapest, and the cheapest of those with
+another value so far. These two are enough to find the cheapest reading of all, and the cheapest
+one with another value. `WIDTH` bounds the readers at one position, so that the time grows only with
+the length of the text.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from graph_retry._output.reading.costs import MARGIN
 
 CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 20, 20, 500, (1 << 61) - 1
 Mean = tuple[Any, ...]
-"""The addition of a node to the value, as `document.build` reads it."""
+"""The part that a node adds to the value: a kind of one character, and the kind's arguments."""
 
 
 class Frame:
@@ -23,12 +23,12 @@ class Frame:
 
     def __init__(self, parent: "Frame | None", kind: str, line_indent: int, indent: int) -> None:
         self.parent, self.kind = parent, kind
-        self.line_indent, self.indent = line_indent, indent  # indents: its line's, its members'
+        self.line_indent, self.indent = line_indent, indent  # of its own line; of its members
         self.depth: int = parent.depth + 1 if parent else 1
 
 
 class Node(NamedTuple):
-    """One reader: what it paid, where it is, and how it came there; `sig` is without `mean`."""
+    """One reader: its cost, state and last step; `sig` is the value's hash before this step."""
 
     cost: int
     pos: int
@@ -42,7 +42,7 @@ class Node(NamedTuple):
 
 
 def signed(sig: int, mean: Mean) -> int:
-    """Return the signature of a value that `mean` was added to; how strings were cut is no part."""
+    """Return the hash of a value after `mean` was added; it ignores how strings were cut."""
     if mean[0] == "2":
         for part in mean[1:]:
             sig = signed(sig, part) if part else sig
@@ -55,28 +55,28 @@ def signed(sig: int, mean: Mean) -> int:
 
 
 class Search:
-    """The queue of readers; a subclass says in `expand` how they go on."""
+    """The queue of readers; a subclass adds their possible next steps in `expand`."""
 
     def __init__(self, text: str, price: dict[str, int]) -> None:
         self.text, self.price, self.end = text, price, len(text)
         self.limit = CEILING + self.end // 100
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
         self.node = Node(0, 0, "r", None, 0, (), "", 0, None)
-        self.at = self.extra = 0  # position and extra cost of the present move
-        self.sig = 0  # of the value that the present reader has read
+        self.at = self.extra = 0  # the position and the extra cost of the present step
+        self.sig = 0  # the hash of the value that the present reader has read so far
         self.pops = self.furthest = 0
         self.too_deep = False
         self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
 
     def frame(self, parent: Frame | None, kind: str, line_indent: int, indent: int = -1) -> Frame:
-        """Return the one frame of this description, so that states can be compared fast."""
+        """Return the same object for equal frames, so that states are compared by identity."""
         key = (parent, kind, line_indent, indent)
         if key not in self._frames:
             self._frames[key] = Frame(parent, kind, line_indent, indent)
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, mean: Mean = (), *rows: str) -> None:
-        """Let the present reader go on at the cost of `rows`; the first of them is the repair."""
+        """Add the present reader's next step, at the cost of `rows`; the first is the repair."""
         node, total = self.node, self.node.cost + self.extra
         for row in rows:
             total += self.price[row]
@@ -91,17 +91,17 @@ class Search:
         )
 
     def lose(self, row: str, pos: int, mode: str, stack: Frame | None, *rows: str) -> None:
-        """Let the present reader go on without data that is missing."""
+        """Add a next step that loses data, for the reason `row`."""
         self.go(pos, mode, stack, ("!", row, self.at), row, *rows)
 
     def expand(self) -> None:
-        """Let the present reader go on in every way."""
+        """Add a reader for each possible next step of the present one."""
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
-        """Return the cheapest reading, if it costs `most`, and the next ones within the margin."""
+        """Return the cheapest reading up to a cost of `most`, and others within the margin."""
         self.limit = min(self.limit, most + MARGIN)
-        seen: dict[tuple[int, str, Frame | None], int | None] = {}  # `None`: two values came
+        seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
         arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
         cost, best_sig = first.cost, -1

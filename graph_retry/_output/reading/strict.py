@@ -1,4 +1,4 @@
-"""Strict JSON, but for keys that disagree and numbers out of range, which the library lets pass."""
+"""Read strict JSON; refuse repeated keys and floats out of range, in which `json` loses data."""
 
 import json
 import math
@@ -18,7 +18,7 @@ _SORTING_ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 def canonical(value: Any) -> str:
-    """Return one text for all spellings of a JSON value: `1`, `1.0` and `True` differ."""
+    """Return the same text for equal JSON values of equal types: `1` and `1.0` differ."""
     return _SORTING_ENCODER.encode(value)
 
 
@@ -28,10 +28,10 @@ def same(left: Any, right: Any) -> bool:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members.
+    """Make a dict of an object's members.
 
     Raises:
-        ValueError: two values for one key disagree.
+        ValueError: If two values for one key disagree.
     """
     result = dict(pairs)
     if len(result) != len(pairs) and not all(same(result[key], value) for key, value in pairs):
@@ -43,36 +43,36 @@ def finite(token: str) -> float:
     """Return the float that `token` spells.
 
     Raises:
-        ValueError: no float is as large, or as small and not zero.
+        ValueError: If a float would be infinite, or zero in place of a tiny number.
     """
     value = float(token)
-    # Every float of a text comes here, so the common case takes one comparison.
+    # This runs for every float of a text, so the common case is tested first.
     if -math.inf < value < math.inf and (value or not _NOT_ZERO.match(token)):
         return value
     raise ValueError("a number out of the range of floats")
 
 
-# `NaN` is no `int`: it is left to the tolerant reader, which reports it.
+# `int("NaN")` raises, so that `NaN` is left to the tolerant reader, which reports it.
 _DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int)
 _CHECKING = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int, parse_float=finite)
 
 
 def decode(text: str, start: int) -> tuple[Any, int]:
-    """Read the strict JSON value at `start`; return it and where it ends.
+    """Read the strict JSON value at `start`; return it and its end.
 
     Raises:
-        ValueError: there is none.
+        ValueError: If there is none.
     """
-    # To check a float takes longer than to read it, so where there are many, the text is searched
-    # for what may be out of range instead.
+    # Checking a float takes longer than reading it. With many floats, it is faster to search the
+    # text for numbers that may be out of range.
     many_floats = text.count(".", start, start + 400) > 10
     value, end = (_DECODER if many_floats else _CHECKING).raw_decode(text, start)
     if many_floats and _may_leave_range(text[start:end]):
         value, end = _CHECKING.raw_decode(text, start)
-    # From Python 3.13 on, the standard library's decoder knows no depth of its own.
+    # From Python 3.13 on, the standard library's decoder has no limit of depth.
     may_be_deep = end - start > 2 * MAX_DEPTH
     if may_be_deep and text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
-        from_json(text[start:end])  # raises if it is too deep
+        from_json(text[start:end])  # This raises if the value is nested too deeply.
     return value, end
 
 
@@ -84,13 +84,13 @@ def _may_leave_range(document: str) -> bool:
 
 
 def strict_part(text: str, start: int, limit: int) -> tuple[Any, int]:
-    """Read the strict JSON value at `start`; return it and where it ends, before `limit`.
+    """Read the strict JSON value at `start`, before `limit`; return it and its end.
 
-    The standard library counts the lines before an error, so it is given growing pieces: with
-    the whole text, many documents that fail would take time quadratic in its length.
+    The standard library counts all lines before an error. Growing pieces are tried, because with
+    the whole text, many failing documents would take time quadratic in its length.
 
     Raises:
-        ValueError: there is none; `pos` tells how far it was read.
+        ValueError: If there is none; `pos` tells how far it was read.
     """
     size = 4000
     while True:
@@ -112,10 +112,10 @@ def strict_value(text: str) -> Any:
     """Read a text that is strict JSON as a whole.
 
     Raises:
-        ValueError: it is none.
+        ValueError: If it is not.
     """
     start = len(text) - len(text.lstrip(_SPACE)) if text[:1].isspace() else 0
-    if not _START.match(text, start):  # to find out by decoding takes longer
+    if not _START.match(text, start):  # This test is faster than decoding.
         raise ValueError("No JSON value begins like this.")
     value, end = decode(text, start)
     if end < len(text) and text[end:].strip(_SPACE):

@@ -1,7 +1,7 @@
-"""How a reader goes on inside a string: where it ends, and which quotes are a part of it.
+"""The possible next steps of a reader inside a string: each quote may end it or belong to it.
 
-There the mode is `S`, the opening quote, `k` or `v` (for a key or a value), and `1` while a quote
-inside has no partner.
+The mode has four characters: `S`, the opening quote, `k` (key) or `v` (value), and `1` while an
+inner quote has no partner, otherwise `0`.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from graph_retry._patterns import lazy
 
 _MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
 _CLOSED = r"(?:[ \t\r]*+\n|\s*+(?:[,}\]]|\Z))"
-# Behind a quote that ends a string: of a key, of a member of an object, of an element of a list.
+# The text behind a quote that ends a key, the value of a member, or an element of a list.
 _STRONG = {
     "k": lazy(r"\s*+[:=：]"),
     "o": lazy(
@@ -33,21 +33,21 @@ _BEFORE, _BEHIND = frozenset("([{—–-='>"), frozenset("<$€£¿¡-_/@#{[(")
 
 
 def _is_torn(raw: str) -> bool:
-    """Return whether brackets in a string do not pair up, or whether it ends with a mark."""
+    """Return whether brackets in a string are unpaired, or whether it ends with `,` or `:`."""
     return raw[-1] in ",:" or any(raw.count(a) != raw.count(b) for a, b in ("{}", "[]", "()"))
 
 
 class Strings(Search):
-    """Knows the inside of strings."""
+    """The steps of a reader inside a string."""
 
-    wide = False  # whether an accident may have happened at the present position
+    wide = False  # It is true if an accident may have happened at the present position.
 
     def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
-        """Return the state after strict JSON reads a mark."""
+        """Return mode, stack and meaning after `mark` in strict JSON; None if it is not allowed."""
         raise NotImplementedError
 
     def cut_off(self) -> None:
-        """End with the text where more should follow; few texts are cut behind a bracket."""
+        """End a truncated text. Few texts are cut off behind a bracket, so this costs more."""
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.lose("truncated", self.end, "$", None, at_bracket)
 
@@ -87,12 +87,12 @@ class Strings(Search):
             self._misplaced_quote(raw, follows, role)
 
     def _surprise(self, raw: str, role: str) -> str:
-        """Return whether it is odd that a string has this content."""
+        """Return the row "edge" if a string with this content is odd, or ""."""
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
         return "edge" if is_torn or (role == "k" and _STRUCTURE.search(raw)) else ""
 
     def _inner_quote(self, pos: int, inside: tuple[str, str, str], row: str) -> None:
-        """Take a quote as a part of the string: as one of two, and alone."""
+        """Take a quote as a character of the string: as one of a pair, and as a lone one."""
         _, _, mode, stack, *_ = self.node
         text, at, is_odd = self.text, self.at, mode[3] == "1"
         before, ahead = text[at - 1] if at > pos else " ", text[at + 1 : at + 2]
@@ -111,7 +111,7 @@ class Strings(Search):
         self.go(at + 1, mode, stack, inside, "unpaired", *both, odd)
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
-        """Close a string where its quote may be missing, overwritten or escaped."""
+        """Close a string at each place where its closing quote may be lost or escaped."""
         stack, places = self.node.stack, list[int]()
         for low in {0, max(0, len(raw) - 300)}:
             found = [
@@ -133,7 +133,7 @@ class Strings(Search):
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
-        """Take a quote for one too many, or for one beside its place."""
+        """Take a quote as superfluous, or as swapped with a neighbour."""
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
