@@ -1,4 +1,7 @@
-"""Ask hooks for new params: once per attempt, on a copy, by name if one misbehaves."""
+"""Ask the hooks of `on_retry` and the feedback for new params after a failed attempt.
+
+A hook is called once per attempt and gets a copy of the params. Errors name the hook.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ from graph_retry.records import Attempt, Failure
 class Proposal:
     """The params that a hook proposes.
 
-    author: The hook, as the ledger names authors.
+    author: The hook's name as the ledger writes it, such as `hook:shorten`.
     new_means: See `HookTraits`.
-    alternatives: Params that a person may choose from, `params` first; mostly empty.
+    alternatives: Several params for a person to choose from, beginning with `params`. Empty if the
+        hook proposes only one.
     """
 
     params: Encoded
@@ -33,7 +37,7 @@ class Proposal:
 async def propose(
     plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
 ) -> Proposal | None:
-    """Ask the hooks in order until one changes the params; then feedback adds to these."""
+    """Ask the hooks in order until one changes the params, then let feedback add to the result."""
     proposal: Proposal | None = None
     for hook in plan.hooks:
         proposal = await _asked(plan, hook, "hook", params, attempts, once)
@@ -54,7 +58,7 @@ async def propose(
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
-    """Rebuild the last attempt's error from the ledger."""
+    """Rebuild the error of the last attempt from its record, for hooks."""
     record = attempts[-1]
     unknown: Failure = {"kind": "rejected_input", "type": "Exception", "message": "it failed"}
     failure = record["failure"] or unknown

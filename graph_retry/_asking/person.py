@@ -1,4 +1,4 @@
-"""Ask the open question, and take one answer: of `resume`, an automatic reviewer, or a person."""
+"""Take one answer to the open question: from `resume`, an automatic reviewer, or an `interrupt`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from graph_retry.records import Attempt
 _LOG = logging.getLogger("graph_retry")
 _MAX_WARNED = 1_000
 _warned: set[str] = set()
-"""The ended reviews that were told: one line for each, not one for each run."""
+"""The ids of ended reviews that a warning has named, so that each is named once per process."""
 
 OUTSIDE = (
     "this call is not made in a LangGraph run, which alone can pause: make it in a node of a graph "
@@ -59,12 +59,13 @@ LEFT_OVER = (
 class Taken:
     """An answer and its question.
 
-    author, channel: Who gave the answer, and through what.
-    loop: The position that the decision goes on from.
-    fork: The earlier attempt that the answer is about, if it goes back.
-    problem: Why the answer cannot be taken, if that is known before it is judged.
-    came_at: When the answer was given; None if it is not known.
-    passed: The automatic reviewers that did not decide.
+    author: Who answered: `human`, `agent:NAME` or `rewind`.
+    channel: The client through which the answer came, such as `python`.
+    loop: The position from which the decision continues.
+    fork: The earlier attempt that the answer is about; None if it is about the last attempt.
+    problem: Why the answer must be refused, if this is known before the answer is read.
+    came_at: When the answer was given (ISO 8601, UTC); None if unknown.
+    passed: The automatic reviewers that were asked and did not decide.
     """
 
     question: Question
@@ -79,7 +80,7 @@ class Taken:
 
     @property
     def by_agent(self) -> bool:
-        """Whether automatic reviewers were asked, so that a person may be next."""
+        """Whether automatic reviewers were asked for this answer; a person may be asked next."""
         return self.author.startswith("agent")
 
 
@@ -135,10 +136,11 @@ def _of_person(
 
 
 def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
-    """Return an answer that goes back to an earlier attempt."""
+    """Return an answer about an earlier attempt, with the question as it was at that attempt."""
     at = forked(loop)
     question = question_of(plan, at, fork.attempts, fork.params)
-    if fork.again:  # the attempt is undone, so it does not count
+    # An attempt that is made again does not count against `max_attempts`.
+    if fork.again:
         question = replace(question, used_up=False)
     return Taken(
         question=question,
@@ -152,18 +154,25 @@ def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -
 
 
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
-    """Ask a person; return the answer, and whether anybody can have seen this question."""
+    """Ask a person by an `interrupt`.
+
+    Returns the answer, and whether its author can have seen this question. If not, the answer was
+    left over from an earlier question.
+    """
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
     begun = get_runtime().execution_info
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
     payload: dict[str, Any] = {**build_payload(question), **place}
     shown_schema: dict[str, Any] = payload["response_schema"]
+    # Everything before `interrupt` runs again when the run is resumed. `notify` is a task and the
+    # row is replaced, so both may be repeated.
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
     await insert(saver, row_of(*here))
     shown = await look_at_shown(question.review_id)
+    # LangGraph would give the waiting answer to this question, although a different one is meant.
     if shown.is_for_another:
         with plain_answer_hidden():
             return interrupt(payload, response_schema=shown_schema), True
@@ -175,13 +184,13 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
 
 
 def _was_left_open(loop: Loop) -> bool:
-    """Tell whether the question is asked again only because a person put it off or assigned it."""
+    """Return whether a person has only deferred or assigned the question: no new notification."""
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
 
 
 def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseCheckpointSaver[Any]:
-    """Return the checkpointer that saves the pause, or refuse to ask without one."""
+    """Return the checkpointer that will save the pause; raise if there is none."""
     saver = current_saver()
     if saver is not None:
         return saver

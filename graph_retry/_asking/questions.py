@@ -1,4 +1,4 @@
-"""Build the open question from state."""
+"""Build the open question about an attempt from state, with everything that clients may show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from graph_retry.hooks._feedback import comment_field, with_comment
 from graph_retry.records import Attempt, Issue
 
 TYPED = "what was typed"
-"""The author of suggested params that a refused answer had."""
+"""The author of suggested params that come from the readable fields of a refused answer."""
 
 
 def question_of(
@@ -37,9 +37,9 @@ def question_of(
     params: Encoded,
     output: dict[str, Any] | None = None,
 ) -> Question:
-    """Build the open question from state.
+    """Build the open question about the last attempt.
 
-    `output` is the output under review, as `{"value": …}`; None if there is nothing to accept.
+    `output` is the output under review, as `{"value": …}`; None if there is no output to accept.
     """
     record, review = attempts[-1], loop["review"]
     if review is None or (record["failure"] is None and output is None):
@@ -97,9 +97,9 @@ def question_of(
 def _as_read(
     plan: Plan[Any], record: Attempt, output: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the output that a person may change in part.
+    """Return the output that a person may edit in part; None if there is none.
 
-    With `redact`, the record has no private texts, and only the output under review is complete.
+    With `redact`, the record's texts are redacted. Then only the output under review is complete.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -108,14 +108,17 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output. One in params is shown if `redact` changes nothing."""
+    """Return the JSON Schema of the output; None if it is in private params.
+
+    A schema that comes from the params is shown only if `redact` would change nothing in it.
+    """
     schema = plan.validator.schema if plan.validator else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
     return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Drop fields that the params type no longer has, because no edit could remove them."""
+    """Drop fields that the params type no longer has, because a reviewer could not remove them."""
     fields = plan.codec.fields
     if fields is None:
         return view
@@ -123,14 +126,14 @@ def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> bool:
-    """Return whether nobody may make another attempt."""
+    """Return whether no further attempt is allowed, not even by a person."""
     budget, last = plan.settings.budget, attempts[-1]
     rounds = budget is not None and budget.rounds_used_up(attempts, loop["spent"])
     return rounds or last["number"] >= plan.settings.max_attempts
 
 
 def _note(loop: Loop, review: OpenReview) -> str | None:
-    """Say why automation stopped, what an agent proposed, and whether a similar call waits."""
+    """Join the notes for a reviewer: why automation stopped, proposals, a similar waiting call."""
     notes = [review["note"], loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")
@@ -144,20 +147,20 @@ def _note(loop: Loop, review: OpenReview) -> str | None:
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return the value of an invalid output, which a person may accept or change.
+    """Return the value of an invalid output as `{"value": …}`, for a person to accept or edit.
 
     None if the output was cut off or could not be read.
     """
     if finish_kind(record["finish_reason"]) is not None:
         return None
-    with suppress(ValueError, RecursionError):  # the value may be nested too deeply
+    with suppress(ValueError, RecursionError):  # A deeply nested value raises `RecursionError`.
         value = parsed_value(record, as_text=validator is not None and validator.wants_text)
         return None if json_problem(value) is not None else {"value": value}
     return None
 
 
 def proposal_in_words(agent: Mapping[str, Any]) -> str:
-    """Say what an automatic reviewer proposed, and why it was not applied."""
+    """Return a sentence with an automatic reviewer's proposal and why it was not applied."""
     proposed = "" if agent["decision"] is None else f" proposed {agent['decision']!r:.300}"
     return f"{agent['by']}{proposed}: {agent['problem']}"
 
@@ -165,7 +168,7 @@ def proposal_in_words(agent: Mapping[str, Any]) -> str:
 def _commenting(
     plan: Plan[Any], shown: Encoded, issues: list[Issue], answer: str
 ) -> Callable[[str], Encoded] | None:
-    """Return the function that adds a person's words to the params, if a field can hold them."""
+    """Return a function that adds a comment to the params; None if no field can hold it."""
     field = getattr(plan.settings.feedback, "field", None)
     name = comment_field(shown.view, field, is_bare=plan.codec.is_bare)
     if name is None or name in plan.settings.locked:
@@ -180,7 +183,7 @@ def _commenting(
 
 
 def _in_json(output: Any) -> Any:
-    """Return an output as a client can show it."""
+    """Return an output as JSON for clients; an object without a JSON form becomes `(a Name)`."""
     if isinstance(output, AIMessage) and output.tool_calls:
         calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
         return {"text": str(output.text), "tool_calls": calls}
@@ -190,7 +193,7 @@ def _in_json(output: Any) -> Any:
 
 
 def _raw_text(record: Attempt) -> str | None:
-    """Return the model's text, or its structured value."""
+    """Return the model's text, or its structured value as JSON text."""
     raw = record["raw"] or {}
     value = raw.get("value")
     if "text" in raw or value is None:

@@ -1,4 +1,7 @@
-"""Ask the automatic reviewers, and call `notify`: each once, before a person answers."""
+"""Ask the automatic reviewers, and call the user's `notify`: both before a person answers.
+
+Each call is a LangGraph task, so it is made once for a question, even if the run is resumed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Passed(TypedDict):
-    """An automatic reviewer that did not decide: its proposal, and the problem with it."""
+    """An automatic reviewer that did not decide: its name, its proposal, and the problem."""
 
     by: str
     decision: Any
@@ -43,9 +46,10 @@ class Passed(TypedDict):
 async def ask_reviewers(
     plan: Plan[Any], question: Question, attempts: list[Attempt]
 ) -> tuple[str, Any, list[Passed]]:
-    """Return the author and decision of the first reviewer that decides, or a decision of None.
+    """Ask the automatic reviewers in order until one decides.
 
-    A reviewer that fails is passed over. Decisions that `not_again` would refuse are not offered.
+    Returns the reviewer's name, its decision (None if no reviewer decided), and the reviewers that
+    raised an error. Reviewers are not offered decisions that `not_again` would refuse.
     """
     attempts = await whole_here(attempts)
     question = _offering_what_holds(plan, question, attempts)
@@ -73,7 +77,10 @@ async def ask_reviewers(
 async def not_again(
     plan: Plan[Any], attempts: list[Attempt], author: str, verdict: Accepted
 ) -> str | None:
-    """Say why an automatic decision may not make another call; None if it may, or makes none."""
+    """Return why an automatic decision may not call the model again.
+
+    None if it may, or if the decision makes no call.
+    """
     if verdict.params is None:
         return None
     attempts = await whole_here(attempts)
@@ -87,14 +94,14 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 def _offering_what_holds(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Question:
-    """Return the question without the decisions that would be refused whatever the params are."""
+    """Return the question; if an agent may not call again at all, without decisions that call."""
     if _why_no_call(plan, attempts, "agent", sent=0) is None:
         return question
     return replace(question, used_up=True)
 
 
 async def notify(plan: Plan[Any], payload: dict[str, Any], attempts: list[Attempt]) -> None:
-    """Call the user's `notify`. Its errors are logged, because the question must still be asked."""
+    """Call the user's `notify`. Errors are only logged: the question must be asked anyway."""
     hook = plan.settings.notify
     if hook is None:
         return

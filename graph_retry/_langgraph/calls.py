@@ -86,7 +86,8 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        Defaults of the params type do not count, because they may differ from run to run.
+        A retry node that user code invokes is identified by the params that it receives, without
+        defaults, because a `default_factory` may return a new value in each run.
         """
         if self.values is None or self.params is None:
             return None

@@ -26,7 +26,7 @@ from graph_retry._state import ANSWER, LOOP, is_open
 from graph_retry.errors import ReplayMismatch
 
 _WAITED = 1.0
-"""Seconds that a machine's clock may be behind: `check_clock` waits so long, and then goes on."""
+"""The most seconds by which a clock may be behind. `check_clock` waits out such a difference."""
 
 
 NO_TASK = str(UUID(int=0))
@@ -136,7 +136,7 @@ async def newest_checkpoint(
 async def read_checkpoint(
     saver: BaseCheckpointSaver[Any], config: RunnableConfig
 ) -> CheckpointTuple | None:
-    """Read one checkpoint by its id. A saver that keeps only the newest may return another one."""
+    """Read one checkpoint. None if it is gone, even if the saver returns a newer one instead."""
     wanted = config.get("configurable", {})["checkpoint_id"]
     saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None

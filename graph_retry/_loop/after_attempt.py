@@ -1,4 +1,4 @@
-"""What follows a finished attempt: a review of it, or the end of the call."""
+"""Handle a finished attempt: report it, open a review of it, or end the call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from graph_retry.records import Attempt, GateVerdict
 def open_review(
     settings: Settings, record: Attempt, proposal: Proposal | None = None, note: str | None = None
 ) -> OpenReview:
-    """Return a new question about an attempt, and write an event that it is asked."""
+    """Create the review of an attempt, and stream and log that it is asked."""
     asked_at = now()
     review: OpenReview = {
         **fresh_review(review_id_of(record["idempotency_key"], 1)),
@@ -50,7 +50,7 @@ def open_review(
 
 
 async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Return the update after a valid output: the call ends, or a person must approve it."""
+    """Return the update after a valid output: the call ends, or a reviewer must approve it."""
     settings, keys = plan.settings, plan.settings.keys
     learned = await finished(plan, record)
     if after_success(review=await _wanted(settings, record)) == "ask":
@@ -62,9 +62,9 @@ async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -
 
 
 def reviewed_later(given: StepInput) -> dict[str, Any]:
-    """Open a review of the last attempt in a node's input, as `review_later` gives it.
+    """Open a review of an attempt that was made elsewhere, in a call that could not ask anybody.
 
-    The call it belongs to ended because nobody could be asked then.
+    `review_later` puts such an attempt into a node's input, with the mark `to_review`.
     """
     settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
     record: Any = {name: known for name, known in last.items() if name != "to_review"}
@@ -89,9 +89,10 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
 
 
 async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
-    """Return the option `review` for this attempt. A function is asked once.
+    """Return the value of the option `review` for this attempt.
 
-    The verdict of a gate is noted in the record.
+    If the option is a function, a task calls it once. The verdict of a `Gate` is saved in the
+    record.
     """
     rule = settings.review
     if not callable(rule):
@@ -108,9 +109,9 @@ async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
 
 
 async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
-    """Report the attempt to `on_attempt` and the budget; return its lessons as an update.
+    """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
 
-    The report is a task, so it is not repeated when the step runs again.
+    `on_attempt` is called in a task, so a step that runs again does not repeat the report.
     """
     settings, name = plan.settings, plan.settings.name
     emit("attempt_finished", name, record["number"], status=record["status"])
@@ -130,13 +131,13 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
 
 
 WITH_OUTPUT = ("succeeded", "overruled")
-"""The status of a call that ended with an output."""
+"""The statuses of calls that ended with an output."""
 
 
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
     """Return the update of a call that ends without an output.
 
-    It clears the key `output`, where an earlier call may have left its own.
+    The update also clears the key `output`, because an earlier call may have left its output there.
     """
     return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
 

@@ -1,4 +1,8 @@
-"""The `call` step: open an attempt and call the model once."""
+"""The `call` step: open an attempt, and call the model once.
+
+The model call is a LangGraph task of its own. Its result is saved when it returns, so a crash later
+in this step does not repeat it.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +39,11 @@ from graph_retry.records import Attempt
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
-    """Call the model once and open the attempt's record."""
+    """Open the record of the next attempt, call the model once, and choose the next step."""
     run, keys = given.run, given.plan.settings.keys
-    past = run.past if ANSWER not in given.state else None  # A call that has begun has this key.
+    # After a fork, the first step continues from the past state. Later steps must not, and state
+    # shows the difference: each first step writes the key `ANSWER`.
+    past = run.past if ANSWER not in given.state else None
     if past is not None:
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
@@ -66,7 +72,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         update[keys["params"]] = params.view
     if state.get(REVIEWED) is not None:
         update[REVIEWED] = None
-    # A status of an earlier call, or of the time before a rewind.
+    # State may still hold the result of an earlier call, or of this call before a rewind.
     if state.get(keys["status"]) is not None:
         update |= {keys["output"]: None, keys["status"]: None}
     update |= await _called(plan, loop, record, outcome["output"])
@@ -77,7 +83,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 
 
 def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Attempt:
-    """Open the record of the next attempt, after those that were made."""
+    """Create the record of the next attempt; with `redact`, it also gets the params to show."""
     settings = plan.settings
     record = open_attempt(
         attempts,
@@ -96,7 +102,7 @@ def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encode
 
 
 async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Write the next step into `loop`; return the other updates of state."""
+    """Put the step that follows the model call into `loop`; return further updates of state."""
     settings, validator = plan.settings, plan.validator
     has_failed = record["failure"] is not None
     if validator is not None and not has_failed:
@@ -116,17 +122,23 @@ async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> 
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the position, the attempts so far, and whether state has the ledger of an old call."""
+    """Return the position, this call's earlier attempts, and whether to replace the saved ledger.
+
+    The ledger in state is replaced if it belongs to an earlier call.
+    """
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
+    # The input may end with an attempt that is still to be made: a record that is `running`.
     if attempts and attempts[-1]["status"] == "running" and loop["next"] == "call":
-        asked = attempts[-1]  # the input holds an attempt that is not made yet
+        asked = attempts[-1]
         loop.update({"author": asked["author"], "reason": asked["reason"]})
         return loop, attempts[:-1], False
     if attempts and ended:
         return fresh_loop(), [], True
-    if attempts and not (waits or goes_on(attempts[-1])):  # they belong to an earlier call
+    # If no attempt may follow the last one, all these attempts belong to an earlier call.
+    if attempts and not (waits or goes_on(attempts[-1])):
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
+    # The router came here from an open review, because somebody edited the params in state.
     if loop["next"] != "call":
         known = ("identity", "given", "origin", "task_path", "note", "continues")
         old: Any = loop
@@ -137,11 +149,11 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
 
 
 def _origin() -> str | None:
-    """Return the part of idempotency keys that tells apart calls of the same namespace.
+    """Return the part of idempotency keys that distinguishes calls with the same namespace.
 
-    All calls of the outermost graph have the empty namespace. There it is the checkpoint that the
-    call began from, because a crash leaves that as it is. Without a checkpointer no call is
-    repeated, and any new id will do.
+    All calls of the outermost graph have the empty namespace. For them, the part is the id of the
+    checkpoint from which the call began: it stays the same if a crash repeats the call. Without a
+    checkpointer, no call can be repeated, so the part is a new random id.
     """
     if current_saver() is None:
         return str(uuid4())

@@ -1,4 +1,4 @@
-"""The `repair` and `validate` steps: from raw output to a value the caller asked for."""
+"""The steps `repair` (read the raw text as JSON) and `validate` (check the value's type)."""
 
 from __future__ import annotations
 
@@ -31,16 +31,19 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _SHORT = 4_000
-"""Characters of an output whose value the ledger keeps beside its text, at most."""
+"""Longest raw text (in characters) for which the ledger also stores the parsed value.
+
+For a longer text, the value is parsed again when it is needed.
+"""
 
 _NOTHING = "NothingReturned"
-"""The failure type of a function that returned None although an output was expected."""
+"""The failure type if the function returned None although an output was expected."""
 
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
 def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> bool:
-    """Return whether a text needs the `repair` step. For strict JSON, a checkpoint is saved."""
+    """Return whether a text needs the `repair` step; strict JSON skips it, saving a checkpoint."""
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator.wants_text:
         return False
@@ -52,14 +55,14 @@ def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> b
 
 
 async def repair_step(given: StepInput) -> dict[str, Any]:
-    """Read the raw text as JSON, as far as syntax alone allows."""
+    """Read the raw text as JSON. This step repairs only syntax; `validate` checks the value."""
     settings = given.plan.settings
     update = read_raw(given.attempts[-1], given.plan.validator, settings)
     return {LOOP: {**given.loop, "next": "validate"}, settings.keys["attempts"]: [update]}
 
 
 def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -> dict[str, Any]:
-    """Read the raw text as JSON, and return the fields that this adds to the record."""
+    """Read the raw text as JSON, and return the record fields that hold the result."""
     update: dict[str, Any] = {
         "number": record["number"],
         "repaired": None,
@@ -76,7 +79,8 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     is_json = settings.format is None
     may_be_text = is_json and validator is not None and validator.admits_text
     spelled = _json_string(raw["text"]) if may_be_text else None
-    if spelled is not None:  # the text is a JSON string, and a string is wanted
+    # A quoted JSON string for a wanted string is read as it is, without looking for damage.
+    if spelled is not None:
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:
         complete = False if record.get("stopped_early") else is_complete(record["finish_reason"])
@@ -84,7 +88,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
         parsed = _read(raw["text"], settings, complete, schema)
         update["repairs"], update["lossless"] = list(parsed.repairs), parsed.lossless
         if parsed.failure and parsed.failure["kind"] == "no_json" and accepts_text:
-            # A string may come without quotes, for example one of a few allowed words.
+            # A model may return a string without quotes, for example one of a few allowed words.
             update["parsed"] = {"value": raw["text"].strip()}
         elif parsed.failure is not None:
             announced = finish_kind(record["finish_reason"])
@@ -100,7 +104,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
 
 
 def _json_string(text: str) -> str | None:
-    """Return the string if a text is strict JSON of a string."""
+    """Return the value of a text that is a strict JSON string; None for any other text."""
     if text.strip()[:1] != '"':
         return None
     try:
@@ -137,12 +141,14 @@ async def validate_attempt(
 ) -> tuple[dict[str, Any], Checked | None]:
     """Validate the last attempt's value.
 
-    Returns the update of the record, and the check; None if there was no value to check.
+    Returns the update of the record, and the result of the check. The result is None if there was
+    no value to check.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:
         return {"number": record["number"]}, None
-    if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):  # in a replay
+    # A run has replaced this validator in its plan already; a replay has not.
+    if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):
         validator = validator.fitted(at.view)
     checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {
@@ -163,7 +169,7 @@ async def validate_attempt(
 def _read(
     text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
 ) -> ParsedOutput:
-    # Most answers are strict JSON, so a program may never need the reader of damaged text.
+    # Importing the reader of damaged text takes time, and most outputs never need it.
     from graph_retry._output.reading.parse import parse_output  # noqa: PLC0415
 
     (level, function), written = settings.repair, settings.format
@@ -188,7 +194,7 @@ def _read(
         raise TypeError(f"`repair` returned {came} for a text: return a text, changed or not.")
     if changed == parsed.text:
         return parsed
-    # If the first reading succeeded, the text is JSON by now.
+    # If the first reading succeeded, the function received JSON, in whatever format the text was.
     if written is not None and parsed.failure is not None:
         return read_as(written, changed, level, schema=schema, complete=complete)
     return parse(changed)

@@ -1,4 +1,4 @@
-"""The loop as a LangGraph subgraph."""
+"""The retry loop as a LangGraph subgraph: its nodes are the steps, its edges are `FOLLOWERS`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from graph_retry._transitions import FOLLOWERS
 from graph_retry.options import DEFAULT_KEYS, Settings
 
 _STEPS_OF_ATTEMPT = 10
-"""Graph steps of one attempt, with room for a few questions that are asked again."""
+"""Graph steps that one attempt may take; the number leaves room for questions asked again."""
 
 
 async def _review_step(given: StepInput) -> dict[str, Any]:
-    # If all calls succeed, nobody is asked, and these modules are not needed.
+    # Imported late, because a program whose calls all succeed never needs these modules.
     from graph_retry._loop.review import review_step  # noqa: PLC0415
 
     return await review_step(given)
@@ -41,7 +41,7 @@ _STEPS: dict[str, StepFunction] = {
 
 
 def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
-    """Compile the loop of a retry node; the checkpointer is inherited from the graph around it."""
+    """Compile the loop of a retry node. It inherits the checkpointer of the outer graph."""
     settings = plan.settings
     keys = tuple(sorted(settings.keys.items()))
     raises, learns = settings.on_cancel == "raise", _window(settings)
@@ -52,9 +52,9 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 
 @cache
 def function_graph(*, learns: int | None) -> RetryGraph:
-    """Compile the loop that all calls of functions share; each run is given its plan.
+    """Compile the loop that all `retry_llm_call`s share; each run passes its own plan.
 
-    learns: How many lessons are kept; None where the calls do not learn.
+    `learns` is the number of lessons to keep; None if the calls use no lessons.
     """
     builder, shown = _builder(DEFAULT_KEYS, None, raises=True, learns=learns)
     return RetryGraph.compile(builder, "retry_llm_call", shown)
@@ -65,7 +65,7 @@ def _window(settings: Settings) -> int | None:
 
 
 def steps_allowed(plan: Plan[Any]) -> int:
-    """Return the recursion limit that `max_attempts` needs."""
+    """Return the LangGraph recursion limit that allows `max_attempts` attempts."""
     return _STEPS_OF_ATTEMPT * (plan.settings.max_attempts + 1)
 
 
@@ -99,13 +99,13 @@ def _builder(
 def _router(
     name: str, keys: Mapping[str, str], *, raises: bool
 ) -> Callable[[Mapping[str, Any]], str]:
-    """Return the function that reads the next step from state."""
+    """Return the function of a conditional edge, which reads the next step from state."""
 
     def route(state: Mapping[str, Any]) -> str:
         following = loop_of(state)["next"]
         if name == "review" and following == "review" and state.get(ANSWER) is None:
             asked = params_at(state[keys["attempts"]])
-            # Params that Studio edited in state at a review are the next attempt's params.
+            # Studio lets people edit state at a pause. Edited params request the next attempt.
             if asked is not None and state[keys["params"]] != asked.view:
                 return "call"
         if following == "end" and raises and state.get(keys["status"]) not in WITH_OUTPUT:

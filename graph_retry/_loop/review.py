@@ -1,4 +1,8 @@
-"""The `review` step: ask once, take one answer, never raise because of it."""
+"""The `review` step: ask the open question, take one answer, and apply it.
+
+A bad answer never raises, because that would fail the user's run. It is refused, and the question
+is asked again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 async def review_step(given: StepInput) -> dict[str, Any]:
-    """Ask for an answer and apply it, or ask again."""
+    """Take one answer and apply it. If it cannot be applied, ask again."""
     taken = await take_answer(given)
     if taken.by_agent and taken.value is None:
         return _escalate(given, taken)
@@ -58,7 +62,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
 
 
 def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait) -> dict[str, Any]:
-    """Note a decision that leaves the review open, and ask again with its change."""
+    """Save a decision that leaves the review open (such as `defer`), and ask the question again."""
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     again = _ask_again(loop, record, None)
     note = _note(_redacted(plan, decision), taken.author, taken.channel, taken.question.review_id)
@@ -72,14 +76,16 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer: a person is asked next, or asked again.
+    """Refuse an answer, and ask a person: after a person's answer again, after an agent's next.
 
-    The next question suggests the fields of the answer that could be read.
+    If some fields of a person's answer could be read, the new question suggests them.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem
     if taken.by_agent:
         return _escalate(given, taken, problem)
+    # A rewind of a call that did not wait has no open question to ask again. `go_back` catches this
+    # error, restores the thread and reports the problem.
     if record["failure"] is None and given.state.get(REVIEWED) is None:
         raise ValueError(f"{REFUSED}{problem}")
     again = _ask_again(loop, record, problem)
@@ -96,7 +102,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
 
 
 def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
-    """Write an accepted decision into the ledger, and continue from it."""
+    """Write an accepted decision into the ledger, and return the update that applies it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
     name, number, review_id = settings.name, record["number"], taken.question.review_id
     verdict = replace(verdict, decision=_redacted(plan, verdict.decision))
@@ -121,7 +127,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
 
 
 async def _default(given: StepInput, question: Question) -> Accepted:
-    """Decide an expired review by its default. If that is not possible, the call is rejected."""
+    """Decide an expired review by `default_decision`; reject the call if that cannot be applied."""
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     problem: str | None
@@ -138,7 +144,7 @@ async def _default(given: StepInput, question: Question) -> Accepted:
 
 
 def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
-    """Redact the words in a decision. Its params and output are redacted elsewhere."""
+    """Redact a decision's texts, but not its params and output, which are redacted elsewhere."""
     row, redact = ROWS[decision["type"]], plan.settings.redact
     written = {"message", row.data, *row.parts} - {"params", "output"}
     said: Any = {
@@ -148,7 +154,7 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
 
 
 def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict[str, Any]:
-    """Note who decided what, when, and through which channel."""
+    """Return a decision as the ledger stores it: with its author, time and channel."""
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
     user = _user() if author == "human" else None
     by = user or decision.get("by")
@@ -163,7 +169,7 @@ def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict
 
 
 def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the output that a decision supplied or accepted, redacted for the ledger."""
+    """Return the output that a decision supplied or accepted as a ledger field, redacted."""
     if not isinstance(effect, End) or effect.without_output:
         return {}
     output = effect.output or (reviewed if effect.status == "overruled" else None)
@@ -172,12 +178,12 @@ def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -
 
 
 def _earlier(review: OpenReview | None) -> dict[str, Any]:
-    """Return the decisions that left the review open before."""
+    """Return earlier decisions that left the review open, as a ledger field."""
     return {"before": review["before"]} if review and review["before"] else {}
 
 
 def _suggested(review: OpenReview | None) -> dict[str, Any]:
-    """Return the author of the suggested params, if there are any."""
+    """Return the author of suggested params as a ledger field; empty if none were suggested."""
     by = review and review["suggested_by"]
     return {"suggested_by": by} if by else {}
 
@@ -189,7 +195,7 @@ def _user() -> str | None:
 
 
 def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dict[str, Any]:
-    """Note that no automatic reviewer decided; a person is asked next, if one may be asked."""
+    """Save that no automatic reviewer decided. A person is asked next, if `review` allows it."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
     passed = list(taken.passed)
     if problem is not None:
@@ -221,7 +227,7 @@ def _apply(
     author: str,
     why: str | None,
 ) -> dict[str, Any]:
-    """Return the update of an accepted decision: the call ends, or is made again."""
+    """Return the update that ends the call or starts its next attempt, as the decision says."""
     keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
     if isinstance(effect, End):

@@ -1,4 +1,4 @@
-"""The steps `revise` and `recall`: automation changes the params after a failure, or at first."""
+"""The automatic steps: `revise` changes params after a failure, `recall` before attempt 1."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ _LOG = logging.getLogger("graph_retry")
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
-    """Revise the params after a failure, or open a review."""
+    """After a failed attempt, retry with params from hooks, open a review, or give up."""
     plan, loop, settings = given.plan, given.loop, given.plan.settings
-    # Hooks, feedback and budgets look at all attempts, the rules only at the last two.
+    # Hooks, feedback and budgets read all attempts. The rules read only the last two, which saves
+    # reading earlier records from their checkpoints.
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record = attempts[-1]
-    if settings.budget is not None:  # a restart empties a `SharedBudget`, so count again
+    # A `SharedBudget` is in memory, so a restart empties it: count the earlier attempts again.
+    if settings.budget is not None:
         settings.budget.count(*attempts)
     learned = await finished(plan, record)
     proposal: Proposal | None = None
@@ -66,19 +68,19 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
 
 
 def failure_text(record: Attempt) -> str:
-    """Return an attempt's failure as one line."""
+    """Return an attempt's failure as `Type: message`, at most 300 characters."""
     failure = record["failure"]
     return "" if failure is None else f"{failure['type']}: {failure['message']}"[:300]
 
 
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
-    """Return whether hooks may revise a failed attempt."""
+    """Return whether hooks may revise a failed attempt, by its failure kind and its number."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
 
 
 def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> str | None:
-    """Say why automation must stop; None if it may go on."""
+    """Return the reason why automation must stop; None if it may make another attempt."""
     settings, failure = given.plan.settings, attempts[-1]["failure"]
     if failure and ROUTES[failure["kind"]] == "review":
         return f"{with_article(failure['kind'])} failure is not retried automatically"
@@ -94,7 +96,7 @@ def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) 
 
 
 def _spent(given: StepInput, settings: Settings) -> str | None:
-    """Say which limit of automation is reached; None if none is."""
+    """Return which limit of automation is reached (budget or `auto_retries`), or None."""
     made, budget = given.loop["automatic"], settings.budget
     if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
         return overspent
@@ -104,7 +106,7 @@ def _spent(given: StepInput, settings: Settings) -> str | None:
 
 
 async def recall_step(given: StepInput) -> dict[str, Any]:
-    """Add the known lessons to the params before a first attempt."""
+    """Add known lessons to the params before a call's first attempt."""
     plan, state, attempts = given.plan, given.state, given.attempts
     keys, lessons = plan.settings.keys, plan.settings.lessons
     assert lessons is not None  # noqa: S101 - the graph has this step only with lessons

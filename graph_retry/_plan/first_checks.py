@@ -1,6 +1,6 @@
-"""Check a call before its first attempt: later, a mistake would cost a paid model call.
+"""Check a call before its first attempt, so that a mistake does not cost a model call.
 
-A mistake that is certain is an error. What may be meant is a warning, once in a process.
+A certain mistake raises an error. A possible mistake causes a warning, once per process.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ NO_CHECKPOINTER = (
 _ID = lazy(
     r"(?:.*[_-])?(?:id|ids|uuid|hash|digest|sha\d*|checksum|etag|fingerprint)", re.IGNORECASE
 )
-"""Names of fields whose values only look like keys."""
+"""Names of fields whose random-looking values are ids or hashes, not credentials."""
 
 _LOOKED_AT = 10_000
 _LOOKED_AT_IN_ALL = 200_000
-"""Characters that are read of a text, and of all texts in a call's params."""
+"""The most characters that the search for credentials reads: of one text, and of all params."""
 
 _MAX_TOLD = 1_000
 _told: set[tuple[str, ...]] = set()
-"""What was told in this process: the kind of warning, the call's name, and perhaps a field."""
+"""The warnings given in this process, as (kind of warning, call name, perhaps a field)."""
 
 
 def check_first(
     plan: Plan[Any], params: Encoded, caller: RunnableConfig | None, *, is_task: bool
 ) -> None:
-    """Check what a call needs, before a model is paid for.
+    """Check everything that a call needs, before its first model call.
 
     Args:
         plan: The call's functions and options.
-        params: Its first params.
+        params: The call's first params.
         caller: The config of the node that makes the call; None outside any graph.
         is_task: Whether LangGraph itself runs the call, as a node of a graph.
 
@@ -71,14 +71,14 @@ def check_first(
 
 
 def _warn(log: logging.Logger, told: tuple[str, ...], message: str, *names: Any) -> None:
-    """Log a warning, unless it was told before."""
+    """Log a warning, unless this process has logged the same one before."""
     if told not in _told and len(_told) < _MAX_TOLD:
         _told.add(told)
         log.warning(message, *names)
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
-    """Refuse functions that cannot work on these params or in this run."""
+    """Raise if `locked` names an unknown field, or a function cannot work in this run."""
     settings = plan.settings
     if missing := [name for name in settings.locked if name not in params.view]:
         known = ", ".join(params.view) or "none"
@@ -101,9 +101,9 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn of a missing checkpointer; refuse it if every call of this kind asks a person.
+    """Warn if the checkpointer is missing; raise if the call always asks a person.
 
-    A call outside any graph is not warned of: there, nobody expects to be asked.
+    Outside any graph there is no warning, because nobody expects to be asked there.
     """
     if not settings.review or current_saver() is not None:
         return
@@ -135,9 +135,10 @@ def _warn_of_lost_output(settings: Settings, caller: RunnableConfig) -> None:
 
 
 def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
-    """Warn of each field that looks like a credential: params are saved and shown to reviewers.
+    """Warn of each field that looks like a credential, because params are saved and shown.
 
-    The keys in its path are redacted, except those that the params type declares.
+    The warning names the field by its path. The path's keys are redacted, except those that the
+    params type declares.
     """
     name = plan.settings.name
     for path in _suspects(params):
@@ -152,7 +153,7 @@ def _warn_of_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
 
 
 def _suspects(params: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of texts that look like a credential, by their field's name or their look."""
+    """Yield the path of each text that looks like a credential, by field name or by content."""
     left = _LOOKED_AT_IN_ALL
     for path, text in _texts(params, ()):
         named = next((part for part in reversed(path) if isinstance(part, str)), "")

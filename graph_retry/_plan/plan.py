@@ -1,4 +1,4 @@
-"""The user's functions, types and options for a call, checked once."""
+"""The plan of a call: the user's functions, types and options, checked once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,14 @@ from graph_retry.options import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Generic[ParamsT]):
-    """The user's functions and types, checked and made ready."""
+    """The user's functions, types and options for a call, checked.
+
+    arguments: Returns the positional arguments for `llm_call`, from the params and the context.
+    codec: Converts the params to JSON for graph state, and back.
+    hooks: The functions of `on_retry`, in the order in which they are asked.
+    validator: Checks outputs against `output=`; None if no output type was given.
+    settings: All other options.
+    """
 
     llm_call: Callable[..., Any] | Runnable[Any, Any]
     arguments: Callable[[Any, AttemptContext], tuple[Any, ...]]
@@ -40,7 +47,7 @@ class Plan(Generic[ParamsT]):
 
     @property
     def output_names(self) -> frozenset[str]:
-        """The names of fields that `redact` leaves as they are: the output type declares them."""
+        """The field names that the output type declares; `redact` does not redact these names."""
         nothing_private = self.settings.redact is None or self.validator is None
         if nothing_private or isinstance(self.validator, SchemaOfParams):
             return frozenset()
@@ -54,7 +61,7 @@ def make_plan(
     output: Any,
     settings: Settings,
 ) -> Plan[Any]:
-    """Check the arguments of both forms, and put them together.
+    """Check the arguments of a call (of a function or a retry node), and return its plan.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -85,7 +92,7 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
 
 
 def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Refuse names that are not fields of the params; params without declared fields take any."""
+    """Raise if a name is not a field of the params; untyped params may have any field."""
     unknown = [name for name in names if fields and name not in fields]
     if fields and unknown:
         known = ", ".join(fields)
@@ -95,9 +102,9 @@ def _check_fields(what: str, names: Iterable[str], fields: Collection[str] | Non
 
 
 def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> None:
-    """Refuse params that cannot fit the function's annotation.
+    """Raise if the params cannot fit the annotation of the user's function.
 
-    Each attempt would fail, and no reviewer could mend that by an edit.
+    Every attempt would fail, and a reviewer could not correct it by an edit.
     """
     declared = declared_params(llm_call)
     if declared is None or codec.fits(declared):
@@ -112,7 +119,7 @@ def _check_declared(llm_call: LLMCall[Any, Any], codec: ParamsCodec[Any]) -> Non
 def _check_default(
     settings: Settings, validator: Validator | None, fields: Collection[str] | None
 ) -> None:
-    """Refuse a `default_decision` that could not be applied when a review expires."""
+    """Raise if `default_decision` could not be applied when a review expires."""
     default = settings.default_decision
     if default["type"] == "edit":
         edited = default.get("params")
@@ -123,7 +130,7 @@ def _check_default(
         return
     try:
         issues = validator.check(default.get("output")).issues
-    # An async validator cannot run now; it checks when the review expires.
+    # This code is sync and cannot run an async validator. It will check when the review expires.
     except AsyncUnderSyncError:
         return
     if issues:

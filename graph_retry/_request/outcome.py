@@ -1,4 +1,4 @@
-"""The outcome of one request as fields of the attempt's record."""
+"""Turn the result or the error of one request to the model into fields of the attempt's record."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 class Outcome(TypedDict):
-    """Fields for the record, and the output with its types if the call has no `output=`."""
+    """Fields for the record. Without `output=`, also the result as the output, with its types."""
 
     record: dict[str, Any]
     output: Any
@@ -40,7 +40,8 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
     said = said_in(error)
     if said is not None and plan.validator is not None:
         return outcome_of_result(plan, said)
-    if _LOG.isEnabledFor(logging.DEBUG):  # the ledger keeps only the message
+    # The ledger keeps only the error's message, so a traceback can be seen only here.
+    if _LOG.isEnabledFor(logging.DEBUG):
         trace = without_keys("".join(traceback.format_exception(error)))
         trace = redacted(trace, settings.redact)
         _LOG.debug("attempt %s of `%s` failed:\n%s", record["number"], settings.name, trace)
@@ -50,7 +51,7 @@ def outcome_of_error(plan: Plan[Any], record: Attempt, error: Exception) -> Outc
         name = name_of(plan.llm_call, "llm_call")
         tell_bug(f"`{name}` (attempt {record['number']})", error, place, settings.redact)
         failure["message"] += f" ({place})"
-    # Only an error about the output has issues; a transport error has its message.
+    # Issues describe the output, so other errors (such as a lost connection) have none.
     issues = wrap_error(error) if failure["kind"].startswith("invalid_") else []
     raw = {"text": said} if isinstance(said, str) else None
     return Outcome(
@@ -87,7 +88,7 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
         record["raw"] = {"value": value.view["value"]}
         spelled = [path for path, tag in value.types.items() if tag in ("float", "int")]
         if spelled and plan.validator is not None:
-            # State holds such a number as text, and another type would read it as text.
+            # State stores such a number as text. Validation would take that for a string.
             message = (
                 f"the call returned a number at `{spelled[0].removeprefix('/value') or '/'}` that "
                 "JSON cannot hold: it has no NaN or infinity, and integers of 64 bits here"
@@ -103,19 +104,20 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     if reading.reasoning is not None:
         record["raw"]["reasoning"] = reading.reasoning
     failure = record.get("failure")
-    if failure is not None and failure["type"] == "TypeError":  # the value cannot be saved
+    # These failures mean that the value cannot be saved: tell the developer where to mend this.
+    if failure is not None and failure["type"] == "TypeError":
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
 
 
 def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
-    """Take a result as the output, unless the checkpointer cannot save it."""
+    """Use the result as the call's output, or record a failure if it cannot be saved."""
     stored = store(result)
     kept = result if stored is None else stored.view["value"]
     unsure = stored is None or isinstance(kept, str | BaseMessage)
     why = unsavable(kept) if unsure else None
     if why is not None and current_saver() is not None:
-        # Otherwise the checkpointer would raise, and the call would be made again.
+        # Without this failure, the checkpointer would raise, and a resume would repeat the call.
         came = quoted_with_article(type(result).__name__)
         message = (
             f"`{made_by}` returned {came} that cannot be saved ({why}): "

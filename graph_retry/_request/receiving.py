@@ -1,4 +1,4 @@
-"""Receive a streamed answer: join its pieces, tell the progress, stop a hopeless stream."""
+"""Receive a streamed output: join its pieces, stream the value so far, stop a hopeless stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graph_retry.records import Attempt
 
 
 class Reception:
-    """Receives the stream of one request; idle if the call does not stream."""
+    """Receives the stream of one request. If the call does not stream, `take` is never called."""
 
     def __init__(self, plan: Plan[Any], attempt: int) -> None:
         self._validator, self._settings, self._attempt = plan.validator, plan.settings, attempt
@@ -46,7 +46,7 @@ class Reception:
         return self._lost is not None
 
     def _show(self, watch: Watch | None, text: str) -> None:
-        """Give a watch more text; tell the progress, or note that it cannot become valid."""
+        """Give a watch more text. Stream the value so far, or note that it cannot become valid."""
         if watch is None or self._lost is not None:
             return
         has_news = watch.add(text)
@@ -54,28 +54,29 @@ class Reception:
             self._lost = watch
         elif has_news:
             redact = self._settings.redact
-            # A redactor may not recognise a private text while only its beginning has come.
+            # A redactor may not recognise a private text from its beginning, so unfinished texts
+            # are left out.
             value = redacted(watch.closed_value, redact) if redact else watch.value
             if value is not ABSENT:
                 emit("partial_output", self._settings.name, self._attempt, value=value)
 
     def end(self) -> None:
-        """Close the stream at its next piece: its time is over."""
+        """Close the stream at its next piece, because the request is over (perhaps timed out)."""
         self._ended = True
 
     def result(self) -> Any:
-        """Return the result of the stream, as a call without a stream returns it."""
+        """Return the joined pieces, in the form of a result that was not streamed."""
         return self._pieces.result(as_message=self._validator is None)
 
     @property
     def stopped(self) -> dict[str, Any]:
-        """The fields that a stopped stream adds to the record; empty if it was not stopped."""
+        """The record fields of a stream that was stopped early; empty if it was not stopped."""
         stopped = _stopped(self._lost)
         return {**stopped, "raw": {"text": self._lost.text}} if self._lost else stopped
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
-    """Validate the text of a stopped attempt again; return the issues that would stop it."""
+    """Validate the text of an early-stopped attempt again; return the fields of the new verdict."""
     text = (record["raw"] or {}).get("text")
     if text is None or not record.get("stopped_early"):
         return {}
@@ -89,7 +90,7 @@ def _watch(validator: Validator | None, settings: Settings) -> Watch | None:
     if settings.format is not None:
         return None
     level, function = settings.repair
-    # The user's repair function runs only on the whole text.
+    # A user's repair function needs the whole text, so a part of it proves nothing.
     judges = settings.stop_early and function is None
     return Watch(validator, level, judges=judges)
 

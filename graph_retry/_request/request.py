@@ -1,4 +1,7 @@
-"""One request to the model, whose result or failure comes back as data."""
+"""Make one request to the model, and return its result or its failure as data.
+
+A failure is data and not an exception, because LangGraph runs a task that raised again on resume.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from graph_retry.records import Attempt, Failure
 
 
 class _TryAgainError(Exception):
-    """Hands a transient failure to LangGraph's retry policy."""
+    """Makes LangGraph's retry policy try again after a transient failure."""
 
 
 def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
@@ -38,7 +41,8 @@ async def make_request(
 ) -> Outcome:
     """Call the model with a copy of the params; return its result or its failure as data.
 
-    `tries` counts the requests of the attempt: LangGraph's retry policy calls this function again.
+    `tries` counts the requests within the attempt, because LangGraph's retry policy may call this
+    function several times.
     """
     this_try, settings = next(tries), plan.settings
     copy = plan.codec.decode(*params)
@@ -87,7 +91,7 @@ async def make_request(
 
 
 def _check_budget(settings: Settings, record: Attempt) -> None:
-    """Refuse a request that the budget does not allow, unless a reviewer decided on it."""
+    """Raise if the budget is used up. A request that a reviewer decided on is always allowed."""
     decided = record["author"].startswith(("human", "agent", "rewind"))
     if settings.budget is not None and not decided:
         settings.budget.check()

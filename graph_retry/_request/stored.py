@@ -1,4 +1,4 @@
-"""Write any value into graph state as plain JSON, and build it again."""
+"""Store a call's result in graph state as plain JSON, and rebuild it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from graph_retry.records import Issue
 
 
 def store(value: Any) -> Encoded | None:
-    """Return a value as JSON under the key `value`, with its types; None if it has no JSON form.
+    """Return `{"value": JSON}` with the value's Python types; None if it has no JSON form.
 
-    A LangChain message stays as it is, because state can hold it.
+    A LangChain message is not converted, because LangGraph's serializer can store it.
     """
     if isinstance(value, BaseMessage):
         return Encoded({"value": value}, {})
@@ -36,7 +36,7 @@ def store(value: Any) -> Encoded | None:
 
 
 def unsavable(value: Any) -> str | None:
-    """Say why a checkpointer cannot save a value as it is, or return None if it can."""
+    """Return why a checkpointer cannot save a value unchanged; None if it can."""
     problem = json_problem(value)
     if problem and problem["code"] == "string_unicode":  # LangGraph's serializer would write `?`
         return problem["message"]
@@ -45,7 +45,7 @@ def unsavable(value: Any) -> str | None:
 
 
 def restore_value(value: Any, types: dict[str, str]) -> Any:
-    """Build a stored value again.
+    """Rebuild a value that `store` wrote.
 
     Raises:
         ValueError: The value was edited in state, or the module of its class is not imported.
@@ -63,9 +63,9 @@ def restore_value(value: Any, types: dict[str, str]) -> Any:
 
 
 def _type_named(tag: str) -> type[Any] | None:
-    """Find the type of a tag: one that JSON lacks, or a model, dataclass or enum by its module."""
+    """Return the type that a tag names: one of `TYPES`, or a class as `module:Class`."""
     module, _, path = tag.partition(":")
-    # `getattr` would call a module's `__getattr__`, which may import.
+    # `getattr` would call a module's `__getattr__`, and that may import code that state names.
     cls: Any = sys.modules.get(module)
     for name in path.split("."):
         cls = getattr(cls, "__dict__", {}).get(name)

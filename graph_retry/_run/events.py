@@ -1,4 +1,4 @@
-"""Tell a call's events: in the stream of the node that made it, and in the log."""
+"""Report the events of a call: to the stream of the node that made the call, and to the log."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _LOG = logging.getLogger("graph_retry.reviews")
 
 
 def emit(event: str, name: str, attempt: int, **details: Any) -> None:
-    """Write one event, e.g. `{"type": "graph_retry", "event": "attempt_started", …}`.
+    """Stream one custom event, such as `{"type": "graph_retry", "event": "attempt_started", …}`.
 
-    It is an event of the node that made the call, and so is seen without `subgraphs=True`.
+    The event belongs to the node that made the call, so a stream shows it without `subgraphs=True`.
     """
     write = writer_of(current_run().caller)
     write({"type": "graph_retry", "event": event, "name": name, "attempt": attempt, **details})
 
 
 def log_review(event: str, name: str, attempt: int, review_id: str, author: str = "") -> None:
-    """Log what became of a review, by names alone: texts of models and people are not for logs."""
+    """Log that a review was asked or answered, with names only: no text of a model or a person."""
     by = f" by {author.partition(':')[0]}" if author else ""
     what = "review %s of `%s` (attempt %s, %s) was %s%s"
     _LOG.info(what, review_id, name, attempt, thread_in_logs(), event, by)

@@ -1,8 +1,9 @@
-"""Leave earlier records in the checkpoints that hold them, and make ledgers whole again.
+"""Keep long ledgers small: leave earlier records in older checkpoints, and read them back.
 
 Every checkpoint of a loop stores the ledger, and some savers store all of state in each checkpoint.
-With all records in state, storage would grow with the square of the attempts. So until the call
-ends, state holds only the place of an earlier record: the checkpoint that has it whole.
+With every record in state, storage would grow with the square of the number of attempts. Therefore,
+while a call is open, state holds a stub for an earlier record: its number, and the checkpoint that
+holds the whole record (`kept_in`). When the call ends, all records return to state.
 """
 
 from __future__ import annotations
@@ -36,20 +37,24 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt, KeptIn
 
 _SMALL = 4_000
-"""Characters of JSON that earlier records may take in state: a read costs more than fewer."""
+"""Characters of JSON that earlier records may occupy in state.
+
+Smaller ledgers stay in state, because reading a checkpoint costs more than storing them again.
+"""
 
 Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
-"""Reads the state values of a checkpoint; None if it is deleted, or a server does not show it."""
+"""Reads the state values of a checkpoint. Returns None if it is deleted or a server hides it."""
 
 
 async def leave_earlier(
     settings: Settings, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a step's update with earlier records left in their checkpoints.
+    """Return a step's update with earlier records replaced by stubs, or with all records.
 
-    The update that opens an attempt leaves the records before it. The update that ends the call
-    brings all records back, so that the last state and the errors have the whole ledger. The
-    position keeps the facts that each step needs of records that are not in state.
+    If the update opens an attempt, the earlier records become stubs. If it ends the call, all
+    records return, so that the final state and the errors hold the whole ledger. Steps need some
+    facts of the records that are not in state (spent budget, decision ids): the position keeps
+    these.
     """
     key = settings.keys["attempts"]
     written = update.get(key)
@@ -74,7 +79,7 @@ async def leave_earlier(
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
-    """Return the ledger of the running step's call with its records whole, or the `last` ones."""
+    """Return the current call's ledger with whole records; with `last`, only those are read."""
     wanted = attempts[-last:]
     saver = current_saver()
     if saver is None or not any(attempt.get("kept_in") for attempt in wanted):
@@ -84,7 +89,7 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
 
 
 def _noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
-    """Note in the position what each step must know of the records that leave the state."""
+    """Save in the position the decision ids and the spent budget of records that become stubs."""
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
     spent = (settings.budget or Budget()).spent_on(left, loop["spent"])
@@ -92,7 +97,7 @@ def _noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[At
 
 
 async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[Attempt]:
-    """Return the updates that leave records in the checkpoint which the running step began from."""
+    """Return the updates that make large records stubs, if this step's checkpoint holds them."""
     if not (are_bulky(earlier) and all(attempt in before for attempt in earlier)):
         return []
     place = await _place()
@@ -100,15 +105,15 @@ async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[A
 
 
 async def _place() -> KeptIn | None:
-    """Return the checkpoint that the running step began from, if it is saved and will be kept."""
+    """Return the checkpoint that the running step started from, if it will stay in storage."""
     saver = current_saver()
     here = get_runtime().execution_info
     if saver is None or here is None or not here.checkpoint_id:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
     saved = await read_checkpoint(saver, place_of(current_thread(), call_namespace(), place))
-    # Only if the checkpoint before it exists as well. Some savers keep only the newest one, and
-    # some durabilities save only the last one of a run.
+    # The checkpoint will stay only if its parent exists. Without a parent, the saver may keep only
+    # the newest checkpoint, or the durability may save only the last checkpoint of a run.
     parent = saved and saved.parent_config
     earlier = (await read_checkpoint(saver, parent)) if parent else None
     return None if earlier is None else place
@@ -126,7 +131,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return the part of a record that state keeps: all of it, unless a checkpoint has it."""
+    """Return a record as state keeps it: a stub if another checkpoint holds it, else unchanged."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None
@@ -138,9 +143,9 @@ def stub(record: Attempt) -> Attempt:
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
-    """Return the updates that leave records in a checkpoint; some were left in others before.
+    """Return the updates that make records stubs of `place`; existing stubs keep their places.
 
-    State keeps the params of the first record, and the difference of the last record's params.
+    State keeps the first record's params, and the patch from these to the last record's params.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []
@@ -157,16 +162,18 @@ def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
 
 
 async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
-    """Return a ledger with its records made whole, as far as their checkpoints can be read."""
+    """Return a ledger with its stubs replaced by whole records, where checkpoints can be read."""
     attempts = listed(attempts)
     trail = _Trail(read, attempts)
     made: list[Attempt] = []
-    params: Encoded | None = None  # the params of the attempt after `record`, if it was just read
+    # The loop runs from the last record to the first. `params` are those of the attempt after
+    # `record`, if that attempt was just read from its checkpoint.
+    params: Encoded | None = None
     for record in reversed(attempts):
         kept = record.get("kept_in")
         known = await trail.saved(record["number"]) if kept else record
         if known is None and params is not None:
-            # The next record's patch starts from params that are unknown here.
+            # `record` is lost, so the next record's patch has no base: write its params in full.
             made[-1]["params_patch"] = initial_patch(params.view)
         params = trail.params_at(record["number"]) if kept and known is not None else None
         made.append(filled(record) if known is None else known)
@@ -176,9 +183,10 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
 
 
 class _Trail:
-    """Reads records from the last to the first, each in the checkpoint that its successor names.
+    """Follows stubs from checkpoint to checkpoint, from the last record to the first.
 
-    State names only the last places. The checkpoint of a record names the places before it.
+    State names the checkpoints of only the last stubs. Each of these checkpoints names the
+    checkpoints of the records before it.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
@@ -187,7 +195,7 @@ class _Trail:
         self._gone: KeptIn | None = None
 
     async def saved(self, number: int) -> Attempt | None:
-        """Return a record as its checkpoint has it; None if that cannot be read."""
+        """Return the whole record from its checkpoint; None if the checkpoint cannot be read."""
         while (record := self._here(number)) and (place := record.get("kept_in")):
             place = cast("KeptIn", {**self._namespace, **place})
             kept = [] if place == self._gone else readable(records_in(await self._read(place)))
@@ -203,12 +211,12 @@ class _Trail:
         return params_at(self._attempts, number)
 
     def _here(self, number: int) -> Attempt | None:
-        # Somebody may have edited the state and removed a `number`.
+        # `get`, because somebody may have edited the state and removed a `number`.
         return next((known for known in self._attempts if known.get("number") == number), None)
 
 
 def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:
-    """Return a reader of the checkpoints of a call in a saver."""
+    """Return a function that reads the checkpoints of one call from a saver."""
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
         saved = await read_checkpoint(saver, place_of(thread_id, namespace, place))
@@ -218,5 +226,5 @@ def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: 
 
 
 def place_of(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
-    """Return the config of a place in a thread; it is in the call's namespace unless it says so."""
+    """Return the config of a checkpoint; `place` may name a namespace other than the call's."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}

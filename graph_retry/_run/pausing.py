@@ -1,4 +1,4 @@
-"""Notice code around a call that catches LangGraph's pause as if it were a failure."""
+"""Detect user code that catches LangGraph's pause (`GraphInterrupt`) as if it were a failure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from graph_retry.errors import PauseSwallowed
 
 _LOG = logging.getLogger("graph_retry")
 _paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
-"""The call of this node that has paused. LangGraph runs each node in a context of its own."""
+"""The name of the call that has paused in this node.
+
+A context variable holds exactly one node's call, because LangGraph runs each node in its own
+context.
+"""
 
 
 @contextmanager
 def watched_pause(name: str) -> Generator[None, None, None]:
-    """Let a call's pause through, and refuse the next call of a node that caught it.
+    """Let the pause of a call pass; if user code caught it, refuse the node's next call.
 
-    The refusal is an `Exception`, which the same code may catch again, so it is logged as well. A
-    `BaseException` would pass that code, and LangGraph; but LangGraph's server never ends a run
-    that raises one.
+    The refusal is an `Exception`. The same user code may catch it, so it is also logged. A
+    `BaseException` would not be caught, but LangGraph's server never ends a run that raises one.
 
     Raises:
         PauseSwallowed: If an earlier call of this run of the node has paused already.
@@ -42,6 +45,7 @@ def watched_pause(name: str) -> Generator[None, None, None]:
         yield
     except GraphInterrupt as pause:
         _paused.set(name)
-        # A question that `llm_call` itself asks is in the pauses of two steps; it is shown once.
+        # If `llm_call` itself calls `interrupt`, LangGraph reports its question in the pauses of
+        # two steps. Without this, clients would show it twice.
         asked = {question.id: question for question in pause.args[0]}
         raise GraphInterrupt(tuple(asked.values())) from None

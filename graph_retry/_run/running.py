@@ -1,4 +1,7 @@
-"""The compiled loop, and one run of it: a call in a namespace of its own, saved step by step."""
+"""The compiled loop (a LangGraph subgraph), and one run of it.
+
+Each call runs the loop in its own checkpoint namespace, and LangGraph saves every step there.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,12 @@ from graph_retry._run.tracing import CallTrace
 from graph_retry._state import LOOP, Loop, loop_of
 
 CALL = "__graph_retry_call"
-"""The key of `configurable` under which a function hands over its plan."""
+"""The key of `configurable` in which `retry_llm_call` passes its plan to the shared loop."""
 
 _RUN = "__graph_retry_run"
-"""The key of `configurable` under which the steps of a run find it.
+"""The key of `configurable` in which the steps find their `LoopRun`.
 
-LangGraph copies a key into the metadata of checkpoints unless it begins with two underscores.
+It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
 """
 
 _LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -41,15 +44,16 @@ _LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 @dataclass(frozen=True)
 class LoopRun:
-    """One run of the loop.
+    """One run of the loop, from its start or a resume until it ends or pauses.
 
     caller: The config of the node that made the call; None outside any graph.
-    identity: The identity of the call in its task; None where it is the task's only call.
-    task_path: The place of that task in its graphs, whatever its id.
-    slot: The place of the call's state; None where nothing is saved, or LangGraph names it.
+    identity: The identity of the call in its task; None if it is the task's only call.
+    task_path: The path of nodes that leads to the task, without the task's id.
+    slot: The namespace of the call's state. None without a checkpointer, or if LangGraph itself
+        chooses the namespace.
     is_task: Whether LangGraph itself runs the loop, as a node of a graph.
     saver: The checkpointer of the run.
-    answered: The reviews that were answered in this run.
+    answered: The reviews that were answered in this run, as rows of the open-reviews table.
     """
 
     plan: Plan[Any]
@@ -64,7 +68,7 @@ class LoopRun:
 
     @property
     def past(self) -> dict[str, Any] | None:
-        """The state of the call from before a fork, if this run takes it over."""
+        """The state that the call had before a fork, if this run continues from it."""
         return None if self.slot is None else self.slot.past
 
     def end(self) -> None:
@@ -74,10 +78,10 @@ class LoopRun:
             self.slot.end()
 
     async def close(self) -> None:
-        """Note that the run has ended, and remove its answered reviews from the inbox.
+        """End the run, and remove its answered reviews from the inbox.
 
-        The first run of a call also tells which reviews the thread's input ended. LangGraph may
-        save that input while the call is running, so it is read at the end.
+        The first run of a call also warns of open reviews that the thread's new input ended. This
+        happens at the end of the run, because LangGraph may save that input while the call runs.
         """
         self.end()
         if self.saver is not None:
@@ -88,7 +92,7 @@ class LoopRun:
                 await delete_answered(self.saver, row)
 
     async def pause(self) -> None:
-        """End the run, and wait until the other calls of the task have paused or ended as well."""
+        """End the run, and wait until the other calls of the task have paused or ended."""
         self.end()
         if self.slot is not None:
             await self.slot.pause()
@@ -101,13 +105,13 @@ def current_run() -> LoopRun:
 
 
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """The compiled loop. Inside another graph it finds its saved state by the call's identity.
+    """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
-    It runs with `durability="sync"` unless its own caller asks for another: a graph inside another
-    inherits the durability of the run. LangGraph's default `async` saves a moment later than it
-    runs, so that a crash could repeat a finished call; with `exit` nothing of a finished subgraph
-    would be saved, and its calls would be made again whenever a later call of the same node is
-    answered.
+    It runs with `durability="sync"` unless its direct caller asks for a different durability.
+    Without this, the subgraph would inherit the durability of the outer run. With `async`
+    (LangGraph's default), a checkpoint is saved a moment after its step, so a crash could repeat a
+    finished call. With `exit`, nothing of a finished subgraph is saved, so its calls would repeat
+    whenever a later call of the same node is answered.
     """
 
     def __init__(self, *, plan: Plan[Any] | None = None, **attributes: Any) -> None:
@@ -122,16 +126,16 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         shown: type[Any],
         plan: Plan[Any] | None = None,
     ) -> RetryGraph:
-        """Compile a loop from a graph.
+        """Compile the loop into a `RetryGraph`.
 
-        LangGraph's `compile` makes its own class; this one is made from the attributes of that
-        graph, as LangGraph's `copy` and `with_config` do it.
+        LangGraph's `compile` returns its own class. The `RetryGraph` copies the attributes of that
+        object, as LangGraph's `copy` and `with_config` do.
 
         Args:
-            builder: The graph.
+            builder: The graph to compile.
             name: The graph's name.
-            shown: The input as users see it, without the keys that the loop adds.
-            plan: The plan of all runs; None where each run is given its own.
+            shown: The input schema for users, without the keys that the loop adds.
+            plan: The plan of every run; None if each run passes its own plan.
         """
         graph = cls(**vars(builder.compile(name=name)), plan=plan)
         graph.channels[START] = EphemeralValue(shown)
@@ -140,7 +144,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
-        """Do what `CompiledStateGraph.stream` does, durably."""
+        """Stream like `CompiledStateGraph.stream`, with the call's saved state."""
         run, given, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(given, config, **options)
@@ -150,7 +154,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
-        """Do what `CompiledStateGraph.astream` does, durably."""
+        """Stream like `CompiledStateGraph.astream`, with the call's saved state."""
         run, given, config = await run_async(self._opened(input, config, options))
         try:
             async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
@@ -163,7 +167,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             await run_async(run.close())
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """Return the JSON Schema of the input as users see it."""
+        """Return the JSON Schema of the input, without the loop's own key."""
         schema = super().get_input_jsonschema(config)
         properties = {key: item for key, item in schema["properties"].items() if key != LOOP}
         return {**schema, "properties": properties}
@@ -171,15 +175,16 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
     ) -> tuple[LoopRun, Any, RunnableConfig]:
-        """Find the call's state, encode its input, and make the config of its run."""
+        """Prepare a run: find the call's saved state, encode its input, and build its config."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
-        # If a config names a thread, it names the whole place.
+        # A given config that names a thread must not be mixed with the place of the running node.
         configurable = dict(given if any(key in given for key in _LINEAGE) else {**around, **given})
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         given_plan = configurable.pop(CALL, None)
         plan = cast("Plan[Any]", given_plan)
-        if self.plan is not None:  # a function has already made its run
+        # A retry node's graph is shared by its runs. A function's plan belongs to one run already.
+        if self.plan is not None:
             plan = replace(self.plan, codec=self.plan.codec.for_one_run())
         saver = saver_in(configurable) or self._own_saver
         if saver is not None and "checkpoint_during" not in options:
@@ -212,7 +217,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 slot=slot,
                 is_task=made.is_task,
             )
-        # LangGraph continues the saved run of this namespace.
+        # If the namespace has a checkpoint, LangGraph continues from it and needs no first state.
         if not (run.slot and run.slot.is_saved):
             input = made.first_state(waits)
         configurable = inside(configurable, None if run.slot is None else run.slot.namespace)
@@ -225,7 +230,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return None if isinstance(own, bool) else own
 
     async def _waiting(self, configurable: Mapping[str, Any]) -> Loop | None:
-        """Return the position of a loop that is the outermost graph, if it waits for a person."""
+        """Return the position of the loop, if it is the outermost graph and waits for a person."""
         saver = self._own_saver
         if saver is None or "thread_id" not in configurable:
             return None

@@ -1,4 +1,4 @@
-"""A step of the loop: its input, and how it runs as a graph node."""
+"""The base of all steps of the loop: a step's input, and the LangGraph node that runs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graph_retry.records import Attempt
 
 @dataclass(frozen=True)
 class StepInput:
-    """The input of a step: its run, the graph state, and the position and ledger read from it."""
+    """The input of a step: its run, the graph state, and the position and ledger in that state."""
 
     run: LoopRun
     plan: Plan[Any]
@@ -35,16 +35,16 @@ class StepInput:
 
     @property
     def params(self) -> Encoded:
-        """The params in state with their types."""
+        """The params in state, with the types that their JSON does not show."""
         return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
 
 
 StepFunction = Callable[[StepInput], Awaitable[dict[str, Any]]]
-"""A step: returns the update of the graph's state."""
+"""A step: takes its input and returns an update of the graph's state."""
 
 
 class Step(Runnable[Any, Any]):
-    """A graph node made of one step, usable under `invoke` and `ainvoke`."""
+    """A graph node that runs one step, both under `invoke` and under `ainvoke`."""
 
     def __init__(self, step: StepFunction) -> None:
         self._step = step
@@ -68,7 +68,7 @@ class Step(Runnable[Any, Any]):
 
 
 def note_answered(given: StepInput, update: dict[str, Any]) -> None:
-    """Note in the run that a question of its call was answered."""
+    """If an update closes the call's open review, add the review to the run's answered ones."""
     before, after = given.loop["review"], cast("Loop | None", update.get(LOOP))
     if before is not None and after is not None and after["review"] is None:
         here = (current_thread(), call_namespace(), before["review_id"], before["asked_at"])
@@ -76,7 +76,7 @@ def note_answered(given: StepInput, update: dict[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
-    """Read a step's input from state, the ledger in this version's form."""
+    """Read a step's input from state; a ledger of an older version gets today's keys."""
     loop = loop_of(state)
     check_identity(run.plan.settings.name, loop["identity"], run.identity)
     attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
@@ -85,7 +85,7 @@ def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
 
 
 def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) -> None:
-    """Refuse a saved call whose params or attempts are under other keys than the plan's."""
+    """Refuse a saved call if the plan names different state keys than the call was saved under."""
     params, attempts = plan.settings.keys["params"], plan.settings.keys["attempts"]
     renamed = params if params not in state else attempts
     if has_failed and not (params in state and state.get(attempts)):
@@ -96,7 +96,7 @@ def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) 
 
 
 def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:
-    """Return the plan, with the output schema that the params hold, if they hold it."""
+    """Return the plan. If a field of the params holds the output schema, read it from there."""
     output, key = plan.validator, plan.settings.keys["params"]
     if not isinstance(output, SchemaOfParams):
         return plan
@@ -105,10 +105,10 @@ def _fitted(plan: Plan[Any], state: Mapping[str, Any], loop: Loop) -> Plan[Any]:
 
 
 def check_identity(name: str, saved: str | None, identity: str | None) -> None:
-    """Refuse to run a call on the state of another one.
+    """Refuse to run a call on the saved state of a different call.
 
     Raises:
-        ReplayMismatch: If the state is known to be of a call with another identity.
+        ReplayMismatch: If the saved state has a different identity.
     """
     if saved is not None and identity is not None and saved != identity:
         raise ReplayMismatch(

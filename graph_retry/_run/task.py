@@ -18,9 +18,9 @@ async def as_task(
     part: Callable[[], Coroutine[Any, Any, T]],
     retry_policy: RetryPolicy | None = None,
 ) -> T:
-    """Run a part of a step as a LangGraph task. A finished task never runs again on resume.
+    """Run a part of a step as a LangGraph task, so that a resume never repeats a finished part.
 
-    Without a checkpointer nothing is resumed, and the part runs in place.
+    Without a checkpointer, nothing can be resumed, so the part runs directly.
     """
     if retry_policy is None and current_saver() is None:
         return await part()
@@ -35,7 +35,7 @@ async def as_task(
 
 
 async def in_place(_name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a part of a step where no graph keeps its result."""
+    """Run a part of a step directly, for code outside a graph; `_name` is not used."""
     return await part()
 
 

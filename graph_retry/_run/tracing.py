@@ -1,13 +1,13 @@
-"""OpenTelemetry spans and metrics, where an application has set them up.
+"""OpenTelemetry spans and metrics, for applications that have set OpenTelemetry up.
 
-A run of a call is one span, with the names of OpenTelemetry's conventions for generative AI. In it
-are a span for each request to the model, so that the spans of a provider's client nest in it, one
-for each validation, and one for each review, from its question to its decision. They hold figures,
-and no text of the model or of a person; who decided is told by a hash.
+Each run of a call is one span, named after OpenTelemetry's conventions for generative AI. It has
+child spans for each request to the model, each validation and each review. The span of a request
+contains the spans of the provider's client. The span of a review lasts from its question to its
+decision. Spans hold figures, never text of a model or a person; a hash names who decided.
 
-A pause, a crash or another process ends a run. Each record in the ledger keeps the `traceparent` of
-its run, and the next run is linked to them. Where no span of the application is around it, it goes
-on in the same trace.
+A call may need several runs, because a pause or a crash ends a run. Each record in the ledger keeps
+the `traceparent` of its run, and the span of a later run links to those runs. If the application
+has no active span, the later run also continues their trace.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 Ended = Callable[..., None]
-"""Tells a span what became of the attempt: its failure, usage and finish reason, if any, and what
-the call returned."""
+"""Ends a span with the outcome of the attempt (failure, usage, finish reason) and, for a request,
+the value that the call returned."""
 
 _PROVIDERS = {
     "azure": "azure.ai.openai",
@@ -42,12 +42,12 @@ _PROVIDERS = {
     "mistralai": "mistral_ai",
     "xai": "x_ai",
 }
-"""OpenTelemetry's names of providers that LangChain calls otherwise."""
+"""OpenTelemetry's provider names, by LangChain's names where the two differ."""
 
 _ORIGIN = ("gen_ai.provider.name", "gen_ai.response.model")
 
 _CLIENTS = ("openai", "anthropic")
-"""Packages whose own objects say by their module whose they are."""
+"""Providers that are recognised by the top-level package of a result's class."""
 
 _INSTRUMENTS = {
     "graph_retry.reviews.waiting": ("create_up_down_counter", "{review}"),
@@ -55,20 +55,20 @@ _INSTRUMENTS = {
     "graph_retry.call.attempts": ("create_histogram", "{attempt}"),
     "gen_ai.client.token.usage": ("create_histogram", "{token}"),
 }
-"""Metrics: how each is made, and its unit."""
+"""Each metric's factory method and its unit."""
 
 _made: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 class CallTrace:
-    """The span of one run of a call; does nothing in a process that has not set tracing up."""
+    """The span of one run of a call. Without OpenTelemetry in the process, nothing happens."""
 
     def __init__(self) -> None:
         self._span: Any = None
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The part of the run's span that a record keeps; empty without a span."""
+        """The run's `traceparent`, as a field for a record; empty without a span."""
         kept: dict[str, Any] = {}
         if self._span is not None:
             _propagator().inject(kept, _trace().set_span_in_context(self._span))
@@ -82,7 +82,7 @@ class CallTrace:
         thread: str | None,
         output_type: str | None,
     ) -> None:
-        """Open the span before the run's first step, linked to the runs before it."""
+        """Open the span before the run's first step, with links to the call's earlier runs."""
         opened = tracer()
         if opened is None or self._span is not None:
             return
@@ -112,7 +112,7 @@ class CallTrace:
     def decided(
         self, decision: Mapping[str, Any], record: Attempt, asked_at: str | None, name: str
     ) -> None:
-        """Record a decision: a span from the question until now."""
+        """Record a decision as a span that lasts from its question until now."""
         ended = datetime.fromisoformat(now())
         began = ended if asked_at is None else datetime.fromisoformat(asked_at)
         role = str(decision["author"]).partition(":")[0]
@@ -153,7 +153,7 @@ class CallTrace:
                 self._span.set_status(_trace().StatusCode.ERROR)
 
     def close(self) -> None:
-        """End the span, with the run; a second time changes nothing."""
+        """End the span when the run ends; a second call changes nothing."""
         if self._span is not None and self._span.is_recording():
             self._span.end()
 
@@ -222,7 +222,7 @@ class CallTrace:
             **attributes,
         }
         parent = None if self._span is None else _trace().set_span_in_context(self._span)
-        # Messages of exceptions may quote private data, so OpenTelemetry does not record them.
+        # Exception messages may quote private data, so OpenTelemetry must not record them.
         quiet = {"record_exception": False, "set_status_on_exception": False}
         with opened.start_as_current_span(
             span_name, context=parent, attributes=known, **quiet
@@ -241,7 +241,7 @@ def tracer() -> Any:
 
 
 def _metric(name: str, verb: str, amount: float, about: Mapping[str, Any]) -> None:
-    """Count or record something, where the application has loaded OpenTelemetry's metrics."""
+    """Update a metric, if the application has loaded OpenTelemetry's metrics."""
     metrics: Any = sys.modules.get("opentelemetry.metrics")
     if metrics is None:
         return
@@ -267,7 +267,7 @@ def _propagator() -> Any:
 
 
 def _after(traceparent: str) -> Any:
-    """Return the context behind a kept `traceparent`; an empty one where it cannot be read."""
+    """Return the span context of a saved `traceparent`; an empty context if it is unreadable."""
     return _propagator().extract({"traceparent": traceparent})
 
 
@@ -305,7 +305,8 @@ def _outcome(record: Mapping[str, Any], redact: Redact | None) -> dict[str, Any]
 
 def _origin(result: Any) -> dict[str, Any]:
     """Return the provider and the model that a result names, if it names them."""
-    if is_object(result):  # the result of a chain with `include_raw=True`
+    # LangChain's `with_structured_output(include_raw=True)` returns the message under `raw`.
+    if is_object(result):
         result = result.get("raw")
     said: Any = getattr(result, "response_metadata", None)
     package = type(result).__module__.partition(".")[0]
