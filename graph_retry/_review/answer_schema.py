@@ -1,6 +1,7 @@
-"""The JSON Schema of a good answer to one question.
+"""The JSON Schema of a valid answer to one question.
 
-It is a plain dict shown to clients; LangGraph would let a type's validation error hide the review.
+Clients get it as a plain dict. LangGraph does not validate with it, because then an invalid answer
+would raise, and the error would hide the review.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.question import Question
 
 MAX_SCHEMA = 100_000
-"""Characters of a part's schema; a longer one is left out, so that the part may be anything."""
+"""Maximum characters of the schema of params or output. A longer one is replaced by `{}`."""
 
 _REASON = {"type": ["string", "null"]}
 
 
 def response_schema(question: Question) -> dict[str, Any]:
-    """Return a schema of the canonical answers: one branch for each decision that is offered.
+    """Return a schema of the answers in canonical form, with one branch for each offered decision.
 
-    The params of an edit are all optional, since edits are partial, and locked ones are left out.
+    All params of an edit are optional, because edits are partial. Locked params are left out.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec
@@ -91,10 +92,10 @@ def _params_schema(question: Question) -> dict[str, Any]:
 
 
 def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Copy a schema to stand at `#/$defs/{name}`, with its local references pointing there."""
+    """Copy a schema for the place `#/$defs/{name}`, and adapt its local references to the place."""
     text = json.dumps({key: part for key, part in schema.items() if key != "$schema"}, default=str)
     if len(text) > MAX_SCHEMA:
         return {}
-    if "$id" not in schema:  # a schema with an `$id` resolves its own references
+    if "$id" not in schema:  # References in a schema with an `$id` do not depend on its place.
         text = re.sub(r'("\$ref": "#)(?=[/"])', rf"\1/$defs/{name}", text)
     return cast("dict[str, Any]", json.loads(text))

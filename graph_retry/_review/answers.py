@@ -1,4 +1,4 @@
-"""The decisions of people and agents, the functions that make them, and the reviewers."""
+"""The decisions about a review, the functions that make them, and the type of reviewers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ DecisionType = Literal[
 class Decision(TypedDict):
     """The decision of a person or an agent about one review.
 
-    `params` (edit) is partial: it is merged onto what was shown. `message` is the reason (of any
-    decision), of a comment what the model is told. `output` (respond) is validated like the
-    model's; `changes` and `replace` (respond) change a part of the one that was read. `attempt` and
-    `review_id` bind the decision to one question; `decision_id` makes a repeated delivery
-    recognisable; `by` names the author and `channel` what it came through (default: told by the
-    answer's shape). `until` (defer) is ISO 8601, and `to` (assign) names somebody.
+    For an edit, `params` has the changed fields, which are merged onto the shown params. To
+    respond, `output` is a whole output, which is validated like the model's; `changes` and
+    `replace` change a part of the output that was read. For an approval, `choice` is the number of
+    an alternative. `message` is the reason of a decision, or the text of a comment for the model.
+    `until` (defer) is a time in ISO 8601. `to` (assign) is a person's name. `attempt` and
+    `review_id` bind the decision to one question. `decision_id` identifies a repeated delivery.
+    `by` is the author. `channel` is the client, by default the one that the answer's shape shows.
     """
 
     type: DecisionType
@@ -43,17 +44,17 @@ class Decision(TypedDict):
 
 
 Answer = Mapping[str, Any] | Sequence[Any] | str | bool | None
-"""An answer to a review: a `Decision`, or a client's form of one.
+"""An answer to a review: a `Decision`, or the form in which a client sends it.
 
-A function, such as `approve` without its parentheses, is none: type checkers say so.
+The type excludes functions, so that a type checker reports `approve` without its parentheses.
 """
 
 
 def approve(choice: int | None = None) -> Decision:
-    """Call again with the suggested params, or with the same ones if there is no suggestion.
+    """Call again with the suggested params, or with the same params if there is no suggestion.
 
-    If a hook gave `Alternatives`, `choice` is the number of the one to take. If a valid output is
-    reviewed (the option `review`), the output is taken, and no model is called.
+    If a hook gave `Alternatives`, `choice` selects one by its number, from 1. In the review of a
+    valid output (the option `review`), an approval takes the output, and calls no model.
 
     Example:
         >>> approve()
@@ -63,9 +64,9 @@ def approve(choice: int | None = None) -> Decision:
 
 
 def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
-    """Retry with some fields changed; the others stay as they were shown.
+    """Call again with some fields of the params changed; the other fields stay as shown.
 
-    An edit that changes nothing is an approval, and the ledger says `approve`.
+    An edit that changes nothing counts as an approval, and the ledger records `approve`.
 
     Example:
         >>> edit(temperature=0.0)
@@ -81,7 +82,7 @@ def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
 
 
 def reject(reason: str | None = None) -> Decision:
-    """Give the call up, with a reason for the record.
+    """Stop the call without an output, with a reason for the ledger.
 
     Example:
         >>> reject("the input has no invoice in it")
@@ -96,17 +97,17 @@ def respond(
     changes: dict[str, Any] | None = None,
     replace: dict[str, str] | None = None,
 ) -> Decision:
-    """Supply the output by hand, or a part of it; the whole is validated like the model's.
+    """Supply the output, or change a part of it; the result is validated like the model's output.
 
     Args:
         output: The whole output.
-        changes: Fields to change in the output that was read, valid or not; the others stay. They
-            are merged as the fields of an edit are.
-        replace: Words to replace in that output's texts, and the words to put there. Each must
-            occur once.
+        changes: Fields to change in the output that was read, whether it is valid or not. They are
+            merged like the fields of an edit. The other fields stay.
+        replace: New words by old words, for the texts of the output that was read. Each old word
+            must occur exactly once.
 
     Raises:
-        TypeError: If neither a whole nor a part is given, or both are.
+        TypeError: If `output` is given together with a part, or nothing is given.
 
     Example:
         >>> respond({"name": "Ada"})
@@ -127,7 +128,7 @@ def respond(
 
 
 def comment(message: str) -> Decision:
-    """Tell the model something, in the prompt or messages of the params, and call it again.
+    """Add a message for the model to the prompt or messages in the params, and call again.
 
     Example:
         >>> comment("the total is on the second page")
@@ -137,9 +138,9 @@ def comment(message: str) -> Decision:
 
 
 def accept(reason: str | None = None) -> Decision:
-    """Take an output that is not valid as it is; only where `allowed_decisions` has `accept`.
+    """Take an invalid output unchanged. The option `allowed_decisions` must include `accept`.
 
-    The call then ends `overruled`, with the JSON that was read.
+    The call ends with the status `overruled` and with the JSON that was read.
 
     Example:
         >>> accept("a total of zero is right here")
@@ -149,9 +150,9 @@ def accept(reason: str | None = None) -> Decision:
 
 
 def defer(until: str) -> Decision:
-    """Leave a review open, and out of the inbox until a time (ISO 8601, in UTC unless it says).
+    """Hide an open review from the inbox until a time in ISO 8601, in UTC if it names no zone.
 
-    It comes back by itself, and can be answered before. Only where `allowed_decisions` has `defer`.
+    The review can be answered earlier. The option `allowed_decisions` must include `defer`.
 
     Example:
         >>> defer("2030-05-01T08:00")
@@ -163,7 +164,7 @@ def defer(until: str) -> Decision:
 def assign(to: str) -> Decision:
     """Set the label `assignee` of a review, which stays open.
 
-    Only where `allowed_decisions` has `assign`.
+    The option `allowed_decisions` must include `assign`.
 
     Example:
         >>> assign("ada")
@@ -173,18 +174,18 @@ def assign(to: str) -> Decision:
 
 
 class ReviewFunction(Protocol):
-    """A reviewer as a function, sync or async."""
+    """The signature of a reviewer that is a function, sync or async."""
 
     def __call__(self, review: Review, /) -> Decision | Awaitable[Decision | None] | None:
         """Decide about a review.
 
         Args:
-            review: The open question. Changing it changes nothing: the decision is all that counts.
+            review: The open question. Changes to this object have no effect.
 
         Returns:
             A decision (`approve()`, `edit(…)`, `comment(…)`, …, or its JSON), which is judged like
-            a person's answer; or None to leave it to the next reviewer, at last to a person. What
-            cannot be applied, and an exception, is shown to the person.
+            a person's answer. None leaves the decision to the next reviewer, and finally to a
+            person. The person sees an answer that cannot be applied, and an exception.
         """
         ...
 

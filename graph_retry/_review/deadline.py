@@ -1,11 +1,11 @@
-"""When a review expires: plain functions of ISO 8601 times in UTC."""
+"""The expiry of a review, computed from times in ISO 8601 and UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 EXPIRE = "expire"
-"""The type of an answer that decides nothing: it lets a review notice that it has expired."""
+"""The type of an answer without a decision. It resumes a review that has expired."""
 
 
 def now() -> str:
@@ -14,7 +14,7 @@ def now() -> str:
 
 
 def utc(moment: str) -> str | None:
-    """Return a moment in UTC; None if the text is not a moment. Without a zone it is UTC.
+    """Convert a time to UTC; None if the text is no time. A time without a zone is in UTC.
 
     Example:
         >>> utc("2030-05-01T08:00+02:00")
@@ -29,7 +29,7 @@ def utc(moment: str) -> str | None:
 
 
 def after(moment: str, seconds: float | None) -> str | None:
-    """Return the moment some seconds later, None for no limit.
+    """Return the time some seconds after `moment`, or None if `seconds` is None.
 
     Example:
         >>> after("2027-03-03T12:00:00.000+00:00", 90)
@@ -42,7 +42,7 @@ def after(moment: str, seconds: float | None) -> str | None:
 
 
 def is_expired(expires_at: str | None, at: str | None = None) -> bool:
-    """Return whether a review had expired at a moment (default: now).
+    """Return whether a review had expired at the time `at`, which is now by default.
 
     Example:
         >>> is_expired("2027-03-03T12:00:00.000+00:00", "2027-03-03T12:00:01.000+00:00")

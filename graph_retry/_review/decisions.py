@@ -1,7 +1,7 @@
 """The table of decisions, with one row for each decision.
 
-The schema of an answer, the forms' flags, the question's text, the console and the loop read the
-rows. Another decision is a row here, its constructor, and the function that gives its effect.
+The schema of answers, the forms, the text of a question, the console and the loop read these rows.
+To add a decision, add a row here, its constructor, and a function that returns its effect.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ _MAX_NAME = 200
 
 @dataclass(frozen=True)
 class Accepted:
-    """A decision that holds, and what it does."""
+    """A decision that passed all checks, and its effect."""
 
     decision: Decision
     effect: Effect
 
     @property
     def params(self) -> dict[str, Any] | None:
-        """The next attempt's params, where one follows."""
+        """The params of the next attempt, or None if the decision causes none."""
         return self.effect.params if isinstance(self.effect, CallAgain) else None
 
     @property
     def types(self) -> dict[str, str]:
-        """The types map of `params`."""
+        """The types map of `params`, with which state restores Python values from JSON."""
         return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A key that a decision may have in place of its data, or beside it.
+    """An optional key of a decision, such as `choice` of an approval.
 
-    `schema` describes its value, and is None if the question does not offer it. `how` describes its
-    effect, and `example` is a value as JSON.
+    `schema` returns the JSON Schema of the value, or None if the question does not offer this key.
+    `how` describes the effect. `example` is a value as JSON.
     """
 
     schema: Callable[[Question], dict[str, Any] | None]
@@ -74,16 +74,16 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """All that is particular to one decision.
+    """The properties of one decision.
 
-    `words` are other words for it, in whatever client somebody types them. `data` is the key it
-    needs in its JSON, and `parts` are other keys it may have. `message` tells whether it needs
-    words, or says why it was made. `calls` tells whether it leads to another call, of a failed
-    attempt and of a valid output, and `waits` whether it leaves the review open. `outcome` is how a
-    call that it ends is told. `missing` names what it needs and the question lacks. `does` says
-    what follows from it. `example` shows its JSON, where `...` stands for values of the question.
-    `typed` are the ways to write it behind its word in the console, and `sent` are the ways to send
-    it from the clients without JSON.
+    `words` are its synonyms in all clients. `data` is the key that its JSON needs, and `parts` are
+    optional keys. `message` is "needed", or "why" for an optional reason. `calls` has two flags: it
+    causes another call after a failed attempt, and after a valid output. `waits` means that the
+    review stays open. `outcome` is the result of a call that it ends. `by_default` means that it is
+    allowed without an option. `missing` names anything that it needs and the question lacks.
+    `decide` checks it and returns its effect. `does` describes the effect to a person. `example` is
+    its JSON, with `...` for values from the question. `typed` lists what may follow its word in the
+    console. `sent` tells how to send it from a client without JSON.
     """
 
     words: tuple[str, ...] = ()
@@ -103,12 +103,12 @@ class Row:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that its JSON may have for itself, beside `type`."""
+        """The keys that its JSON may have, in addition to `type` and the keys of all decisions."""
         return tuple(filter(None, (self.data, *self.parts, "message")))
 
 
 async def _call_again(said: Said, question: Question) -> Accepted:
-    """Approve or edit; an edit without data is the word `retry` about a valid output."""
+    """Approve or edit. An edit without data is the word `retry` in the review of a valid output."""
     choice = said.parts.get("choice")
     question = question if choice is None else _with_choice(question, choice)
     changes = changes_of(said, question)
@@ -121,7 +121,7 @@ async def _call_again(said: Said, question: Question) -> Accepted:
     is_approval = not changes and not is_retry and why_not_offered(question)["approve"] is None
     if is_approval and question.failure is None:
         return Accepted(approve(), End("succeeded"))
-    # The shown params are checked as well: their type may have changed since they were saved.
+    # Unchanged params are validated as well, because their type may have changed since the pause.
     encoded = merged(said, changes, question)
     decision = approve(choice) if is_approval else edit()
     if changes:
@@ -131,7 +131,7 @@ async def _call_again(said: Said, question: Question) -> Accepted:
 
 
 def _with_choice(question: Question, choice: Any) -> Question:
-    """Return the question as it would be with another suggestion."""
+    """Return the question with the chosen alternative as its suggestion."""
     options = question.alternatives
     if not is_whole(choice) or not 1 <= choice <= len(options):
         numbers = f"from 1 to {len(options)}" if options else "only where there are alternatives"
@@ -256,7 +256,7 @@ ROWS: dict[str, Row] = {
         sent={"Agent Inbox": "`respond: {…}` in the box"},
     ),
     "comment": Row(
-        words=("response",),  # the text of Agent Inbox's response box
+        words=("response",),  # Agent Inbox sends a text from its response box with this word.
         message="needed",
         calls=(True, True),
         missing=lambda question: (
@@ -308,11 +308,11 @@ BY_DEFAULT: tuple[DecisionType, ...] = tuple(
     kind for kind in DECISION_TYPES if ROWS[kind].by_default
 )
 WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (kind, *row.words)}
-"""Which decision a word is, in every client."""
+"""The decision that each word means, in every client."""
 
 
 def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
-    """Write the JSON of a decision, by the example in its row.
+    """Write the JSON of a decision, following the example in its row.
 
     Example:
         >>> form_of("respond"), form_of("assign")
@@ -327,7 +327,7 @@ def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
 
 
 def why_not_offered(question: Question) -> dict[str, str | None]:
-    """Return, for each decision, why it cannot be made here, or None if it can."""
+    """Return for each decision the reason why the question does not offer it, or None."""
 
     def why(kind: str, row: Row) -> str | None:
         if question.used_up and row.calls[question.failure is None]:
@@ -342,7 +342,7 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
 
 
 def offered(question: Question) -> tuple[str, ...]:
-    """Return the decisions that this question offers. If no other ends it, `reject` is one.
+    """Return the decisions that the question offers; `reject`, if no other could end the review.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec

@@ -1,9 +1,9 @@
-"""The text of a question for clients, with the most urgent part first.
+"""The description of a question in Markdown, for clients, with the most urgent part first.
 
-The order is: the problem of the last answer, the failure or the output to approve, the model's
-text, the suggestion, and the effect of each answer. Agent Inbox previews the first 65 characters in
-its list. Text of a model or a provider is quoted, so that it does not look like a part of the
-question.
+The order is: the problem with the last answer, the failure or the output to approve, the model's
+text, the suggestion, and the effect of each answer. The first 65 characters matter most, because
+Agent Inbox shows them in its list. Text from a model or a provider is quoted, so that it does not
+look like a part of the question.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from graph_retry._review.question import NOT_APPLIED, Question
 from graph_retry._wording import whole_sentences
 
 MAX_DESCRIPTION = 4_000
-"""Characters of a description."""
+"""Maximum characters of a description."""
 
-# The beginnings of links, images and HTML, and control characters.
+# The beginnings of links, images and HTML.
 _ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
 _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -32,7 +32,7 @@ _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def describe(question: Question) -> str:
     """Write the description, in Markdown, of at most 4,000 characters.
 
-    If the parts are too long together, each is cut. The changes get the remaining room.
+    If the parts are too long together, each part is cut. The list of changes gets the rest.
     """
     how, text = _how_to_answer(question), ""
     for share in (1.0, 0.6, 0.35, 0.2, 0.1):
@@ -44,7 +44,7 @@ def describe(question: Question) -> str:
 
 
 def shown_title(question: Question) -> str:
-    """Return the title that clients show, behind the reason why the last answer was not applied.
+    """Return the title for clients. If the last answer was not applied, the reason comes first.
 
     Some clients confirm an answer with "Success" and show only the title of the next question.
     """
@@ -54,7 +54,7 @@ def shown_title(question: Question) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    r"""Put the beginning of a text on one line, on which it makes no code, link, image or HTML.
+    r"""Put the beginning of a text on one line, without active code, links, images or HTML.
 
     Example:
         >>> one_line("429\n [quota](http://a.example)", 100)
@@ -64,7 +64,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def _facts(question: Question, room: int, share: float) -> Iterator[str]:
-    """Say what happened; a long text gets its share of the usual number of characters."""
+    """Yield the facts as paragraphs; `share` scales the maximum length of each."""
 
     def most(usual: int) -> int:
         return max(60, int(usual * share))
@@ -80,7 +80,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
         yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), most(1_500)))}"
     else:
         message = question.failure["message"]
-        if question.issues:  # the issues are listed below
+        if question.issues:  # The issues are listed below, so they are removed here.
             message = message.removesuffix(f": {format_issues(question.issues)}")
         kind = cut(question.failure["type"], most(100))
         yield f"{kind}: {one_line(message, most(300))} — {which}."
@@ -100,7 +100,7 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
 
 
 def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iterator[str]:
-    """Say why a person is asked, and what is suggested."""
+    """Yield the reason why a person is asked, and the suggestions."""
     if question.note:
         yield one_line(question.note, most(300))
     if question.diff:
@@ -113,13 +113,13 @@ def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iter
 
 
 def shown_output(question: Question) -> str:
-    """Write the output that may be accepted: text unchanged, any other value as JSON."""
+    """Write the output: a text unchanged, any other value as JSON."""
     output = question.output
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
 def _changes(diff: list[dict[str, Any]], room: int) -> str:
-    """Write the first changes, in as many characters of whole sentences as there is room for."""
+    """Write the first five changes, cut at sentence ends to fit into `room` characters."""
     first = diff[:5]
     most = max(20, room // (2 * len(first)) - 80)
     lines = [
@@ -131,7 +131,7 @@ def _changes(diff: list[dict[str, Any]], room: int) -> str:
 
 
 def _alternatives(question: Question) -> str:
-    """Number the alternatives, each by what it changes."""
+    """Write a numbered list of the alternatives, each with its changes."""
     lines = (
         f"{number}. "
         + "; ".join(
@@ -149,12 +149,12 @@ def _value(value: Any, most: int) -> str:
 
 
 def _how_to_answer(question: Question) -> str:
-    """Explain each answer, by button and as JSON, with the pitfalls of the clients."""
+    """Explain each decision, by button and as JSON, and warn of the clients' pitfalls."""
     can = offered(question)
     lines = [
         "How to answer, by button or as JSON:",
         *(line for kind in can for line in _ways(kind, question)),
-        "",  # ends the list
+        "",  # A blank line ends a list in Markdown.
     ]
     if "accept" in can:
         lines.append("In Agent Inbox the button *Accept* calls again, and `overrule` accepts.")
@@ -183,7 +183,7 @@ def _ways(kind: str, question: Question) -> Iterator[str]:
 
 
 def _some_params(question: Question) -> str:
-    """Write a short param as it is here, as an example of an edit."""
+    """Write an example of edited params: one short param with its present value."""
     free = (
         json.dumps({name: value}, ensure_ascii=False)
         for name, value in question.shown.items()
@@ -200,7 +200,7 @@ def _fields_of_output(question: Question) -> str:
 
 
 def _inert(text: str) -> str:
-    """Take the effect from Markdown's links and HTML; a pair of `$` would be mathematics."""
+    """Disable Markdown's links, HTML and code, and `$`, which some clients render as formulas."""
     text = _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text))
     return text.replace("```", "'''").replace("$", "\uff04")
 

@@ -1,4 +1,7 @@
-"""Merge the fields somebody sent onto the params that were shown, and validate the result."""
+"""Merge the fields of an edit onto the shown params, or those of a response onto the output.
+
+The result is validated. A returned form also needs repair: see `forms/`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _MAX_PROBLEMS = 20
 
 
 def changes_of(said: Said, question: Question) -> dict[str, Any]:
-    """Return the fields that really change, restored; fields that repeat the shown value do not.
+    """Return the fields whose values differ from the shown ones, with their original values back.
 
     Raises:
         UnusableAnswerError: If a field is unknown, locked or unreadable; it names all of them.
@@ -65,7 +68,7 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
 
 
 def _kept(said: Said, changes: dict[str, Any], question: Question) -> dict[str, Any]:
-    """Return the changes that a form is to show again, which the params' type must take."""
+    """Return the changes that a form shows again; none if the params' type refuses them."""
     with suppress(ParamsInvalid, TypeError, ValueError):
         if said.from_form and changes:
             question.codec.load({**question.shown, **changes}, question.shown_types)
@@ -74,10 +77,10 @@ def _kept(said: Said, changes: dict[str, Any], question: Question) -> dict[str, 
 
 
 def merged(said: Said, changes: dict[str, Any], question: Question) -> Encoded:
-    """Return the params with the changes in place, as the params' type writes them.
+    """Return the params with the changes, as the params' type encodes them.
 
     Raises:
-        UnusableAnswerError: If the type refuses them. It lists the errors by field.
+        UnusableAnswerError: If the params' type refuses them. The text lists the errors by field.
     """
     try:
         return question.codec.load({**question.shown, **changes}, question.shown_types)
@@ -106,7 +109,7 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
 
 
 def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
-    """Take a new value of params that are one value; an object is one only where one was."""
+    """Read a new value for params that are one bare value, either alone or under `value`."""
     if is_object(data) and data.keys() != {"value"} and not is_object(shown):
         how = "these params are one value, so send `edit(value=…)`"
         raise UnusableAnswerError(f"There is no field {literal(next(iter(data), ''), 80)}: {how}.")
@@ -138,7 +141,7 @@ def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
     """Return the output that was read, with some fields changed and some words replaced.
 
     Raises:
-        UnusableAnswerError: If there is none, or it is not known where the change belongs.
+        UnusableAnswerError: If no output was read, or the place of a change is not certain.
     """
     if question.read is None:
         why = "nothing could be read" if question.redact is None else "what was read is redacted"
@@ -170,7 +173,7 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
 
 
 def _check_restored(name: str, value: Any, shown: Any, original: Any) -> None:
-    """Refuse an answer in which a redactor's word is left, because the model would get the word."""
+    """Refuse a placeholder of the redactor such as `***`, because the model would get it."""
     if word := placeholder_in(value, shown, original):
         what = f"`{name}` has {literal(word, 80)}, and it is not known what stands behind it"
         raise UnusableAnswerError(f"{what}. Leave the text as it is shown, or write all of it.")
@@ -193,12 +196,12 @@ def _with_words(output: Any, old: str, new: str) -> Any:
 
 
 async def checked_output(output: Any, question: Question) -> Any:
-    """Return the output as state keeps it; a text that is only valid as JSON is parsed.
+    """Validate a person's output and return its JSON for graph state.
 
-    A part that repeats a redacted value gets the original back.
+    A text that is not valid itself is parsed as JSON. Redacted values become the originals again.
 
     Raises:
-        UnusableAnswerError: If it is not valid, or cannot be kept.
+        UnusableAnswerError: If the output is not valid, or graph state cannot hold it.
     """
     if question.redact is not None and question.read is not None:
         original = question.read["value"]
@@ -214,7 +217,7 @@ async def checked_output(output: Any, question: Question) -> Any:
             no_json = f"\nAs text it was taken because it is no JSON: {error}."
         else:
             read = await question.check_output(value)
-            # An error inside an object says more than `not an object` does.
+            # The errors inside an object or list tell more than an error about the text.
             checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:
         wrong = format_issues(checked.issues)

@@ -1,4 +1,4 @@
-"""Judge an answer: the decision it makes about the open question, or why it makes none."""
+"""Judge an answer to the open question: return its decision and effect, or the reason to refuse."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from graph_retry._review.question import (
 )
 
 MAX_PROBLEM = 2_000
-"""Characters of a refusal's text."""
+"""Maximum characters of a refusal's text."""
 
 
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
     """Check an answer against its question; a bad answer never raises.
 
-    An edit is merged into the params that were shown: the suggestion, if there is one. An edit that
-    changes nothing counts as an approval, if that is allowed.
+    An edit is merged onto the shown params, which are the suggested ones if there is a suggestion.
+    An edit that changes nothing counts as an approval, if approvals are allowed.
 
     Example:
         >>> from graph_retry._awaiting import run_sync
@@ -67,7 +67,7 @@ async def _judged(answer: Any, question: Question) -> Accepted | Refused:
 
 
 def _checked_binding(said: Said, question: Question) -> dict[str, Any]:
-    """Check that an answer is for this question and is new; return its ids."""
+    """Check that an answer is for this question and was not applied before; return its ids."""
     binding = dict(said.binding)
     for key in ("decision_id", "by", "channel"):
         text = binding.get(key, "")

@@ -1,4 +1,4 @@
-"""The value of a review's interrupt: the record, bounded, and the forms that clients draw."""
+"""The value of a review's LangGraph interrupt: its shortened record, and the keys of clients."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MAX_ERROR = 1_000
 def build_payload(question: Question) -> dict[str, Any]:
     """Return the interrupt value of a question.
 
-    `params` is the retry surface, `suggested_params` is what the hooks propose, and `output` is
-    what a person may take. These three are never shortened. All else is cut at a limit; in
-    forms, each field is. The args that graphical clients edit are the params of the next call: the
-    proposal if there is one. A question about a valid output has no `failure`.
+    `params`, the hooks' `suggested_params`, and the `output` that a person may take are never
+    shortened. Everything else is cut at a limit, including each field of a form. Graphical clients
+    edit the params of the next call: the suggested ones, if there is a suggestion. A question about
+    a valid output has no `failure`.
 
     Example:
         >>> from graph_retry._params.codec import ParamsCodec

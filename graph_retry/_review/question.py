@@ -1,4 +1,4 @@
-"""A question: the record of a review and the functions that check its answers; their effects."""
+"""A question (a review with the functions that check its answers), and the effects of answers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._review.review import Review
 
 NOT_APPLIED = "Not applied: "
-"""Stands in the headline before the reason why the last answer was refused, and the title."""
+"""The beginning of a headline that tells why the last answer was refused."""
 
 
 async def accept_output(output: Any) -> Checked:
-    """Take any output, where the caller asked for no type."""
+    """Accept any output, because the caller of the node asked for no type."""
     return Checked(value=output, jsonable=output)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Review):
-    """One pending review of one attempt, before anything in it is cut or redacted.
+    """One open review of one attempt, before anything in it is cut or redacted.
 
-    `params` and `suggested_params` are JSON views as `ParamsCodec.encode` makes them, each with its
-    own types map. `check_output` validates what a person supplies, and `with_comment` makes params
-    that tell the model what a person wrote, where they have a field for it. `takes_output` tells
-    whether there is an output in JSON that may be taken: the valid one, or one that could be read
-    but is not valid. `read` is what changes of the output are merged onto, under `value`: the valid
-    output, or what could be read. `used_up` tells that no other attempt may be made. `allowed` is
-    None for all.
+    `params` and `suggested_params` are JSON as `ParamsCodec.encode` makes it. `types` and
+    `suggested_types` are their types maps. `takes_output` tells that there is an output that a
+    person may take: a valid one, or an invalid one in JSON. `read` holds this output under `value`,
+    to merge changes onto it. `allowed` lists the allowed decisions; None allows all. `used_up`
+    means that no attempt is left. `locked` names params that a person must not change.
+    `check_output` validates an output that a person supplies. `with_comment` adds a comment to the
+    params, and is None if they have no field for it. `seen_decisions` are ids already applied.
     """
 
     codec: ParamsCodec[Any]
@@ -49,25 +49,24 @@ class Question(Review):
     redact: Callable[[str], str] | None = None
 
     def has_title(self, title: str) -> bool:
-        """Return whether a headline is this question's; people may omit its end."""
+        """Return whether a title is this question's, perhaps without its id."""
         known = (self.title, self.headline.strip(), self.function_name.strip())
         asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
         return asked_again or title.strip() in known
 
     @property
     def shown_types(self) -> dict[str, str]:
-        """The types map that belongs to `shown`."""
+        """The types map of `shown`: of the suggested params, or without them of the params."""
         return self.types if self.suggested_params is None else self.suggested_types
 
 
 class Said(NamedTuple):
-    """The content of an answer, before it is checked by the question.
+    """The content of an answer, before it is checked against the question.
 
-    `binding` tells which question it is for and who gives it: `attempt`, `review_id`,
-    `decision_id`, `by`, `channel`. `data` is what the decision needs in its row: params (of an
-    edit, or repeated by an approval) or the output; `parts` are the keys given in its place or
-    beside it. `titles` are those of questions that the client
-    repeats. `from_form` tells that text boxes were in between.
+    `binding` has the question's and the author's keys: `attempt`, `review_id`, `decision_id`, `by`,
+    `channel`. `data` is the value of the key that the decision needs, such as params or an output.
+    An approval may repeat the params. `parts` has the optional keys. `titles` are the titles of
+    questions that a client sends back. `from_form` tells that the values come from text boxes.
     """
 
     type: str
@@ -83,7 +82,7 @@ class Said(NamedTuple):
 class CallAgain:
     """A decision's effect: another call, with these params.
 
-    `unchanged_edit` is set if an edit changed nothing, and so counts as an approval.
+    `unchanged_edit` marks an edit that changed nothing, which counts as an approval.
     """
 
     params: dict[str, Any]
@@ -93,7 +92,7 @@ class CallAgain:
 
 @dataclass(frozen=True)
 class End:
-    """A decision's effect: the call ends, with the output that is shown unless there is another."""
+    """A decision's effect: the call ends, with the shown output if `output` holds no other."""
 
     status: Literal["succeeded", "overruled", "cancelled"]
     output: dict[str, Any] | None = None
@@ -102,7 +101,7 @@ class End:
 
 @dataclass(frozen=True)
 class Wait:
-    """A decision's effect: the review stays open, with these fields of its record."""
+    """A decision's effect: the review stays open, with these fields of its record changed."""
 
     fields: dict[str, Any]
 
@@ -113,9 +112,9 @@ Effect = CallAgain | End | Wait
 
 @dataclass(frozen=True)
 class Refused:
-    """An answer that cannot be applied; `problem` explains why, and what to do.
+    """An answer that cannot be applied; `problem` tells why, and what to do.
 
-    `kept` are the fields of a form that could be read: the next question shows them as typed.
+    `kept` are the readable fields of a form. The next question shows them as they were typed.
     """
 
     problem: str
@@ -123,10 +122,10 @@ class Refused:
 
 
 class UnusableAnswerError(ValueError):
-    """An answer that cannot be applied, on its way to a `Refused`; the text is the problem."""
+    """An answer cannot be applied, for the reason in the text; `judge` returns it as `Refused`."""
 
     def __init__(self, problem: str, kept: dict[str, Any] | None = None) -> None:
-        """Keep the fields that could be read."""
+        """Store the form fields that could be read."""
         super().__init__(problem)
         self.kept = kept or {}
 

@@ -14,10 +14,10 @@ from graph_retry._review.review import SHOWN
 
 
 def displayed(question: Question) -> Question:
-    """Return the question with redacted params and redacted texts about them.
+    """Return the question with redacted params, outputs and texts.
 
-    The raw output, issues and failure come from the ledger, where they are redacted already, and
-    the diff is made of redacted params.
+    The raw output, issues and failure come from the ledger, where they are redacted already. The
+    diff is made from redacted params.
     """
     redact = question.redact
     if redact is None:
@@ -36,12 +36,12 @@ def displayed(question: Question) -> Question:
 
 
 def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, str]:
-    """Return the keys of an object by those that a reviewer sees."""
+    """Map the keys that a reviewer sees to the original keys, which may have been redacted."""
     return dict(zip(shown, original, strict=True))
 
 
 def unredacted(value: Any, shown: Any, original: Any) -> Any:
-    """Restore the original values wherever the answer repeats the redacted ones, at any depth.
+    """Put back the original value at each place where an answer repeats the redacted value.
 
     Example:
         >>> unredacted({"to": "***", "n": 2}, {"to": "***", "n": 1}, {"to": "Ada", "n": 1})
@@ -67,9 +67,10 @@ def unredacted(value: Any, shown: Any, original: Any) -> Any:
 
 
 def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
-    """Restore the items of a list: the moved ones if they are unique, others in their places.
+    """Restore the items of a list.
 
-    In a list of another length a place tells nothing.
+    A moved item is restored if its redacted form belongs to only one original. Another item is
+    restored by its position, but only if the list has kept its length.
     """
     behind: dict[str, list[Any]] = {}
     for seen, item in zip(shown, original, strict=True):
@@ -86,7 +87,7 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 
 
 def placeholder_in(value: Any, shown: Any, original: Any) -> str | None:
-    """Find a redactor's word in an answer whose originals were restored as far as they are known.
+    """Return a placeholder of the redactor that is left in a restored answer, or None.
 
     Example:
         >>> placeholder_in("Dear ***, hello", {"text": "Dear ***, hi"}, {"text": "Dear Ada, hi"})
@@ -103,7 +104,7 @@ def placeholder_in(value: Any, shown: Any, original: Any) -> str | None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts and keys in a JSON value, in their order."""
+    """Yield all texts and keys in a JSON value, in their order."""
     if isinstance(value, str):
         yield value
     elif is_array(value):

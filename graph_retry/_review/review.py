@@ -1,4 +1,4 @@
-"""The record of a review. People, agents and programs see it in different renderings."""
+"""The record of a review, from which clients, reviewers and programs get their renderings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from graph_retry._redact import shown_record
 from graph_retry.records import Attempt, Failure, Issue, Repair
 
 _KEYS = {"attempt": "attempt_count"}
-"""The key of a field in an interrupt's value, where it is not the field's name."""
+"""The keys in an interrupt's value that differ from the names of their fields."""
 
 _ELSEWHERE = ("thread_id", "value", "history")
-"""Fields that an interrupt's value does not have."""
+"""Fields that are not part of an interrupt's value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """How a fact of a review is shown in every rendering.
+    """How a field of a review is shown in every rendering.
 
-    `most` is how many characters (of a list, items) an interrupt's value has. A fact with a
-    `heading` is quoted below it in descriptions, in the console and on the page. The option
-    `redact` changes the texts in a fact of a `private` kind: params, an output, or plain text.
+    `most` limits its characters in an interrupt's value, or the items of a list. A field with a
+    `heading` is quoted under it in descriptions, in the console and on the page. A field with a
+    `private` kind is redacted by the option `redact`, as params, as an output or as plain text.
     """
 
     most: int | None = None
@@ -42,22 +42,22 @@ SHOWN = {
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }
-"""How facts are shown; a fact without an entry is shown as it is, where a client asks for it."""
+"""How fields are shown. A field without an entry is neither cut nor redacted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """One open question: the failure or valid output, its params, and the suggested change.
+    """One open question: a failure or a valid output, its params, and the suggested change.
 
-    Of a valid output there is no `failure`, and `error` is empty. `output` is what may be taken: a
-    valid output by an approval, one that is not valid by `accept`. `alternatives` are params to
-    choose from, the suggested ones first; mostly there are none. `reasoning` is what the model
-    wrote to itself before it answered. `note` says why automation stopped, and `problem` why the
-    last answer was not taken. `diff` is what the suggestion would change, or else what this attempt
-    changed. Times are ISO 8601 in UTC: `asked_at`, `expires_at` (None where nothing expires) and
-    `deferred_until` (None where nobody put it off). `value` is the whole interrupt, with the forms
-    of clients. `history` is the ledger so far; it is empty where the call's own state is out of
-    reach (in a server's inbox, for one).
+    A valid output has no `failure`, and an empty `error`. `output` is the output that a person may
+    take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to choose
+    from, the suggested ones first; usually there are none. `reasoning` has the model's thoughts
+    before its answer. `note` tells why automation stopped. `problem` tells why the last answer was
+    not applied. `diff` has the changes of the suggestion; without one, those of this attempt. Times
+    are in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
+    `deferred_until` (None if nobody deferred it). `value` is the whole value of the LangGraph
+    interrupt. `history` is the ledger so far. It is empty if the call's own state cannot be read,
+    as in the inbox of a server.
     """
 
     thread_id: str | None = None
@@ -104,12 +104,12 @@ class Review:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The params a person looks at, approves and edits: the suggested ones if there are any."""
+        """The params that a person approves or edits: the suggested ones, if there are any."""
         return self.params if self.suggested_params is None else self.suggested_params
 
     @property
     def quoted(self) -> list[tuple[str, str]]:
-        """The facts that have a heading and are not empty: the heading and the text of each."""
+        """The heading and the text of each field that has a heading and is not empty."""
         facts = ((shown.heading, getattr(self, name)) for name, shown in SHOWN.items())
         return [
             (heading, fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False))
@@ -119,7 +119,7 @@ class Review:
 
     @property
     def allowed_decisions(self) -> list[str]:
-        """The decisions that can be made here, such as `approve`."""
+        """The decisions that this question offers, such as `approve`."""
         return list(self.value["review_configs"][0]["allowed_decisions"])
 
     @property
@@ -144,14 +144,14 @@ IN_JSON = ("thread_id", *_IN_VALUE)
 
 
 def in_value(review: Review) -> dict[str, Any]:
-    """Return the part of an interrupt's value that is the record."""
+    """Return the record as a part of an interrupt's value."""
     return {_KEYS.get(name, name): getattr(review, name) for name in _IN_VALUE}
 
 
 def parts_of(
     value: dict[str, Any], history: list[Attempt], thread_id: str | None
 ) -> dict[str, Any]:
-    """Return the fields of a review that an interrupt's value has; others keep their defaults."""
+    """Return the arguments for `Review` from an interrupt's value; missing ones stay default."""
     known = {name: _KEYS.get(name, name) for name in _IN_VALUE}
     return {
         **{name: value[key] for name, key in known.items() if key in value},

@@ -1,4 +1,4 @@
-"""AG-UI clients: they show `message` and a form of `response_schema`, and may close a question."""
+"""AG-UI clients: they show `message` and a form for `response_schema`, and may cancel a review."""
 
 from __future__ import annotations
 

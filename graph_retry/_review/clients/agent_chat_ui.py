@@ -1,4 +1,4 @@
-"""Agent Chat UI, and LangChain's own decisions: a list of them under `decisions`."""
+"""Agent Chat UI and LangChain's middleware for people: both send a list under `decisions`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from graph_retry._review.decisions import ROWS
 def _draw(form: Form) -> dict[str, Any]:
     request = {"name": form.title, "args": form.args, "description": form.description}
     return {
-        # Agent Inbox reads `arguments` of the same request.
+        # Agent Inbox reads the same request, but under `arguments`.
         "action_requests": [{**request, "arguments": form.args}],
         "review_configs": [{"action_name": form.title, "allowed_decisions": form.offered}],
     }
 
 
 def _translate(entry: Entry, reading: Reading) -> Entry:
-    """Read the edited fields; LangChain's own `respond` has its text as the message."""
+    """Read the edited fields, and the output of LangChain's `respond`, which is in `message`."""
     if "edited_action" in entry:
         return with_params(entry, "edited_action", reading.fields_of(entry["edited_action"]))
     text = entry.get("message")

@@ -1,4 +1,4 @@
-"""Agent Inbox: a list of one answer, with the form's fields or the response box as `args`."""
+"""Agent Inbox: it sends a list of one answer, with the form or the response box as `args`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _draw(form: Form) -> dict[str, Any]:
 
 
 def _translate(entry: Entry, reading: Reading) -> Entry:
-    """Read the form's fields, or a text from the response box, where a word or JSON decides."""
+    """Read the form's fields, or the response box, which may hold a decision in words or JSON."""
     word, args, beside = word_of(entry), entry.get("args"), without(entry, "args")
     if word == "response" and entry.get("output") is not None:
         return {**entry, "type": "respond"}
@@ -45,7 +45,7 @@ def _translate(entry: Entry, reading: Reading) -> Entry:
     if word == "response":
         return _typed(beside, text, reading)
     kind = WORDS.get(word or "")
-    if word == "accept" and "args" in entry:  # the form comes back unedited
+    if word == "accept" and "args" in entry:  # Agent Inbox sends the unedited form back as `args`.
         return {**beside, "type": "approve"}
     if "args" not in entry or kind not in _HAVE_ARGS:
         return entry

@@ -1,4 +1,4 @@
-"""The contents of a client's file: how its questions are drawn, and how its answers are read."""
+"""The type `Client`, which each client's file fills: how it draws questions and sends answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from graph_retry._review.question import UnusableAnswerError
 
 
 class Form(NamedTuple):
-    """The parts of a form; `message` is the question in one line."""
+    """The parts from which each client's form is drawn.
+
+    `args` are the editable params. `message` is the question in one line, and `description` in
+    Markdown. `offered` lists the decisions. `schema` is the JSON Schema of a valid answer.
+    """
 
     title: str
     message: str
@@ -28,16 +32,17 @@ NO_FIELDS = (
 )
 
 Entry = dict[str, Any]
-"""The one object of an answer that decides. `type` is its word, and `params` are those of an edit,
-whatever its client calls them."""
+"""The object in an answer that holds the decision: its word under `type`, and the decision's keys.
+
+A client may use other keys. Its `translate` replaces them by these."""
 
 
 @dataclass
 class Reading:
-    """The answer that is being read: the offered decisions, and facts that no entry has a key for.
+    """The context of an answer that is being read.
 
-    `titles` are the titles of questions that the client repeats. `from_form` tells that the params
-    went through text boxes.
+    `offered` lists the decisions that the question offers. `titles` collects the titles of
+    questions that the client sends back. `from_form` is set if the params came from text boxes.
     """
 
     offered: Collection[str]
@@ -56,10 +61,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Client:
-    """A client, as the ledger names it (`channel`).
+    """A client of reviews.
 
-    `is_sender` recognises an answer by its shape. `draw` makes the keys of an interrupt's value
-    that the client reads. `translate` rewrites its keys and words as those of the table.
+    `channel` is its name in the ledger. `is_sender` recognizes its answers by their shape. `draw`
+    makes the keys of an interrupt's value that the client reads. `translate` rewrites the client's
+    keys and words to those in the table of decisions.
     """
 
     channel: str
@@ -69,7 +75,7 @@ class Client:
 
 
 def spelled(word: Any) -> str:
-    """Return a word as the table of decisions has it, without the full stop somebody typed.
+    """Return a word as the table of decisions spells it, without a typed full stop or colon.
 
     Example:
         >>> spelled(" Reject. ")
@@ -79,13 +85,13 @@ def spelled(word: Any) -> str:
 
 
 def word_of(entry: Entry) -> str | None:
-    """Return the word under `type`, or under `action` where there is no type."""
+    """Return the word under `type`, or under `action` if there is no `type`."""
     word = entry.get("action") if entry.get("type") is None else entry["type"]
     return None if word is None else spelled(word)
 
 
 def said_in_words(text: str) -> Entry | None:
-    """Return the decision that a text is: its word alone, or before a colon.
+    """Return the decision in a text: its word alone, or its word, a colon and a text.
 
     Example:
         >>> said_in_words("Reject: not an invoice")
@@ -103,15 +109,15 @@ def said_in_words(text: str) -> Entry | None:
 
 
 def without(entry: Entry, *keys: str) -> Entry:
-    """Return an entry without some of its keys."""
+    """Return an entry without the given keys."""
     return {key: part for key, part in entry.items() if key not in keys}
 
 
 def with_params(entry: Entry, key: str, params: Any) -> Entry:
-    """Return an approval or edit with the params that its client puts under another key.
+    """Move the params of an approval or edit from a client's own `key` to the key `params`.
 
     Raises:
-        UnusableAnswerError: If the entry has params already, or an edit cannot be read.
+        UnusableAnswerError: If the entry also has `params`, or an edit's params cannot be read.
     """
     kind = WORDS.get(word_of(entry) or "")
     if kind not in ("approve", "edit"):

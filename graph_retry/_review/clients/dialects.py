@@ -1,7 +1,7 @@
-"""Read the decision in an answer from any client.
+"""Read the decision in an answer, from whichever client it comes.
 
-The meaning of a word is a row of `decisions`. The format of a client is a file of `clients`. This
-module has the parts that all clients share.
+The words of decisions are in the table of `decisions`. The format of each client is in its own file
+in this folder. This module has the steps that are common to all clients.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from graph_retry._review.question import NoDecisionError, Said, UnusableAnswerEr
 from graph_retry._wording import did_you_mean
 
 CLIENTS = (TEXT, AGENT_INBOX, AGENT_CHAT_UI, AG_UI, PLAIN_JSON)
-"""All that draw questions and send answers; the last one is whatever the others are not."""
+"""All clients. Their order matters, because the last one is taken for any unknown answer."""
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
 _BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
 _COMMON = ("type", "action", *_BINDING, "message", "reason")
-# Clients add these keys for their own use. They decide nothing, and are ignored.
+# Clients add these keys for their own use. They are ignored, because they decide nothing.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
 _MAX_WRAPPERS = 8
 _MAX_MESSAGE = 10_000
 
 
 def how_to_answer(offered: Sequence[str]) -> str:
-    """List the possible answers, after an answer that was not a decision."""
+    """List the possible answers, for the message about an answer that is no decision."""
     forms = ", ".join(map(form_of, offered))
     words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
     return f"Answer {forms}{words and f', or one word such as {words}'}."
@@ -53,11 +53,11 @@ def how_to_answer(offered: Sequence[str]) -> str:
 def interpret(
     answer: Any, *, of_valid: bool = False, offered: Sequence[str] = DECISION_TYPES
 ) -> Said:
-    """Read the decision about a failed output, or about a valid one (`of_valid`).
+    """Read the decision about a failed attempt, or about a valid output (`of_valid`).
 
     Raises:
-        NoDecisionError: If it decides nothing.
-        UnusableAnswerError: If a key does not belong to its decision.
+        NoDecisionError: If the answer contains no decision.
+        UnusableAnswerError: If a key is unknown or missing for its decision.
 
     Example:
         >>> interpret('{"resume": {"action": "retry", "revisedParams": {"n": 0}}}')[:4]
@@ -86,12 +86,12 @@ def interpret(
 
 
 def _data_key(kind: str) -> str | None:
-    """Return the key of a decision's data; an approval may repeat the params."""
+    """Return the key of a decision's data. An approval may have `params` that repeat the shown."""
     return "params" if kind == "approve" else ROWS[kind].data
 
 
 def _check_keys(given: Entry, kind: str) -> None:
-    """Refuse a key that the decision lacks."""
+    """Refuse an answer with a key that its decision does not have."""
     row = ROWS[kind]
     for key in sorted(given.keys() - {_data_key(kind), *row.parts, *_COMMON, *_EXTRA}):
         what = f"A decision to {kind} has no key {literal(key, 80)}."
@@ -104,7 +104,7 @@ def _check_keys(given: Entry, kind: str) -> None:
 
 
 def _check_complete(entry: Entry, kind: str, parts: Mapping[str, Any], message: str | None) -> None:
-    """Refuse a decision without what its row needs, or with two things in one place."""
+    """Refuse an answer that lacks a key of its decision, or gives both the data and a part."""
     row = ROWS[kind]
     if kind == "edit" and entry.get("params") is None:
         raise UnusableAnswerError(NO_FIELDS)
@@ -117,11 +117,11 @@ def _check_complete(entry: Entry, kind: str, parts: Mapping[str, Any], message: 
 
 
 def _titles(given: Entry, kind: str, reading: Reading) -> tuple[Any, ...]:
-    """List the titles of questions that the client repeats, under its own key or as `action`."""
+    """List the titles of questions that a client sends back, under its own key or as `action`."""
     action = given.get("action") if "type" in given else None
     word = None if action is None else spelled(action)
     if word == "retry" or WORDS.get(word or "") == kind:
-        action = None  # another word for the same decision
+        action = None  # Here `action` is no title, but a second word for the same decision.
     return tuple(title for title in (*reading.titles, action) if title is not None)
 
 
@@ -135,7 +135,7 @@ def _message(text: Any) -> str | None:
 
 
 def channel_of(answer: Any) -> str:
-    """Name the client whose shape an answer has; `api` for the canonical form.
+    """Return the channel of the client that sends answers of this shape; otherwise `api`.
 
     Example:
         >>> channel_of([{"type": "accept", "args": None}]), channel_of("approve")
@@ -147,7 +147,7 @@ def channel_of(answer: Any) -> str:
 
 
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
-    """Return the entry that decides, in the words of the table, with the keys around it."""
+    """Unwrap the entry with the decision, with the keys of its wrappers, and translate it."""
     outer: Entry = {}
     value = _parsed(_json_text(answer))
     for _ in range(_MAX_WRAPPERS):
@@ -178,7 +178,7 @@ def _json_text(answer: Any) -> str:
 
 
 def _entry_in(value: Any) -> Any:
-    """Take an entry out of a text or a list of one; make one of a decision's word or a bool."""
+    """Return the entry in a text, a list of one item, or a bool (True approves, False rejects)."""
     if isinstance(value, str):
         return said_in_words(value) or _parsed(value)
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Studio, terminals and programs: a decision as JSON, in words, or as params to retry with."""
+"""Studio, terminals and programs: they send a decision as JSON or text, or only revised params."""
 
 from __future__ import annotations
 

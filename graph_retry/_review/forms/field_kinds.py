@@ -1,4 +1,4 @@
-"""Ask a JSON Schema which kinds of JSON value a field takes, as forms name them."""
+"""Find the kinds of JSON values that a field takes, by its JSON Schema and in a form's words."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ ANY_KIND: Final = frozenset(_WORDING)
 
 
 def kind_of(value: object) -> str:
-    """Name the JSON kind of a value; whole numbers and others are both `number`.
+    """Return the JSON kind of a value. Integers and other numbers are both `number`.
 
     Example:
         >>> kind_of(True), kind_of(1), kind_of(None)
@@ -29,9 +29,9 @@ def kind_of(value: object) -> str:
 
 
 def kinds_of(node: Any, root: dict[str, Any]) -> frozenset[str]:
-    """Return the kinds a schema node accepts, `ANY_KIND` where it does not say.
+    """Return the kinds that a schema node accepts; `ANY_KIND` if the node names none.
 
-    `root` is the schema that local references of `node` point into.
+    `root` is the whole schema, in which local references of `node` are resolved.
 
     Example:
         >>> sorted(kinds_of({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {}))
@@ -41,9 +41,9 @@ def kinds_of(node: Any, root: dict[str, Any]) -> frozenset[str]:
 
 
 def inner_fields(node: Any, root: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Return the nodes of an object's named fields, and the node of all others.
+    """Return the schema nodes of an object's named fields, and the node for all other fields.
 
-    They are looked up through references and through the one object of a union.
+    References are followed. Of a union, the only branch that accepts objects is used.
 
     Example:
         >>> inner_fields({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
@@ -57,7 +57,7 @@ def inner_fields(node: Any, root: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def item_nodes(node: Any, root: dict[str, Any]) -> list[Any]:
-    """Return the schemas that the items of a list may follow, each branch of a union by itself.
+    """Return the schemas that apply to the items of a list, one for each branch of a union.
 
     Example:
         >>> item_nodes({"anyOf": [{"items": {"type": "string"}}, {"type": "null"}]}, {})
@@ -68,7 +68,7 @@ def item_nodes(node: Any, root: dict[str, Any]) -> list[Any]:
 
 
 def expectation(kinds: frozenset[str]) -> str:
-    """Describe in words the values that a field takes.
+    """Describe the values that a field takes, for an error message.
 
     Example:
         >>> expectation(frozenset({"number", "null"}))

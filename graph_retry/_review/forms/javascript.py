@@ -1,4 +1,4 @@
-"""Undo what a browser does to numbers: `1.0` becomes `1`, integers beyond 2**53 lose digits."""
+"""Undo a browser's changes to numbers: `1.0` becomes `1`, and integers above 2**53 lose digits."""
 
 import json
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from graph_retry._json import is_array, is_number, is_object
 
 
 class LostDigitsError(ValueError):
-    """A form rounded a number in a list, and the original cannot be identified."""
+    """A form rounded a number in a list, and its original cannot be identified."""
 
 
 def undamaged(value: Any, shown: Any) -> Any:
-    """Put back every number of `shown` that `value` repeats as JavaScript rounds it.
+    """Put back each number of `shown` that `value` repeats in JavaScript's rounding.
 
-    Objects are compared key by key, lists of the same length item by item.
+    Objects are compared by key, and lists of the same length by position.
 
     Raises:
-        LostDigitsError: If a list of another length has a rounded number in it.
+        LostDigitsError: If a list of another length contains a rounded number.
 
     Example:
         >>> undamaged([1152921504606847000, 5], [2**60 + 1, 2])
@@ -48,14 +48,14 @@ def identical(one: Any, other: Any) -> bool:
 
 
 def written(value: Any) -> str:
-    """Write a JSON value so that identical values, and no others, are written alike."""
+    """Write a JSON value as a text that is equal only for identical values."""
     return json.dumps(value, sort_keys=True)
 
 
 def _rounded(number: float) -> float:
-    """Return a number as it reads after JavaScript parsed and wrote it."""
+    """Return a number as Python reads it after JavaScript has parsed and written it."""
     near = float(number)
-    # Above this, JavaScript writes an exponent.
+    # From 1e21 on, JavaScript writes an exponent.
     whole = near.is_integer() and 2**53 < abs(near) < 1e21
     return int(Decimal(repr(near))) if whole else near
 

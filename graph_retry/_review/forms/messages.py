@@ -1,4 +1,4 @@
-"""Messages in an edit, by LangChain's `type` or by the providers' `role`: never one made up."""
+"""Give chat messages in an edit the `type` that LangChain needs, from the providers' `role`."""
 
 from typing import Any
 
@@ -19,17 +19,17 @@ _LANGCHAIN = {"content", "additional_kwargs", "response_metadata", "type"}
 
 
 class UnknownRoleError(ValueError):
-    """A message in a list of LangChain's does not say, in a known word, who speaks."""
+    """A message in a list of LangChain messages has no known `role` or `type`."""
 
 
 def with_types(items: list[Any], shown: Any, node: Any, root: dict[str, Any]) -> list[Any]:
-    """Give messages that have a `role` the `type` by which LangChain tells its classes apart.
+    """Replace the `role` of messages by the `type` that selects one of LangChain's classes.
 
-    Without one, validation may take the first class that fits, which is often `SystemMessage`.
-    Lists that neither show LangChain's messages nor are declared to hold them stay as they are.
+    Without a `type`, validation may take the first class that fits, which is often `SystemMessage`.
+    A list stays unchanged unless it was shown with LangChain messages, or its schema declares them.
 
     Raises:
-        UnknownRoleError: If a message has neither, or one that is not known.
+        UnknownRoleError: If a message has neither a `role` nor a `type`, or an unknown one.
 
     Example:
         >>> with_types([{"role": "user", "content": "x"}], [{"type": "ai", "content": ""}], {}, {})
@@ -52,7 +52,7 @@ def _is_message(item: Any) -> bool:
 def _with_type(message: dict[str, Any]) -> dict[str, Any]:
     role, kind = message.get("role"), message.get("type")
     if role is None and kind is not None:
-        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain knows the other types
+        return {**message, "type": _TYPES.get(str(kind), kind)}  # LangChain judges others.
     known = _TYPES.get(str(role).casefold())
     if known is None or kind not in (None, role, known):
         came = (

@@ -1,4 +1,4 @@
-"""Show fields to a form, and turn the returned fields into the person's values."""
+"""Prepare params for a client's form, and read the fields that the form sends back."""
 
 import json
 from typing import Any, NamedTuple
@@ -20,26 +20,27 @@ from graph_retry._schemas import alternatives
 from graph_retry._wording import closest, did_you_mean
 
 MAX_BOX = 4_000
-"""Characters of a value that a form shows."""
+"""Maximum characters of one value in a form."""
 
 MAX_FORM = 20_000
-"""Maximum characters of all values in a form, which a payload contains three times."""
+"""Maximum characters of all values in a form, because a payload contains the form three times."""
 
 _LEAST_SHOWN = 100
-"""Characters of a value that are shown however many there were before it."""
+"""Characters of a value that a form shows even if `MAX_FORM` is used up."""
 
 _LITERALS = {"true": "true", "false": "false", "none": "null"}
 _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
 
 class UnreadableFieldError(ValueError):
-    """A returned text is not a value of its field; the message names the field."""
+    """A text from a form is not a value of its field; the message names the field."""
 
 
 class Field(NamedTuple):
-    """One field of a typed value: its path in words, its schema node, and the schema around it.
+    """One field of a typed value: its path such as `user.age`, its schema node and the root schema.
 
-    Objects in an `is_open` field may gain any fields, because nothing declares theirs.
+    `from_form` means that the value came through a text box. In an `is_open` field, objects may get
+    new fields, because no type declares the fields.
     """
 
     name: str
@@ -50,10 +51,10 @@ class Field(NamedTuple):
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return params as the clients' forms get them.
+    """Return params in the form that clients' forms show.
 
-    Agent Inbox crashes on a top-level null. A text of 20,000 characters makes a box of many
-    screens, so of a long one the beginning is shown, and a note. A note stands for each picture.
+    A top-level null becomes the text `null`, because Agent Inbox crashes on null. A long text is
+    cut, and ends in a note, because its box would fill many screens. A note replaces each picture.
 
     Example:
         >>> form_args({"prompt": "x", "seed": None})
@@ -69,10 +70,10 @@ def form_args(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
-    """Return whether a form sends back a box of which it showed only the beginning.
+    """Return whether a form sends back an unchanged box that showed only a part of its value.
 
     Raises:
-        UnreadableFieldError: If what was shown of it is changed: the rest is not there.
+        UnreadableFieldError: If the shown part was changed, because the rest of it is missing.
     """
     if not isinstance(text, str) or _NOT_SHOWN not in text:
         return False
@@ -85,17 +86,18 @@ def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
 
 
 def restored(value: Any, shown: Any, field: Field) -> Any:
-    """Return the field's new value, with the shown numbers where `value` merely repeats them.
+    """Return the field's new value, with the original digits of numbers that were not changed.
 
-    Text over a field that takes no text is read as JSON and replaces the field; text over one that
-    does stays as typed, but for `null` where the field may be null. An object is merged into the
-    one that was shown, key by key and at every depth. It replaces that one where it follows another
-    branch of a union, and where a form sends an object of no known fields, because forms send whole
-    fields. Lists are replaced.
+    - A text for a field that takes no text is read as JSON.
+    - A text for a field that takes text stays as typed. `null` clears a field that may be null.
+    - An object is merged onto the shown object, key by key and at every depth. It replaces the
+      shown object if it follows another branch of a union, or if it comes from a form and its
+      schema names no fields, because forms send whole fields.
+    - A list replaces the shown list.
 
     Raises:
-        UnreadableFieldError: If the text cannot be read as a value of the field, or an object has
-            a field that is not known.
+        UnreadableFieldError: If the text is not a value of the field, or an object has an unknown
+            field.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -125,9 +127,9 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
 
 
 def _changes_branch(value: dict[str, Any], shown: dict[str, Any], field: Field) -> bool:
-    """Return whether an object follows another branch of a union, by a field that tells them apart.
+    """Return whether an object follows another branch of a union than the shown object.
 
-    Such a field has one allowed value in each branch, as a `Literal` has.
+    A field with one allowed value in each branch, such as a `Literal`, tells the branches apart.
     """
     branches = alternatives(field.node, field.root)
     for branch in branches if len(branches) > 1 else []:
@@ -141,9 +143,9 @@ def _changes_branch(value: dict[str, Any], shown: dict[str, Any], field: Field) 
 def _check_known(
     key: str, known: tuple[str, ...], sent: dict[str, Any], below: Field, *, is_typed: bool
 ) -> None:
-    """Refuse an unknown field of an object: most types pass over it, so nothing would change.
+    """Refuse an unknown field of an object, because most types would ignore it silently.
 
-    An object that takes any fields may gain some, unless the name is close to one that is there.
+    An object that takes any field may get a new one, unless its name looks like a misspelled field.
     """
     if key in known:
         return
@@ -162,7 +164,7 @@ def _bounded(value: Any, text: str, most: int) -> Any:
 
 
 def _read(text: str, shown: Any, field: Field) -> Any:
-    """Read text typed over a field; a field without a type gets the type of its shown value."""
+    """Read a text typed for a field. A form's field without a type has that of its shown value."""
     kinds = kinds_of(field.node, field.root)
     if kinds == ANY_KIND and field.from_form and shown is not None:
         kinds = frozenset({kind_of(shown)})

@@ -1,4 +1,4 @@
-"""Read a text as plain JSON: exact, or refused."""
+"""Read a text as JSON exactly, or refuse it."""
 
 import json
 import math
@@ -6,11 +6,11 @@ from typing import Any
 
 
 class NotJsonError(ValueError):
-    """A text is not JSON that state can hold; the message says why."""
+    """A text is not JSON that graph state can hold; the message tells why."""
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON whose numbers are finite, whose keys are unique and whose text can be written.
+    """Parse JSON that has finite numbers, unique keys, and only text that UTF-8 can encode.
 
     Raises:
         NotJsonError: If `text` is not such JSON.
@@ -29,7 +29,7 @@ def read_json(text: str) -> Any:
             parse_float=_finite,
             parse_int=_finite,
         )
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate raises here
+        json.dumps(value, ensure_ascii=False).encode()  # A lone surrogate raises here.
     except (ValueError, RecursionError) as error:
         raise NotJsonError(str(error)) from None
     return value
