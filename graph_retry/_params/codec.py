@@ -1,8 +1,8 @@
-"""The one form of params outside the call: a plain-JSON view, and a small map of types beside it.
+"""Convert params to JSON for graph state, and back.
 
-A view is always a JSON object: the fields by name, `{"value": v}` for a bare value, `{}` for
-`None`. The types map (`{JSON Pointer: type}`) is empty when the params type alone rebuilds the
-value from its JSON, as it does for most params.
+The JSON has two parts. The view is a JSON object that people read and edit: the fields by name,
+`{"value": v}` for a bare value, or `{}` for `None`. The types map (`{JSON Pointer: type}`) names
+Python types that neither the JSON nor the params type shows. For most params it is empty.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _SHOWN_ISSUES = 5
 
 
 class ParamsInvalid(ValueError):
-    """A view of params that does not fit their type; `issues` says where and why."""
+    """The error for a view that does not fit the params type; `issues` says where and why."""
 
     def __init__(self, issues: list[Issue], subject: str = "params do not fit") -> None:
-        """Keep the issues; `subject` opens the sentence."""
+        """Keep the issues. The message begins with `subject`."""
         super().__init__(issues, subject)
         self.issues = issues
         self.subject = subject
@@ -55,16 +55,17 @@ class ParamsInvalid(ValueError):
 
 
 class Encoded(NamedTuple):
-    """Params as graph state keeps them: plain JSON, and the types that JSON cannot say."""
+    """Params as graph state keeps them: a plain-JSON view, and the types that JSON cannot show."""
 
     view: dict[str, Any]
     types: dict[str, str]
 
 
 class Verified(NamedTuple):
-    """Params as encoded, and the value that was made of them to see that nothing is lost.
+    """Encoded params that were decoded once, to check that nothing is lost.
 
-    `copy` is a fresh value that shares nothing, to be handed out once; `ABSENT` if none was made.
+    `copy` is that decoded value. `decode` may return it once, because it shares no object with the
+    original. It is `ABSENT` if the params were not decoded, or if `decode` has returned it.
     """
 
     encoded: Encoded
@@ -72,11 +73,11 @@ class Verified(NamedTuple):
 
 
 class ParamsCodec(Generic[ParamsT]):
-    """Turns params into a JSON view and back, without loss or with an error that names the field.
+    """Converts params to a JSON view and back. It is lossless, or an error names the field.
 
-    What comes back equals what went in, strictly by type; all fields of a model count as given.
-    Models, dataclasses and enums are made again by the params type that declares them. Where no
-    type is declared, params may hold what `tagged_json` can tag.
+    Decoded params equal the original, strictly by type. (In a pydantic model, however, all fields
+    then count as set.) Models, dataclasses and enums are rebuilt by the params type that declares
+    them. Without a declared type, params may contain the types that `tagged_json` can tag.
 
     Example:
         >>> codec = ParamsCodec(dict)
@@ -87,9 +88,9 @@ class ParamsCodec(Generic[ParamsT]):
     """
 
     def __init__(self, params_type: type[ParamsT] | Any) -> None:
-        """Prepare for a model, dataclass or TypedDict, `dict`, or any type pydantic validates.
+        """Create a codec for a model, dataclass, TypedDict, `dict` or other type for pydantic.
 
-        `None` means a call without params.
+        `None` means that the call has no params.
 
         Raises:
             TypeError: The type cannot be built from JSON.
@@ -99,10 +100,10 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy that encodes and builds the params of one run only once.
+        """Return a copy of the codec that remembers the params it encoded last, for one run.
 
-        It knows the params that it encoded last by their view, the same object. State that another
-        run saved, or that somebody edited, holds other objects, and is looked at.
+        It recognises them if it gets the same view object again. State that was loaded from a
+        checkpoint or edited holds different objects, so that state is always read and checked.
         """
         own = copy.copy(self)
         own._known = Verified(Encoded({}, {}))  # noqa: SLF001 (a copy of its own)
@@ -110,7 +111,7 @@ class ParamsCodec(Generic[ParamsT]):
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Prepare for one value: a model, dataclass or enum is typed by its class, others are not.
+        """Create a codec for one value. Only a model, a dataclass or an enum is typed by its class.
 
         Example:
             >>> ParamsCodec.for_value("a prompt").fields
@@ -125,19 +126,19 @@ class ParamsCodec(Generic[ParamsT]):
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """Names of the top-level fields; `None` when any name may be added."""
+        """The names of the top-level fields; `None` if params may have any field."""
         return self._type.fields
 
     @property
     def params_class(self) -> type[Any]:
-        """The class of the params; `object` where they may be anything."""
+        """The class of the params; `object` if they may be of any class."""
         return self._type.instance
 
     def fits(self, declared: type[Any]) -> bool:
-        """Return whether the params may be of the model or dataclass that a function declares.
+        """Return whether the params can be passed to a function that declares this class.
 
-        False only where that is certain: another class with the same fields works as well, and of
-        an untyped value nothing is known.
+        Only a certain mismatch is False. A different class with the same fields is accepted, and
+        so is an untyped value.
 
         Example:
             >>> ParamsCodec(dict).fits(BaseModel), ParamsCodec(str).fits(BaseModel)
@@ -154,22 +155,22 @@ class ParamsCodec(Generic[ParamsT]):
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of fields, at any depth, that the params type declares."""
+        """The names of all fields that the params type declares, at any depth."""
         schema = self._type.schema
         return property_names(schema) | frozenset(self.fields or ())
 
     @property
     def is_empty(self) -> bool:
-        """Whether the call takes no params, so that nothing can be edited."""
+        """Whether the call has no params. Then a reviewer can edit nothing."""
         return self._type.form == "empty"
 
     @property
     def is_bare(self) -> bool:
-        """Whether the params are one value, shown as `{"value": …}`."""
+        """Whether the params are a single value, which the view shows as `{"value": …}`."""
         return self._type.form == "bare"
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the JSON Schema of the view; untyped params are described by the given `view`.
+        """Return the JSON Schema of the view. For untyped params, it is inferred from `view`.
 
         Example:
             >>> ParamsCodec(dict).schema({"limit": 5})
@@ -179,7 +180,7 @@ class ParamsCodec(Generic[ParamsT]):
         return inferred_schema(view or {}) if schema is None else copy.deepcopy(schema)
 
     def encode(self, value: ParamsT, *, owner: str = "params") -> Encoded:
-        """Write params as a view; `owner` says in errors who made them.
+        """Convert params to JSON. `owner` is the phrase by which errors name these params.
 
         Raises:
             TypeError: The value has another type, or a part of it cannot be stored.
@@ -197,7 +198,7 @@ class ParamsCodec(Generic[ParamsT]):
         if not typed and not tags:
             return Verified(Encoded(view, {}))
         problem: ValueError | None = None
-        # The declared type alone is enough for most params; tags help where it says `Any`.
+        # Try without tags first: most declared types rebuild the value. `Any` fields need tags.
         for types in ({}, tags) if typed else (tags,):
             try:
                 again = self.decode(view, types)
@@ -210,7 +211,7 @@ class ParamsCodec(Generic[ParamsT]):
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
                 return self._verified(again, owner)
-            path = changed[0][0].removesuffix("/-")  # several elements of a list changed
+            path = changed[0][0].removesuffix("/-")  # `-` means all elements: name their list.
             problem = ValueError(
                 f"{part_of(path, owner)} would come back changed from graph state: declare the "
                 "type that it really has, with a validation that leaves it as it is, pass plain "
@@ -219,17 +220,17 @@ class ParamsCodec(Generic[ParamsT]):
         raise cast("ValueError", problem)
 
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
-        """Build the params from a view: a fresh value each time.
+        """Build new params from a view.
 
-        Tags that do not fit what stands there, as after an edit, are passed over when a declared
-        type still makes sense of the JSON.
+        After an edit, a tag may no longer fit its value. With a declared params type, such a tag is
+        ignored, and the type reads the JSON instead.
 
         Raises:
             ParamsInvalid: The view does not fit the params type.
         """
         known = self._known
         if known is not None and known.copy is not ABSENT and self._is_known(view, types):
-            # The copy that encoding made is as fresh, and is handed out once.
+            # Encoding has already built such a copy. It is returned only once.
             self._known = Verified(known.encoded)
             return cast("ParamsT", known.copy)
         problems: list[Issue] = []
@@ -246,9 +247,9 @@ class ParamsCodec(Generic[ParamsT]):
         return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode the value of a state channel: an instance, a view, or a bare value.
+        """Encode the value of a state channel: an instance of the params type, a view or a value.
 
-        A view may come from outside: it is validated, and its defaults are filled in.
+        A view may come from outside (a client, a form). It is validated, and defaults are added.
 
         Raises:
             ParamsInvalid: The value does not fit the params type, or has an unknown field.
@@ -267,7 +268,7 @@ class ParamsCodec(Generic[ParamsT]):
         kind, value = self._type, self._as_view(value)
         if not is_object(value):
             return self._verified(cast("ParamsT", value))
-        # Python values may stand among the JSON.
+        # A dict from user code may contain Python objects, so it is written as JSON first.
         typed = kind.schema is not None
         view, tags = Writer("params", typed=typed).write(value)
         try:
@@ -277,17 +278,17 @@ class ParamsCodec(Generic[ParamsT]):
             raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
         again = Writer("params", typed=typed).write(self._laid_out(params))[0]
         if not (types or tags or any(changes(view, again))):
-            return Verified(Encoded(again, {}), params)  # the JSON that they were made of
+            return Verified(Encoded(again, {}), params)  # Writing the params gave the same JSON.
         complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
         if unknown := list(self._unknown_fields(view, complete)):
             raise ParamsInvalid(unknown)
         return self._verified(params)
 
     def given(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Write of what stands in a state channel what was given there, without the defaults.
+        """Encode only the fields that a state channel explicitly sets, without defaults.
 
-        It is equal whenever the same JSON is loaded, whatever a `default_factory` makes of the rest
-        and whatever fields a later version adds. An instance has given all of its fields.
+        The same JSON always gives an equal result, even if a `default_factory` returns a new value
+        or a later version of the type adds fields. An instance sets all of its fields.
 
         Example:
             >>> ParamsCodec(BaseModel).given({}, {})
@@ -302,7 +303,7 @@ class ParamsCodec(Generic[ParamsT]):
         return Encoded(*Writer("params", typed=typed, given=True).write(params))
 
     def changed_in_place(self, before: Encoded, value: ParamsT) -> bool:
-        """Return whether a copy from `decode(*before)` was changed since.
+        """Return whether user code has changed a value that `decode(*before)` returned.
 
         Example:
             >>> codec = ParamsCodec(dict)
@@ -314,7 +315,7 @@ class ParamsCodec(Generic[ParamsT]):
         """
         try:
             return bool(differences(self.decode(*before), value))
-        except (TypeError, ValueError):  # a value that cannot be saved is new
+        except (TypeError, ValueError):  # A value without a JSON form was added by user code.
             return True
 
     def _remembered(self, made: Verified) -> Verified:
@@ -336,7 +337,7 @@ class ParamsCodec(Generic[ParamsT]):
             return value
         if kind.form == "bare" and not (is_object(value) and value.keys() == {"value"}):
             return {"value": value}
-        if is_object(value):  # a form may use a field's alias
+        if is_object(value):  # A client's form may name a field by its pydantic alias.
             return {kind.aliases.get(name, name): item for name, item in value.items()}
         if kind.form == "object":
             came = f"is {_class_named(value.__class__)}"
@@ -350,7 +351,7 @@ class ParamsCodec(Generic[ParamsT]):
         return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
 
     def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
-        """Yield the keys of a view that the value built from it, written as `known`, lacks."""
+        """Yield an issue for each key of a view that is missing in `known`, its rebuilt form."""
         for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
             parent = resolve_pointer(known, path.rpartition("/")[0])
             if is_object(parent):

@@ -12,7 +12,7 @@ from graph_retry._json import is_object
 
 
 def fields_of(params: Any) -> Mapping[str, Any]:
-    """Return the fields of a dict, a pydantic model or a dataclass by name; otherwise none.
+    """Return the fields of a dict, pydantic model or dataclass by name; empty for any other object.
 
     Example:
         >>> fields_of({"model": "small"})["model"]
@@ -30,7 +30,7 @@ def fields_of(params: Any) -> Mapping[str, Any]:
 
 
 def hidden_fields(params: Any) -> Mapping[str, Any]:
-    """Return the attributes of a model or dataclass that are not fields, such as private ones."""
+    """Return a model's private attributes, or a dataclass's fields with `init=False`."""
     if isinstance(params, BaseModel):
         return params.__pydantic_private__ or {}
     return {f.name: getattr(params, f.name, None) for f in dataclasses.fields(params) if not f.init}

@@ -1,4 +1,4 @@
-"""The description of a params type: its validator, its known fields, its schema."""
+"""Describe a params type: its validator, its field names, its JSON Schema."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ _UNTYPED: tuple[Any, ...] = (dict, Any, dict[str, Any])
 
 
 class TypeDescription(NamedTuple):
-    """One params type: how its view is laid out, and the `adapter` that validates the view.
+    """The facts about one params type.
 
-    `fields` is the closed list of names, `aliases` the model's other names for them; untyped params
-    have no `schema`.
+    form: The layout of the view: `object` (fields by name), `bare` (`{"value": …}`) or `empty`.
+    fields: The names of all fields; None if params may have any field.
+    instance: The class of the params; `object` if they may be of any class.
+    adapter: Pydantic's validator of the view.
+    schema: The JSON Schema of the view; None for untyped params.
+    aliases: The model's field names by their aliases.
     """
 
     form: Form
@@ -37,7 +41,7 @@ class TypeDescription(NamedTuple):
 
 
 def describe_type(params_type: Any) -> TypeDescription:
-    """Describe a params type; `None` and `NoneType` mean a call without params.
+    """Describe a params type. `None` and `NoneType` stand for a call without params.
 
     Raises:
         TypeError: Pydantic cannot build the type from JSON.
@@ -47,7 +51,7 @@ def describe_type(params_type: Any) -> TypeDescription:
     if isinstance(params_type, callables | BaseModel | dict | list):
         raise TypeError(f"`params_type` is {params_type!r:.200}: pass the class of the params")
     params_type = type(None) if params_type is None else params_type
-    # A class cannot change what it is; working it out takes a millisecond.
+    # A class does not change, and describing it takes a millisecond, so the result is cached.
     described = _cached if isinstance(params_type, type) else _described
     return described(cast("Hashable", params_type))
 
@@ -62,7 +66,8 @@ def _described(params_type: Any) -> TypeDescription:
             f"`params_type` {params_type!r:.200} cannot be built from JSON: declare plain fields "
             f"and capture the rest in the function ({error.message.partition(chr(10))[0]})"
         ) from error
-    if "$ref" in schema:  # a model that contains itself
+    # Pydantic puts a recursive model into `$defs` and refers to it. Undo that for the top level.
+    if "$ref" in schema:
         schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
     for secret in _secrets(schema):
         label = class_label(params_type) if isinstance(params_type, type) else repr(params_type)
@@ -104,7 +109,7 @@ def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(dict[str, Any] if params_type is dict else params_type)
     except PydanticUserError as error:
-        # Pydantic refuses `typing.TypedDict` before Python 3.12.
+        # Pydantic refuses `typing.TypedDict` before Python 3.12, so it is rebuilt below.
         if error.code != "typed-dict-version" or not is_typeddict(params_type):
             raise
     fields = get_type_hints(params_type, include_extras=True)
@@ -114,7 +119,7 @@ def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
 
 
 class _LenientSchema(GenerateJsonSchema):
-    """A field whose type has no JSON Schema may be anything, and its validator still judges it."""
+    """Allows any JSON for a field whose type has no JSON Schema; its validator still checks it."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema, error_info
@@ -122,7 +127,7 @@ class _LenientSchema(GenerateJsonSchema):
 
 
 def inferred_schema(json: Any) -> dict[str, Any]:
-    """Describe JSON by example."""
+    """Infer a JSON Schema from an example value."""
     if is_object(json):
         inner = {name: inferred_schema(item) for name, item in json.items()}
         return {"type": "object", "properties": inner}
@@ -132,7 +137,10 @@ def inferred_schema(json: Any) -> dict[str, Any]:
 
 
 def _secrets(node: Any, at: str = "", named: bool = False) -> Iterator[str]:
-    """Yield the paths at which a schema declares a secret; `named` marks a table of names."""
+    """Yield the paths at which a schema declares a secret field (such as pydantic's `SecretStr`).
+
+    `named` is true if the keys of `node` are field names, and not keywords of JSON Schema.
+    """
     if is_object(node):
         if node.get("format") == "password" and node.get("writeOnly") is True:
             yield at

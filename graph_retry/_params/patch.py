@@ -1,4 +1,4 @@
-"""The changes between two views: RFC 6902 patches for the ledger, a short diff for people."""
+"""Compare two views of params: as an RFC 6902 patch for the ledger, or as a diff for people."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from graph_retry._pictures import noted
 from graph_retry._wording import SENTENCE_END, counted, whole_sentences
 
 _SHOWN_CHARS = 1_000
-"""Characters of a value that are shown of few changes."""
+"""The most characters of a value that a diff of few changes shows."""
+
 _FEW = 10
+"""The most changes that count as few. A diff of more changes shows shorter values."""
+
 _SHOWN_CHANGES = 50
+"""The most changes that a diff shows."""
 
 
 def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
-    """Write the patch of the first attempt: the whole view.
+    """Return the patch of a first attempt, which sets the whole view.
 
     Example:
         >>> initial_patch({"topic": "rain"})
@@ -31,9 +35,10 @@ def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """Write the patch that turns `old` into `new`, in `add`, `remove` and `replace` only.
+    """Return the patch that turns `old` into `new`; it is empty if the views are equal.
 
-    Values are told apart strictly by type: `1`, `1.0` and `true` differ. No patch, no change.
+    It uses only `add`, `remove` and `replace`. Values of different types differ: `1`, `1.0` and
+    `true` are three values.
 
     Example:
         >>> diff_views({"tags": ["a"]}, {"tags": ["a", "b"]})
@@ -49,10 +54,10 @@ def diff_views(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]
 
 
 def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return `view` with the patch applied; both stay as they are.
+    """Return a copy of `view` with the patch applied.
 
     Raises:
-        ValueError: The patch is not one, or was not made for this view.
+        ValueError: The patch is malformed, or was not made for this view.
 
     Example:
         >>> apply_patch({"n": 1}, [{"op": "replace", "path": "/n", "value": 2}])
@@ -68,10 +73,10 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the changes for a person: at most 50, and whole sentences for up to ten.
+    """List the changes for a person: at most 50.
 
-    Of two long texts the sentences that both begin with are left out, of each long value what
-    follows the first 1,000 characters (200 of many changes), and of pictures all but a note.
+    If two long texts begin with the same sentences, these are left out. A long value is cut after
+    1,000 characters, or after 200 if there are more than ten changes. A picture becomes a note.
 
     Example:
         >>> readable_diff({"temperature": 0.7}, {"temperature": 0.0, "seed": 1})
@@ -95,7 +100,7 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return the start of the first sentence in which two long texts differ, or 0."""
+    """Return the index of the first sentence in which two long texts differ; 0 for other values."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))
@@ -115,13 +120,14 @@ def _shown(value: Any, start: int, most: int) -> Any:
 
 
 def changes(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield path, old and new value of each change, in an order in which they can be applied."""
+    """Yield each change as (path, old value, new value), in an order for applying a patch."""
     if is_object(old) and is_object(new):
         for key in {**old, **new}:
             path = at + pointer((key,))
             yield from changes(old.get(key, ABSENT), new.get(key, ABSENT), path)
     elif is_array(old) and is_array(new):
-        # Pair what stands between the equal ends, then cut off or fill in the rest.
+        # Skip the equal elements at both ends. Compare the elements in between in pairs, and remove
+        # or add the surplus. Removals go backwards, so that earlier indices stay valid.
         start, stop, shortest = 0, 0, min(len(old), len(new))
         while start < shortest and _same(old[start], new[start]):
             start += 1

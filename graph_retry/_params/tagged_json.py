@@ -1,6 +1,7 @@
-"""A value as plain JSON that a person can read, tags for the types that JSON lacks, and back.
+"""Write Python values as readable JSON plus type tags, and restore them.
 
-The tags are a map `{JSON Pointer: tag}`, where the token `-` stands for every element of a list.
+The tags name types that JSON lacks, as `{JSON Pointer: tag}`. The token `-` in a pointer stands for
+every element of a list. Example: `(1, 2)` becomes `[1, 2]` with `{"": "tuple"}`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from graph_retry.records import Issue
 Tagged = tuple[Any, dict[str, str]]
 
 VALIDATOR_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
-"""Exceptions of validators and `__post_init__` on odd data that pydantic does not wrap."""
+"""Exceptions that pydantic does not wrap if a validator or `__post_init__` raises them."""
 
 TYPES: dict[str, type] = {
     **{kind.__name__: kind for kind in (int, float, tuple, set, frozenset)},
@@ -50,12 +51,14 @@ _exact_type: Callable[[object], type[Any]] = type
 
 @dataclasses.dataclass(frozen=True)
 class Writer:
-    """Writes values as JSON and tags, and leaves the values alone.
+    """Writes values as JSON and tags, without changing the values.
 
-    `owner` says in errors whose value it is. `typed` values may hold models, dataclasses, enums and
-    the like, without a tag: their declared type makes them again. Of a LangChain message the fields
-    that have their default are left out. All of a value is written if it is to be `complete`: what
-    a message has by default, private attributes, and tags that name the classes.
+    owner: The phrase by which errors name the value.
+    typed: Whether a declared type will rebuild the value. Then the value may contain models,
+        dataclasses and enums, which get no tag.
+    complete: Whether to write everything: the default fields of LangChain messages (otherwise left
+        out), private attributes, and the names of classes as tags.
+    given: Whether to write only the fields of models that were set explicitly.
 
     Example:
         >>> Writer("params").write({"ids": (1, 2)})
@@ -68,7 +71,7 @@ class Writer:
     given: bool = False
 
     def write(self, value: Any, path: tuple[str, ...] = ()) -> Tagged:
-        """Write the value that stands at `path`.
+        """Return a value as JSON with its tags; `path` is its place, for errors.
 
         Raises:
             TypeError: A part cannot be stored.
@@ -106,7 +109,7 @@ class Writer:
             with suppress(UnicodeDecodeError):
                 return value.decode(), {"": "bytes"}
             return base64.b64encode(value).decode(), {"": "base64"}
-        # msgpack, the checkpointers' format, ends at 64 bits.
+        # Checkpointers store msgpack, whose integers have at most 64 bits.
         narrow = cls is int and -(2**63) <= value < 2**64
         if value is None or cls is bool or narrow or (cls is float and math.isfinite(value)):
             return value, {}
@@ -172,9 +175,10 @@ class Writer:
             if self.complete:
                 fields.update(hidden_fields(value))
             return self._object(fields, path)
-        if not isinstance(value, Iterator):  # iterating would use it up
+        # Pydantic would consume an iterator by writing it.
+        if not isinstance(value, Iterator):
             with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
-                adapter = adapter_of(cast("Hashable", cls))  # for a URL, a pattern, …
+                adapter = adapter_of(cast("Hashable", cls))  # Such as a URL or a pattern.
                 plain = adapter.dump_python(value, mode="json", warnings=False)
                 return self.write(plain, path)[0], {}
         if self.complete:
@@ -190,9 +194,9 @@ class Writer:
 
 
 def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
-    """List the path, old and new value of each difference, strictly by type.
+    """List each difference as (path, old value, new value). Equal values of different types differ.
 
-    Objects that cannot be written, such as clients, are equal if their classes are equal.
+    Objects without a JSON form, such as clients, count as equal if their classes are equal.
 
     Example:
         >>> differences({"ids": (1, 2)}, {"ids": [1, 2]})
@@ -205,18 +209,18 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def part_of(path: str, owner: str) -> str:
-    """Name a part of params, for a sentence about what their owner made."""
+    """Return words for an error that name one part of the params, and who made them."""
     return f"`{spelled(path)}`{'' if owner == 'params' else f' in {owner}'}"
 
 
 def spelled(path: str) -> str:
-    """Spell a JSON Pointer into the params as Python would, for sentences."""
+    """Write a JSON Pointer as a Python expression, such as `params.tags[0]`, for errors."""
     parts = (f"[{key}]" if key.isdecimal() else f".{key}" for key in path.split("/")[1:])
     return "params" + "".join(parts).replace("~1", "/").replace("~0", "~")
 
 
 def class_label(cls: type[Any]) -> str:
-    """Name a class for a sentence."""
+    """Return the name of a class for errors; only built-in classes lack their module."""
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
@@ -230,14 +234,17 @@ def restore(
     problems: list[Issue],
     type_of: Callable[[str], type[Any] | None] = TYPES.get,
 ) -> Any:
-    """Put the types back into the JSON, in a copy; what does not fit its tag becomes a problem.
+    """Rebuild the tagged types in a copy of the JSON. A value that does not fit its tag is kept.
+
+    Each such value also adds an issue to `problems`.
 
     Example:
         >>> restore({"ids": [1, 2]}, {"/ids": "tuple"}, [])
         {'ids': (1, 2)}
     """
     whole = {"": copy.deepcopy(plain) if tags else plain}
-    for path, tag in sorted(tags.items(), key=lambda entry: -entry[0].count("/")):  # parts first
+    # Restore inner values first, because a restored outer value (such as a set) has no JSON path.
+    for path, tag in sorted(tags.items(), key=lambda entry: -entry[0].count("/")):
         for holder, key, at in _places(whole, path.split("/")):
             try:
                 holder[key] = _revived(tag, holder[key], type_of)
@@ -274,7 +281,7 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
         zone = ZoneInfo(tag.removeprefix("datetime[").removesuffix("]"))
         moment = datetime.fromisoformat(value)
         return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
-    if tag == "int" and type(value) is float:  # an edited one
+    if tag == "int" and type(value) is float:  # A reviewer has edited the number.
         return value
     cls = type_of(tag)
     if cls is None:
@@ -283,7 +290,11 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
 
 
 def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
-    """Validate by field name; `plain` data is judged as JSON, so that strict models take it."""
+    """Validate data by field name.
+
+    `plain` data is validated as JSON text, because strict models accept JSON forms (such as a date
+    as text) only from JSON.
+    """
     if plain:
         return adapter.validate_json(json.dumps(data), by_alias=False, by_name=True)
     return adapter.validate_python(data, by_alias=False, by_name=True)
@@ -291,5 +302,5 @@ def validate(adapter: TypeAdapter[Any], data: Any, *, plain: bool) -> Any:
 
 @lru_cache(maxsize=256)
 def adapter_of(cls: Hashable) -> TypeAdapter[Any]:
-    """Return pydantic's validator of a class, made once."""
+    """Return pydantic's validator of a class; it is cached, because building one is slow."""
     return TypeAdapter(cast("Any", cls))

@@ -1,4 +1,4 @@
-"""A caller's config: the place in a thread, and its other values for a run."""
+"""Read and check the config that a user passes: its thread, and its other `configurable` values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._langgraph.checkpoints import PLACE
 
 HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
-"""A hint for messages: a config that names a thread."""
+"""The advice in errors about a config that names no thread."""
 
 
 def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return the values of `configurable` other than the place in a thread."""
+    """Return the values of `configurable` without those that name a thread or a checkpoint."""
     configurable = (config or {}).get("configurable", {})
     return {key: value for key, value in configurable.items() if key not in PLACE}
 
@@ -23,7 +23,7 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
     """Return a config for many threads, after checking that it names no thread.
 
     Raises:
-        TypeError: If it is no config.
+        TypeError: If it is not a config.
         ValueError: If it names a thread or a checkpoint.
     """
     how = 'pass what their runs need beside it, such as {"configurable": {"user_id": …}}'
@@ -38,15 +38,15 @@ def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
 
 
 def on_thread(config: RunnableConfig, thread_id: str) -> RunnableConfig:
-    """Return a config for a thread with all that a placeless one gives."""
+    """Return a copy of a config, with a thread added."""
     return {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
 
 
 def thread_of(config: RunnableConfig) -> str | None:
-    """Return the thread id in a config.
+    """Return the thread id in a config; None if it names no thread.
 
     Raises:
-        TypeError: If it is no config.
+        TypeError: If it is not a config.
     """
     if not isinstance(cast("object", config), Mapping):
         raise TypeError(f"`config` is {config!r:.80}: {HOW_CONFIG}.")
@@ -58,11 +58,11 @@ def thread_of(config: RunnableConfig) -> str | None:
 
 
 def check_thread(graph: Any, config: RunnableConfig) -> None:
-    """Check that a config names a thread, or the config that the graph has of its own.
+    """Check that the given config or the graph's own config names a thread.
 
     Raises:
-        TypeError: If it is no config.
-        ValueError: If neither names a thread.
+        TypeError: If the given config is not a config.
+        ValueError: If neither config names a thread.
     """
     own = cast("RunnableConfig", getattr(graph, "config", None) or {})
     if thread_of(config) is None and thread_of(own) is None:

@@ -1,4 +1,4 @@
-"""Go back to where a call was made: by LangGraph's own fork, whose calls find their own past."""
+"""Rewind a finished call: fork its thread where the call was made, and run the fork."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ async def go_back(
     answer: dict[str, Any],
     context: Any,
 ) -> Any:
-    """Reopen a call that does not wait, apply this answer, and continue from there.
+    """Reopen a call that does not wait, apply an answer to it, and continue the thread from there.
 
     Raises:
-        ValueError: If the checkpoint the call was made from is gone, or the call refuses the
-            answer; the thread then stays what it was.
+        ValueError: If the checkpoint from which the call was made is gone, or the call refuses the
+            answer. The thread is then as before.
     """
     head = await get_state(graph, config)
-    if not ledger.namespace:  # the retry node is the outermost graph
+    if not ledger.namespace:  # The retry node is the outermost graph, so there is no fork.
         update = {LOOP: reopened(head.values), ANSWER: {"value": answer}}
         await update_state(graph, config, update, as_node="revise")
         return await _run(graph, config, context)
@@ -60,7 +60,7 @@ async def go_back(
     saver = saver_of(graph)
     if saver is not None and fork is not None:
         saved = await list_checkpoints(saver, config)
-        # The newest checkpoint comes first. If it is the fork, the run may yet reach the call.
+        # The list begins with the newest. If that is the fork, its step may yet make the call.
         is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
         if is_over and ledger.namespace not in continued_in(saved, fork):
             raise AnswerRefused(
@@ -73,9 +73,9 @@ async def go_back(
 async def _fork(
     graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
 ) -> tuple[RunnableConfig, str | None]:
-    """Fork a thread at an old checkpoint; return the config to run it on with, and the fork's id.
+    """Fork a thread at an old checkpoint; return the config of the next run, and the fork's id.
 
-    A server does not tell the id.
+    The id is None on a server, which does not return it.
     """
     saver = saver_of(graph)
     if saver is not None:
@@ -85,7 +85,7 @@ async def _fork(
 
 
 async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
-    """Read the checkpoint a call was made from."""
+    """Read the checkpoint of the outermost graph from which a call was made."""
     origin = place_of(thread_of(config), checkpoint_id=ledger.root)
     old: StateSnapshot | None = None
     if ledger.root:
@@ -100,11 +100,11 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Make the thread what it was; calls that waited ask again."""
+    """Undo a fork, by a fork of the former newest checkpoint; calls that waited ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:
-        # The run ends as the thread had ended before, perhaps with an error.
+        # The run ends as it did before the rewind. If it failed then, it fails again.
         with suppress(RemoteException):
             await _run(graph, there, context)
 

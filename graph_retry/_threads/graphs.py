@@ -1,4 +1,4 @@
-"""The graph whose threads are looked at and answered: in this process, or on a server."""
+"""Read and run a graph in the same way, whether it is in this process or on a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graph_retry._awaiting import call, is_sync, sync_or_async
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
-    """Return whether a graph is of this process, and not on a server."""
+    """Return whether a graph is in this process, and not on a server."""
     return isinstance(graph, Pregel)
 
 
@@ -25,26 +25,25 @@ def is_remote(graph: object) -> bool:
 
 
 def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer of a local graph, or `source` if it is one itself, else None."""
+    """Return the checkpointer: `source` itself, or the one of a local graph. Otherwise None."""
     saver: Any = cast("Any", source).checkpointer if is_local(source) else source
     return cast("Any", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
 
 def is_client(source: object) -> bool:
-    """Return whether an object is a client of a server, sync or async."""
+    """Return whether an object is a LangGraph SDK client of a server, sync or async."""
     return hasattr(source, "threads") and hasattr(source, "runs")
 
 
 async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
     """Return the state of a thread, as `graph.get_state` does.
 
-    Of a thread on a server that has nothing saved, as after a first run that was rolled back,
-    it is empty.
+    It is empty for a thread on a server without a checkpoint (its first run was rolled back).
     """
     try:
         return await sync_or_async(graph.get_state, graph.aget_state, config)
     except ValueError as error:
-        # The config may hold a checkpointer as well, so only LangGraph's refusal is certain.
+        # A config may hold a checkpointer, so it is not certain in advance that there is none.
         if not is_local(graph) or graph.checkpointer:
             raise
         raise ValueError(
@@ -52,7 +51,7 @@ async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:
             "`compile(checkpointer=…)` gives, with the checkpointer of the run that asked."
         ) from error
     except TypeError:
-        # `RemoteGraph` cannot read a graph or subgraph without a checkpoint.
+        # `RemoteGraph` raises a `TypeError` for a graph or subgraph without a checkpoint.
         if is_local(graph):
             raise
         if not await _is_empty(graph, config):
@@ -67,14 +66,14 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 
 
 async def node_names(graph: Any) -> list[str]:
-    """Return the names of a graph's nodes, without LangGraph's own start and end."""
+    """Return the names of a graph's nodes, without LangGraph's `__start__` and `__end__`."""
     if not is_local(graph):
         graph = await sync_or_async(graph.get_graph, graph.aget_graph)
     return [name for name in graph.nodes if not name.startswith("__")]
 
 
 def client_of(graph: Any) -> Any:
-    """Return the client of a graph on a server that is for runs of this kind, sync or async."""
+    """Return the SDK client of a `RemoteGraph`, sync or async like the current run."""
     kind = "sync_client" if is_sync() else "client"
     client = getattr(graph, kind)
     if client is None:
@@ -90,7 +89,7 @@ async def update_state(
 
 
 async def invoke(graph: Any, given: Any, config: RunnableConfig, **options: Any) -> Any:
-    """Run a thread on, as `graph.invoke` does."""
+    """Run a graph, as `graph.invoke` does, with a clear error if the thread has no checkpoint."""
     try:
         return await sync_or_async(graph.invoke, graph.ainvoke, given, config, **options)
     except EmptyInputError as error:

@@ -1,4 +1,4 @@
-"""The reviews that wait in a checkpointer, found by their table or by reading all its threads."""
+"""List the reviews that wait in a checkpointer, by its table of open reviews or by a full scan."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from graph_retry._threads.reviews import Waiting, WaitingT, reviews_in
 from graph_retry._threads.view import ThreadView
 
 _PAGE = 100
-"""Calls that wait, read at a time."""
+"""Rows of the table that are read at a time."""
 
 _SCANNED = 500
-"""Number of checkpoints read at a time without a table."""
+"""Checkpoints that a full scan reads at a time."""
 
 
 async def list_saved_reviews(
@@ -50,9 +50,9 @@ async def list_saved_reviews(
     before: str | None,
     limit: int | None,
 ) -> list[WaitingT]:
-    """List what waits in a checkpointer, or what of a graph waits there, the last asked first.
+    """List the open reviews in a checkpointer (only those of `graph`, if given), newest first.
 
-    `before` is the key of a review: those asked before it are listed.
+    If `before` is given, only reviews that were asked before the review with that key are listed.
     """
     finder = Finder(saver, graph, base, kind)
     if not has_table(saver):
@@ -71,9 +71,9 @@ async def list_saved_reviews(
 
 
 def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
-    """Add a checkpoint if it is the newest of its namespace; keep its state only if it is needed.
+    """Add a checkpoint if it is the newest of its namespace; keep its state if a call may wait.
 
-    Otherwise the states of all calls that ever ended would be in memory at the same time.
+    The states of all calls that have ended would need too much memory.
     """
     namespace = namespace_of(saved)
     if namespace not in thread.newest:
@@ -84,25 +84,25 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 def newest_first(
     reviews: Sequence[WaitingT], before: str | None, limit: int | None
 ) -> list[WaitingT]:
-    """Return a page of the reviews asked before the one with this key, newest first."""
+    """Return at most `limit` reviews, newest first; only those asked before the key `before`."""
     by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
 
 
 def key_of(review: Waiting) -> str:
-    """Return the key that orders a review among all that wait."""
+    """Return the key that sorts open reviews by the time of their questions."""
     return _row(review).place
 
 
 def _row(review: Waiting) -> Row:
-    """Return what is written down of a review that waits."""
+    """Return the row of a review for the table of open reviews."""
     return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)
 
 
 @dataclass(frozen=True)
 class Finder(Generic[WaitingT]):
-    """Finds the reviews of a checkpointer that wait for the answers of one graph, or of any."""
+    """Finds the open reviews in a checkpointer: of one graph, or of every graph if it is None."""
 
     saver: BaseCheckpointSaver[Any]
     graph: Any
@@ -110,8 +110,8 @@ class Finder(Generic[WaitingT]):
     kind: type[WaitingT]
 
     async def read_all(self) -> list[WaitingT]:
-        """Read every thread, page after page, so that no more than one is in memory at a time."""
-        ordered = has_table(self.saver)  # one listing by id reads all threads
+        """Scan all threads in pages of checkpoints, so that only one page is in memory."""
+        ordered = has_table(self.saver)  # They list all threads in order of ids.
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         size, before, last = _SCANNED, None, ""
         while True:
@@ -123,7 +123,7 @@ class Finder(Generic[WaitingT]):
                 _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
-            # Copied checkpoints share an id: reading the last one again finds its twin.
+            # A copied thread has the same ids, so each page begins with the last id of the previous.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
@@ -134,7 +134,7 @@ class Finder(Generic[WaitingT]):
         ]
 
     async def read_noted(self, rows: Sequence[Row]) -> list[WaitingT]:
-        """Read the threads of some calls, and take away the rows of reviews that are over."""
+        """Read the open reviews of some rows; delete the rows whose reviews are closed."""
         by_thread: defaultdict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if self._is_ours(row.namespace):

@@ -1,4 +1,4 @@
-"""Find out whether answers were applied, by the questions that the thread asks after the run."""
+"""Find out after a run whether its answers were applied, by the questions that are still open."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from graph_retry.errors import AnswerRefused
 
 _LOG = logging.getLogger("graph_retry")
 _ANSWER_KEPT: dict[str, Any] = {}
-"""In place of a question: the call was not made again, and keeps the answer that it was given."""
+"""A marker instead of a question: the call was not made again, and its answer is still saved."""
 
 
 async def check_applied(
     answered: Sequence[Waiting], open_before: Collection[str], shown: Sequence[Any]
 ) -> None:
-    """Raise if an answer was not applied, by the questions that the thread shows after the run.
+    """Raise if an answer was not applied. `shown` holds the interrupt values after the run.
 
-    `open_before` are the ids of the reviews that were open before it.
+    `open_before` holds the ids of the reviews that were open before the run.
     """
     asked = [value for value in map(intervention, shown) if value is not None]
     new = {namespace_in(each): each for each in asked if each["review_id"] not in open_before}
     problems, review_ids = list[str](), list[str]()
     for review in answered:
-        # If a server does not show a call, only its questions tell of it. A local one can be read.
+        # On a server, only the shown questions are known. A local call can also be read.
         now = new.get(review.namespace) or await _question_now(review)
         problem: str | None = None
         if now is _ANSWER_KEPT:
@@ -48,7 +48,7 @@ async def check_applied(
 
 
 def _told_kept(review: Waiting, asked: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
-    """Say why an answer was kept; None where the call may still be made in a later run."""
+    """Return why an answer is still unused; None (and a log line) if a later run may use it."""
     told = [(each["note"], namespace_in(each)) for each in asked]
     notes = [note for note, place in told if note and are_namesakes(place, review.namespace)]
     what = f"The call of `{review.function_name}` that asked was not made again in this run"
@@ -61,7 +61,7 @@ def _told_kept(review: Waiting, asked: Sequence[dict[str, Any]], *, is_over: boo
 
 
 async def _question_now(review: Waiting) -> dict[str, Any] | None:
-    """Return the present question of a local call, even if the thread does not show it."""
+    """Return the current question of a local call, even if the thread does not show it."""
     local = is_local(review.graph)
     call = await newest_of_call(review.graph, review.config, review.namespace) if local else None
     if call is None:

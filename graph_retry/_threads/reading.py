@@ -1,4 +1,4 @@
-"""Read a thread: from a saver, through its graph, or from a server."""
+"""Read the saved state of a thread: from a saver, through its graph, or from a server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from graph_retry.records import KeptIn
 
 
 async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read the questions that a graph shows, and the newest checkpoint of each call that asks."""
+    """Read a thread's shown questions, and the newest checkpoint of each call that asks one."""
     snapshot = await get_state(graph, config)
     view = ThreadView(shown=snapshot.interrupts)
     answered: Collection[str] | None = None
@@ -39,7 +39,7 @@ async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
         namespace = namespace_in(value)
         call = await newest_of_call(graph, config, namespace)
         if call is None and is_remote(graph):
-            # An older server shows no state of a function's call, only who answered which question.
+            # An older server hides the state of function calls, but lists the answered questions.
             if answered is None:
                 answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
             if interrupt.id in answered:
@@ -51,7 +51,7 @@ async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
 async def newest_of_call(
     graph: Any, config: RunnableConfig, namespace: str
 ) -> CheckpointTuple | None:
-    """Read the newest checkpoint of a call; None if there is none, or a server does not show it."""
+    """Read the newest checkpoint of a call; None if it has none or a server hides it."""
     saver, thread_id = saver_of(graph), thread_of(config)
     if saver is not None:
         return await newest_checkpoint(saver, thread_id, namespace)
@@ -60,7 +60,7 @@ async def newest_of_call(
 
 
 async def _shown_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
-    """Read a checkpoint from a server; None if it is gone or not shown."""
+    """Read a checkpoint from a server; None if it is gone or hidden."""
     try:
         is_shown = is_remote(server) and hasattr(server, "get_state")
         return await get_state(server, place) if is_shown else None
@@ -83,7 +83,7 @@ async def read_newest(
 
 
 async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
-    """Read all of a thread from a saver or its graph, or all that a server shows of it."""
+    """Read all checkpoints of a thread, as far as a server shows them."""
     saver = saver_of(source)
     if saver is None:
         return await read_history(source, config) if is_remote(source) else ThreadView()
@@ -95,14 +95,14 @@ async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
 
 
 async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read a thread's calls; those are empty whose state a server does not show."""
+    """Read the ledgers of a thread's calls; a ledger is empty if a server hides its call."""
     return list((await read_whole(source, config)).ledgers())
 
 
 async def whole_ledgers(
     source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
 ) -> list[Ledger]:
-    """Return the ledgers of a thread with their records made whole, where that can be read."""
+    """Return a thread's ledgers with whole records, where their checkpoints can be read."""
     made: list[Ledger] = []
     for ledger in ledgers:
         read = reader_of(source, thread_id, ledger.namespace)
@@ -111,7 +111,7 @@ async def whole_ledgers(
 
 
 def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
-    """Return a function that reads checkpoints of a call: graph, checkpointer or server."""
+    """Return a function that reads the checkpoints of one call from any kind of source."""
     namespace = "" if namespace.startswith("state:") else namespace
     saver = saver_of(source)
     if saver is not None:

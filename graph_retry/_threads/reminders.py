@@ -1,9 +1,9 @@
-"""Remind people of a review that waits, and tell other people, each stage once.
+"""Send reminders and escalations about a waiting review; each is a stage, and is sent once.
 
-The sent stages are saved in the review's own thread, under a namespace of their own, so that they
-are deleted with the thread. The thread's lock keeps other sweeps out while messages are sent. A
-stage is saved after its message was sent. Therefore the next sweep sends a message that failed, and
-a crash repeats at most the message that was being sent.
+The names of sent stages are saved in the review's thread, in a separate namespace, so that they are
+deleted with the thread. While messages are sent, the thread's lock keeps other sweeps out. A stage
+is saved after its message was sent. Therefore the next sweep repeats a message that failed, and a
+crash repeats at most one message.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from graph_retry._signatures import check_callback
 from graph_retry._threads.reviews import Waiting
 
 TOLD = "graph-retry:told"
-"""The namespace, and the key there, of what was sent about the reviews of a thread."""
+"""The namespace of the sent stages, and the metadata key that lists them."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What is called about a review that still waits some seconds after it was asked."""
+    """A function to call if a review still waits `seconds` after its question was asked."""
 
     name: str
     seconds: float
@@ -51,10 +51,10 @@ def stages_of(
     remind_after: float | Iterable[float] | None,
     escalate_to: Mapping[float, Callable[[Any], Any]] | None,
 ) -> list[Stage]:
-    """List the stages of a sweep, the first first.
+    """List the stages that the options of a sweep ask for, earliest first.
 
     Raises:
-        TypeError: If the seconds are no numbers.
+        TypeError: If the seconds are not positive numbers.
         ValueError: If there is nobody to remind, or a function cannot be called with a review.
     """
     if (remind_after is None) != (notify is None):
@@ -71,7 +71,7 @@ def stages_of(
 
 
 async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Iterable[Stage]) -> None:
-    """Call the stages of a review that are due and were not called; somebody else may do that."""
+    """Send a review's due stages that were not sent yet, unless another process does it now."""
     asked_at, thread_id = review.asked_at, review.thread_id
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):
         return
@@ -85,7 +85,7 @@ async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Itera
         saved = await newest_checkpoint(saver, thread_id, namespace)
         if saved is None or not waits_for(saved, review.review_id):
             return
-        # The key stays the same if the question is put off, assigned or asked again.
+        # The key stays the same if the question is deferred, assigned or asked again.
         key = digest(namespace, asked_at)
         note: Any = await read_checkpoint(saver, place_of(thread_id, TOLD, key))
         told: list[str] = list(note.metadata.get(TOLD, ())) if note else []
@@ -99,7 +99,7 @@ async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Itera
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Replace the checkpoint that records the sent reminders; it has no state."""
+    """Replace the checkpoint that lists the sent stages in its metadata; it has no state."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await sync_or_async(saver.put, saver.aput, place, checkpoint, noted, {})

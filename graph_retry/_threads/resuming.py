@@ -1,4 +1,4 @@
-"""Match answers with open reviews, write them to the thread, and continue it."""
+"""The steps of `resume`: lock a thread, match answers with reviews, save them, run the graph."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ _ANSWER_IS_SAVED = (
 
 @dataclass(frozen=True)
 class HeldThread:
-    """A locked thread, with its answers written and ready to run.
+    """A locked thread whose answers are saved, ready to run.
 
-    `chosen` are the answered reviews, and `open_before` the ids of all that were open.
+    `chosen` holds the answered reviews, `open_before` the ids of all reviews that were open, and
+    `by_id` the answers that could not be saved, by interrupt id.
     """
 
     graph: Any
@@ -54,7 +55,7 @@ class HeldThread:
 
     @property
     def given(self) -> Command[Any] | None:
-        """The input with which the graph continues."""
+        """The input of the run: a `Command` if there are answers by interrupt id, else None."""
         return Command(resume=self.by_id) if self.by_id else None
 
     def __enter__(self) -> None: ...
@@ -64,7 +65,7 @@ class HeldThread:
         self.lock.release()
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
-        """Continue the thread."""
+        """Run the graph until it ends or pauses again; return its state."""
         if self.remote is not None:
             given = {} if durability is None else {"durability": durability}
             state = await self.remote.answer(self.by_id, given)
@@ -81,15 +82,15 @@ class HeldThread:
         return state
 
     async def check_shown(self) -> None:
-        """Do what `check` does after a run whose result is not at hand."""
+        """Do the same as `check`, after reading the shown interrupts from the thread."""
         shown = (await get_state(self.graph, self.config)).interrupts
         await self.check([interrupt.value for interrupt in shown])
 
     async def check(self, shown: Sequence[Any]) -> None:
-        """Raise if an answer was not applied, by the interrupts at which the run stopped.
+        """Check that all answers were applied; `shown` holds the interrupt values after the run.
 
         Raises:
-            AnswerRefused: If an answer was not applied: its question is asked again.
+            AnswerRefused: If an answer was not applied. Its question is then asked again.
             StaleDecision: If an answer came too late.
         """
         await check_applied([review for review, _ in self.chosen], self.open_before, shown)
@@ -115,7 +116,7 @@ async def resuming(
     context: Any = None,
     background: bool = False,
 ) -> Any:
-    """Do what `resume` does; on a server in the background, if that is wanted."""
+    """Do what `resume` does. With `background`, only start the run on the server."""
     thread = await take_thread(
         graph, config, decision, answers, wait=wait, context=context, background=background
     )
@@ -136,7 +137,7 @@ async def take_thread(
     context: Any = None,
     background: bool = False,
 ) -> HeldThread:
-    """Take the lock of a thread and write answers to its reviews down."""
+    """Lock a thread, and save the answers to its reviews; raise if a review is not open."""
     thread_id = _checked(graph, config, decision, answers)
     if isinstance(cast("Any", wait), bool) or not isinstance(cast("Any", wait), int | float):
         raise TypeError(f"`wait` is {literal(wait, 80)}: give seconds, as a number.")
@@ -154,7 +155,7 @@ async def take_thread(
             asks = decision is not None or answers is not None
             reviews = await find_reviews(graph, config, Waiting) if asks else []
             closed = partial(why_closed, graph, config, None if is_held else lock)
-            if decision is not None:  # the decision is for the review that is open now
+            if decision is not None:  # Bind it now, because another review may open meanwhile.
                 name = _named_in(decision) or await _only(thread_id, reviews, closed)
                 answers, decision = {name: decision}, None
             # This raises if the review is no longer open.
@@ -170,7 +171,7 @@ async def take_thread(
             await sleep(pause)
             waited += pause
         by_id = await _write_down(saver_of(graph), chosen)
-        on_failure.pop_all()  # from here on the lock is kept
+        on_failure.pop_all()  # The caller holds the lock from now on.
     open_before = frozenset(review.review_id for review in reviews)
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
 
@@ -178,7 +179,7 @@ async def take_thread(
 def _checked(
     graph: Any, config: RunnableConfig, decision: Any, answers: Mapping[str, Any] | None
 ) -> str:
-    """Check the arguments, and return the thread's id."""
+    """Check the arguments of `resume`, and return the thread's id."""
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
@@ -202,9 +203,9 @@ def _checked(
 async def _write_down(
     saver: BaseCheckpointSaver[Any] | None, chosen: Sequence[tuple[Waiting, Any]]
 ) -> dict[str, Any]:
-    """Write answers down where the calls are saved; return the others, by interrupt id.
+    """Save answers beside the checkpoints of their calls; return the others, by interrupt id.
 
-    The others are those of a server, and of a call whose checkpoint was deleted.
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted.
     """
     by_id: dict[str, Any] = {}
     notes = [_noted(given, review) for review, given in chosen]
@@ -217,7 +218,7 @@ async def _write_down(
 
 
 def _named_in(decision: Any) -> str | None:
-    """Return the review that a decision names, if it names one."""
+    """Return the review id in a decision; None if it has none."""
     named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
     return None if named is None else str(named)
 
@@ -225,7 +226,7 @@ def _named_in(decision: Any) -> str | None:
 async def _only(
     thread_id: str, reviews: Sequence[Waiting], closed: Callable[[str | None], Awaitable[str]]
 ) -> str:
-    """Return the id of the only open review."""
+    """Return the id of the only open review; raise if there are several or none."""
     if len(reviews) > 1:
         ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
         raise ValueError(
@@ -243,7 +244,7 @@ async def _match(
     answers: Mapping[str, Any],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> list[tuple[Waiting, Any]]:
-    """Pair answers with open reviews, before any of them is written down."""
+    """Pair answers with open reviews; raise before any answer is saved if a review is closed."""
     by_id = {review.interrupt_id: review for review in reviews}
     by_id |= {review.review_id: review for review in reviews}
     for name in answers:
@@ -258,7 +259,7 @@ async def _match(
 
 
 def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
-    """Note an answer with its time and review; `refused` is set if it cannot be stored."""
+    """Return an answer as it is saved: with its time, and `refused` if storage loses a part."""
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review.review_id, "channel": "python", **cast("Any", answer)}
     note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
@@ -270,14 +271,14 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
             came = _unsaveable(note["value"])
             raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
-        # Keys are changed as well, because no storage keeps half a character.
+        # No storage keeps a lone surrogate. Encoding the whole JSON replaces those in keys too.
         note["value"] = json.loads(text.encode(errors="replace"))
         note["refused"] = "The answer holds half a character (a lone surrogate): write it anew."
     return note
 
 
 def _unsaveable(answer: Any) -> str:
-    """Say which part of an answer is no JSON."""
+    """Return words for an error that name the part of an answer that is not JSON."""
     for key, part in answer.items() if is_object(answer) else ():
         try:
             to_json(part)

@@ -1,4 +1,4 @@
-"""The reviews that a thread waits for."""
+"""Find the open reviews of a thread."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from graph_retry._wording import quoted_with_article
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting(Review):
-    """A review and where it waits.
+    """An open review, with the place where it waits.
 
-    `graph` is None if the review was listed from a checkpointer alone. `saved` is the newest
-    checkpoint of the call, without its state, unless that was deleted or a server does not show it.
+    `graph` is None if the review was listed from a checkpointer without a graph. `saved` is the
+    call's newest checkpoint without its state; None if it was deleted or a server hides it.
     """
 
     interrupt_id: str
@@ -46,12 +46,12 @@ WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
 async def shown_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
-    """Return a thread's open reviews as users see them."""
+    """Return a thread's open reviews with whole, redacted histories."""
     return await whole_reviews(graph, await find_reviews(graph, config, kind))
 
 
 async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[WaitingT]:
-    """Return reviews with the records of their histories made whole, where that can be read."""
+    """Return reviews with whole records in their histories, where checkpoints can be read."""
     made: list[WaitingT] = []
     for review in reviews:
         where = source if review.graph is None else review.graph
@@ -62,7 +62,7 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
 
 
 async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
-    """Read a thread's open reviews."""
+    """Read a thread's open reviews, whose histories may contain stubs."""
     if not hasattr(graph, "get_state"):
         came = quoted_with_article(type(graph).__name__)
         raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
@@ -76,7 +76,7 @@ async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT])
 def reviews_in(
     view: ThreadView, graph: Any, config: RunnableConfig, kind: type[WaitingT]
 ) -> Iterator[WaitingT]:
-    """Yield the open reviews of a thread that was read."""
+    """Yield the open reviews in a view of a thread."""
     for interrupt, value in view.open_questions():
         namespace = namespace_in(value)
         call = view.newest[namespace]
@@ -90,7 +90,7 @@ def reviews_in(
 
 
 def _check_place(graph: Any, namespace: str) -> None:
-    """Refuse a call that an answer would not reach, since a graph around it keeps nothing."""
+    """Raise if an answer cannot reach a call, because an outer graph has `checkpointer=False`."""
     for name, _ in steps_of(namespace)[:-1]:
         node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
         graph = node and node.bound

@@ -1,7 +1,7 @@
-"""A thread as it is saved: its calls, its open questions, and the checkpoints that led here.
+"""A view of a saved thread: its calls, its open questions, and its line of checkpoints.
 
-A view is filled with checkpoints, of each namespace the newest first. Whoever needs the whole
-thread adds all of them; whoever needs its open questions adds the newest of each call that asked.
+The caller adds checkpoints to the view, newest first within each namespace. For ledgers, add all
+checkpoints. For open questions, the newest checkpoint of each call that asked is enough.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from graph_retry._state import LOOP, is_open, loop_of
 from graph_retry.ledger import Ledger
 
 _WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by the step that its saved position names."""
+"""Whether a call waits for a person, by its next step. For other steps, it is not known."""
 
 
 def intervention(value: Any) -> dict[str, Any] | None:
-    """Return an interrupt's value if it is a question of ours."""
+    """Return the value of an interrupt if graph-retry raised it; otherwise None."""
     asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     return asked if asked.get("type") == INTERVENTION else None
 
 
 class ThreadView:
-    """What is saved of a thread, as far as it was read.
+    """The checkpoints of a thread that were read.
 
-    `newest` and `first` are the checkpoints of each namespace, and `roots` those of the outermost
-    graph by id. `shown` are the interrupts that the graph shows; without a graph the newest
-    checkpoint of the outermost graph tells them.
+    `newest` and `first` hold one checkpoint per namespace. `roots` holds the outermost graph's
+    checkpoints by id. `shown` holds the interrupts that the graph shows; without a graph they are
+    read from the outermost graph's newest checkpoint.
     """
 
     def __init__(self, shown: Sequence[Interrupt] | None = None) -> None:
@@ -54,7 +54,7 @@ class ThreadView:
         self._steps: dict[str, int] = {}
 
     def add(self, saved: CheckpointTuple) -> None:
-        """Add the next checkpoint of a namespace, which is older than those before it."""
+        """Add a checkpoint, which must be older than those already added for its namespace."""
         namespace, checkpoint_id = namespace_of(saved), saved.checkpoint["id"]
         self.newest.setdefault(namespace, saved)
         self.first[namespace] = saved
@@ -69,14 +69,14 @@ class ThreadView:
 
     @property
     def interrupts(self) -> list[Interrupt]:
-        """The interrupts that the thread shows, whoever raised them."""
+        """All interrupts that the thread shows, including those of user code."""
         return list(interrupts_shown(self.root) if self._shown is None else self._shown)
 
     @cached_property
     def questions(self) -> list[tuple[Interrupt, dict[str, Any]]]:
-        """The shown questions of ours, each once, with their values.
+        """The interrupts that graph-retry raised and the thread shows, with their values.
 
-        One that is asked in a `@task` is shown for the task and for the call in it.
+        LangGraph may show a question in a `@task` twice, so each review is listed once.
         """
         by_review: dict[str, tuple[Interrupt, dict[str, Any]]] = {}
         for interrupt in self.interrupts:
@@ -86,10 +86,10 @@ class ThreadView:
         return list(by_review.values())
 
     def open_questions(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
-        """Yield the questions of the read calls that can be answered, with their values.
+        """Yield the questions that can be answered, with their values.
 
-        LangGraph shows a question until its node has ended. By then an answer to it may be written,
-        or the call may have continued after a run that was cut off.
+        LangGraph shows a question until its node ends. Before that, its answer may be saved, or a
+        crashed run may have continued the call. Such questions are left out.
         """
         for interrupt, value in self.questions:
             call = self.newest.get(namespace_in(value))
@@ -102,7 +102,7 @@ class ThreadView:
                 yield interrupt, value
 
     def values(self, namespace: str) -> dict[str, Any]:
-        """Return the newest state of a namespace; empty if nothing of it was read."""
+        """Return the newest state of a namespace; empty if none of its checkpoints was added."""
         saved = self.newest.get(namespace)
         return {} if saved is None else values_of(saved)
 
@@ -114,15 +114,15 @@ class ThreadView:
                 yield namespace, values
 
     def ledgers(self) -> Iterator[Ledger]:
-        """Yield the calls, oldest first, each with the checkpoint that its node started from.
+        """Yield a ledger for each call, oldest first.
 
-        A call has no attempts here if its state is not shown. State also has ledgers of calls whose
-        own checkpoints were deleted.
+        If a server hides a call's state, its ledger is empty. Ledgers in the outermost graph's
+        state are included too, because the checkpoints of their calls may be deleted.
         """
         line, known = self.line(), list[list[str]]()
         for namespace, values in sorted(self.calls(), key=lambda call: self._age(call[0])):
             root = self.root_of(namespace)
-            # Nobody forks from a checkpoint that is not kept, as under `durability="exit"`.
+            # A root that was never saved (as under `durability="exit"`) cannot have been forked.
             current = root in line or root not in self.roots
             position: Any = values[LOOP] or {}
             waits = _WAITS.get(position.get("next", ""))
@@ -136,13 +136,13 @@ class ThreadView:
                 yield ledger
         for key, records in ledgers_in(self.values("")):
             ledger = Ledger(records, f"state:{key}")
-            # One that is given to a node ends with an attempt that is still to be made.
+            # A ledger that is a node's input may end with an attempt that is still to be made.
             if _keys(ledger) not in known and records[-1]["status"] != "running":
                 yield ledger
 
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
-        """The reviews that a new input or state of the thread ended, by review: that checkpoint."""
+        """The checkpoints of inputs and state updates, by the ids of reviews that they ended."""
         ended: dict[str, CheckpointTuple] = {}
         for root in self.roots.values():
             if root.metadata.get("source") in ("input", "update"):
@@ -151,26 +151,26 @@ class ThreadView:
         return ended
 
     def root_of(self, namespace: str) -> str:
-        """Return the checkpoint of the outermost graph that a namespace was begun from."""
+        """Return the id of the outermost graph's checkpoint from which a namespace began."""
         begun = self._begun_from.get(outermost(namespace).id)
         return begun or root_of(self.newest[namespace])
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """Checkpoints of the outermost graph by the tasks that wrote something there."""
+        """The ids of the outermost graph's checkpoints, by the ids of tasks with writes there."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def _age(self, namespace: str) -> tuple[str, str]:
-        """Return the key that sorts namespaces by their beginning."""
+        """Return the key that sorts namespaces by their first checkpoint."""
         return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
 
     def line(self) -> set[str]:
-        """Return the root checkpoints that led to the present one, those forked from left out."""
+        """Return the ids of the roots that led to the newest one, without abandoned branches."""
         line: set[str] = set()
         here, after = next(iter(self.roots), ""), ""
         while here in self.roots:
             forked = after and self.roots[after].metadata.get("source") != "loop"
-            # A checkpoint that LangGraph copied and its copy have the same parent.
+            # LangGraph's copy of a checkpoint has the same parent as the original.
             if not forked or self._steps[after] > self._steps[here] + 1:
                 line.add(here)
             here, after = parent_of(self.roots[here]), here

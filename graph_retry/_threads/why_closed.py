@@ -1,4 +1,4 @@
-"""Explain why a review cannot be answered: who was first, and what the thread asks now."""
+"""Explain why a review cannot be answered: who answered it first, or what ended it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _ENDED_BY = {
     "input": "a new run began, with another input,",
     "update": "`update_state` changed the state around its call, which the next run makes anew,",
 }
-"""The event that ended an open review, by the source of the checkpoint after its question."""
+"""The event that ended an open review, by the `source` of the checkpoint after its question."""
 
-_UNTIL_NOTED_S = 10.0  # seconds that a late answer waits for the first one to be saved
+_UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first answer is saved.
 
 
 async def why_closed(
     graph: Any, config: RunnableConfig, lock: ThreadLock | None, review_id: str | None
 ) -> str:
-    """Say who answered a review first, as soon as that is written down or the thread rests.
+    """Return why a review is closed: who answered it first, or what ended it.
 
-    A function-form call notes an answer a moment after the thread shows its question no longer.
+    It waits for a run to save the answer: a function's call does so after its question is gone.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
@@ -48,7 +48,7 @@ async def why_closed(
         pause = next(lengths)
         await sleep(pause)
         waited += pause
-    if who is None and at_rest:  # a running thread looks the same
+    if who is None and at_rest:  # In a running thread, the call may be about to ask.
         who = _not_shown(thread, review_id)
     other = await other_question(graph, config)
     why = who or "it was answered already, or never asked here"
@@ -58,9 +58,9 @@ async def why_closed(
 async def _who_answered(
     graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
 ) -> str | None:
-    """Return who answered a review and when, if the thread has it; None means the last review.
+    """Return who answered a review and when; the `review_id` None stands for the last review.
 
-    The answer of a run that is still going may not be written down yet: then nothing is returned.
+    None if the thread does not show it, for example because a run has not saved the answer yet.
     """
     for at, author, answered in sorted(await _answers(graph, config, thread), reverse=True):
         if review_id in (None, answered):
@@ -70,7 +70,7 @@ async def _who_answered(
 
 
 async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
-    """Return whether a review's default decision was applied, by the thread's ledgers."""
+    """Return whether a review's default decision was applied, according to the ledgers."""
     answers = await _answers(graph, config, await read_whole(graph, config))
     return (review_id, "system") in [(answered, author) for _, author, answered in answers]
 
@@ -78,7 +78,7 @@ async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> boo
 async def _answers(
     graph: Any, config: RunnableConfig, thread: ThreadView
 ) -> list[tuple[str, str, str]]:
-    """List the answers in a thread: their times, authors and reviews."""
+    """List the answers in a thread, as (time, author, review id)."""
     notes: list[tuple[str, str, str]] = []
     for namespace, values in thread.calls():
         written: Any = values.get(ANSWER)
@@ -94,7 +94,7 @@ async def _answers(
 
 
 def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
-    """Name the question that took a review's place, which is about the same attempt."""
+    """Return a sentence that names the newer review of the same attempt, if there is one."""
     for _, values in thread.calls():
         records, review = records_in(values), loop_of(values)["review"]
         if not records or not review or not is_open(values, review["review_id"]):
@@ -109,7 +109,7 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 def _ended(thread: ThreadView, review_id: str | None) -> str | None:
-    """Return when a new input or state of the thread ended an unanswered review."""
+    """Return a sentence about the input or update that ended an unanswered review, if any."""
     end = thread.ended_unanswered.get(review_id or "")
     if end is None:
         return None
@@ -118,7 +118,7 @@ def _ended(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
-    """Explain that a call waits behind another: a plain `asyncio.gather` pauses at the first."""
+    """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
     for _, values in thread.calls() if review_id else ():
         if is_open(values, review_id):
             return (
@@ -129,7 +129,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
 
 
 async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> str | None:
-    """Name the node of a call that waits, if the graph has none of that name."""
+    """Return a sentence about a call that waits in a node that the graph no longer has, if any."""
     if is_remote(graph):
         values = map(intervention, await RemoteRuns(graph, config).questions())
         waiting = [(namespace_in(value), value["review_id"]) for value in values if value]
@@ -154,7 +154,7 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 async def other_question(graph: Any, config: RunnableConfig) -> str:
     """Describe an interrupt that is not a review, such as an approval of LangChain's middleware.
 
-    Also tells how it is answered; nothing if the thread waits for none.
+    The text also says how to answer it. It is empty if the thread has no such interrupt.
     """
     for question in (await get_state(graph, config)).interrupts:
         if intervention(question.value) is None:
@@ -170,6 +170,6 @@ async def other_question(graph: Any, config: RunnableConfig) -> str:
 
 
 def _notes(attempts: list[Attempt]) -> list[tuple[str, str, str]]:
-    """List when and by whom attempts were reviewed, and the review's id."""
+    """List the decisions in a ledger, as (time, author, review id)."""
     decisions = [attempt["decision"] for attempt in attempts]
     return [(note["at"], note["author"], note.get("review_id", "")) for note in decisions if note]
