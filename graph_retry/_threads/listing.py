@@ -123,7 +123,7 @@ class Finder(Generic[WaitingT]):
                 _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
-            # A copied thread has the same ids, so each page begins with the last id of the previous.
+            # A copied thread has the same ids, so a page begins with the last id of the previous.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
