@@ -74,7 +74,7 @@ _of_answering = on_demand(__name__, "answering")
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name when a program asks for it.
+    """Load a public name when a program first uses it.
 
     Raises:
         ImportError: If another public module has the name; the message says which.
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _elsewhere(name: str) -> str | None:
-    """Name the public module that has a name in its `__all__`."""
+    """Return the public module whose `__all__` contains a name; None if there is none."""
     import importlib  # noqa: PLC0415
     import pkgutil  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def _elsewhere(name: str) -> str | None:
     for module in modules:
         if module.startswith("_"):
             continue
-        with suppress(ImportError):  # the module may need an extra that is not installed
+        with suppress(ImportError):  # The module may need an extra that is not installed.
             found = importlib.import_module(f"{__name__}.{module}")
             if name in getattr(found, "__all__", ()):
                 return found.__name__
@@ -104,5 +104,5 @@ def _elsewhere(name: str) -> str | None:
 
 
 def __dir__() -> list[str]:
-    """List the public names for completion, loaded or not."""
+    """List the public names for completion, including those that are not loaded yet."""
     return __all__

@@ -1,6 +1,7 @@
-"""Attempt records: open one, merge updates into a ledger, and read one back.
+"""The ledger's records: create a record, merge updates into the ledger, and read records back.
 
-A record holds only changes. The functions here return it with every key and all its params.
+In state, a record may lack keys (an older version wrote it) and holds only the changes of the
+params. The functions here return records with every key, and rebuild the params.
 """
 
 from __future__ import annotations
@@ -24,25 +25,30 @@ _NOT_KEPT = {
         "message": "the record is in a checkpoint that was deleted or is not shown",
     },
 }
-"""The default of a record whose checkpoint cannot be read. It failed, or it was the last one."""
+"""Default fields of a record whose checkpoint cannot be read. Another attempt followed it, so it
+counts as failed."""
 
 _KEPT = {"number", "kept_in", "redacted"}
-"""The keys in state of a record that another checkpoint keeps."""
+"""The keys of a stub: a record in state whose whole form is in an earlier checkpoint."""
 
 _PLACES = 8
-"""Places that state names: more than one record is lost only if all of these are deleted."""
+"""The number of stubs at the ledger's end that stay in state.
+
+Each names a checkpoint from which earlier records can be read. So earlier records are lost only if
+all of these checkpoints are deleted.
+"""
 
 _MOST_LISTED = 100_000
-"""Records that are listed at most. A larger number in state was not written by this library."""
+"""The largest attempt number that is believed. This library never writes a larger one."""
 
 
 def merge_attempts(
     ledger: list[Attempt] | None, updates: Sequence[dict[str, Any] | Attempt] | None
 ) -> list[Attempt]:
-    """Reduce updates into the ledger: a known `number` is completed, a new one is appended.
+    """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
-    Of many records that checkpoints keep, only the first and the last ones stay. The checkpoint of
-    a later record names the places of the earlier ones, and `listed` lists them again.
+    An update with a known `number` completes that record; any other update is appended. Of many
+    stubs, only the first and the last ones stay in state. `listed` restores the others.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -51,14 +57,14 @@ def merge_attempts(
     merged: dict[int, Any] = {attempt["number"]: attempt for attempt in ledger or []}
     for update in updates or []:
         number = update["number"]
-        # If a record is kept in another checkpoint, state holds only this update.
+        # A stub replaces the whole record, so old fields must not be merged into it.
         known: Any = {} if update.get("kept_in") else merged.get(number, {})
         merged[number] = {**known, **update}
     return without_implied(list(merged.values()))
 
 
 def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Leave out the records that `listed` lists again."""
+    """Remove the stubs that `listed` can restore: those between the first and the last eight."""
     kept = sum(bool(record.get("kept_in")) for record in attempts)
     return [
         record
@@ -68,7 +74,7 @@ def without_implied(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """List all records, with the left-out ones. Each is in the checkpoint of the next record.
+    """Restore the stubs that `without_implied` removed. Each gets the next stub's checkpoint.
 
     Example:
         >>> in_state = [{"number": 1}, {"number": 4, "kept_in": {"checkpoint_id": "1f0"}}]
@@ -78,7 +84,7 @@ def listed(attempts: Sequence[Attempt]) -> list[Attempt]:
     for record in attempts:
         number = record.get("number") if is_object(record) else None
         if type(number) is not int or number > _MOST_LISTED:
-            return list(attempts)  # a copy: the caller owns the list
+            return list(attempts)  # Copy it, because callers may change the result.
     made: list[Attempt] = []
     for record in attempts:
         if made and record.get("kept_in"):
@@ -113,7 +119,7 @@ knows 1: upgrade graph-retry to continue this thread.
 
 
 def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
-    """Yield the ledgers among state values, under whatever key."""
+    """Yield each state key whose value is a ledger, with that ledger. Users may rename the key."""
     for key, value in cast("dict[str, Any]", values if isinstance(values, dict) else {}).items():
         records = value if is_array(value) else []
         if records and isinstance(records[-1], dict) and "params_patch" in records[-1]:
@@ -121,15 +127,15 @@ def ledgers_in(values: Any) -> Iterator[tuple[str, list[Attempt]]]:
 
 
 def records_in(values: Any) -> list[Attempt]:
-    """Return the first ledger among state values, empty if there is none."""
+    """Return the first ledger in state values; empty if there is none."""
     return next(ledgers_in(values), ("", list[Attempt]()))[1]
 
 
 def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger with every key of this version. Keys that an older version lacked are blank.
+    """Return a ledger whose records have every key; keys unknown to an older version are blank.
 
     Raises:
-        ReplayMismatch: If a newer version of this library wrote it, or it is not a ledger.
+        ReplayMismatch: If a newer version of this library wrote the list, or it is not a ledger.
     """
     check_version(attempts)
     for position, attempt in enumerate(attempts, start=1):
@@ -144,13 +150,13 @@ def readable(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def filled(attempt: Attempt) -> Attempt:
-    """Return a record with every key. A record that is kept elsewhere counts as failed."""
+    """Return a record with every key; a stub gets the fields of a failed attempt."""
     not_kept = _NOT_KEPT if attempt.get("kept_in") else {}
     return cast("Attempt", {**_blank(), **not_kept, **attempt})
 
 
 def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded | None:
-    """Rebuild the params of an attempt (default: the last); None if the ledger lacks them."""
+    """Rebuild an attempt's params (default: the last one's); None if a patch is missing."""
     found: Encoded | None = None
     for attempt, params in zip(attempts, _params_of(attempts), strict=True):
         found = params
@@ -160,16 +166,16 @@ def params_at(attempts: Sequence[Attempt], number: int | None = None) -> Encoded
 
 
 def times_sent(attempts: Sequence[Attempt], params: Encoded) -> int:
-    """Count the attempts that are known to have been made with these params."""
+    """Count the attempts that were made with these params, as far as params can be rebuilt."""
     return sum(params == made for made in _params_of(attempts))
 
 
 def _params_of(attempts: Sequence[Attempt]) -> Iterator[Encoded | None]:
-    """Rebuild the params of each attempt; None if the ledger lacks them."""
+    """Yield the params of each attempt; None if a patch is missing."""
     first: Encoded | None = Encoded({}, {})
     params = first
     for position, attempt in enumerate(attempts):
-        # If a record is kept elsewhere, its patch starts from the first attempt's params.
+        # The patch of a stub starts from the first attempt's params, not from the previous ones.
         params = _patched(first if attempt.get("kept_in") else params, attempt)
         first = params if position == 0 else first
         yield params
@@ -185,7 +191,7 @@ def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
 
 
 def decision_ids(attempts: Sequence[Attempt]) -> list[str]:
-    """List the ids that decisions about these attempts came with."""
+    """List the `decision_id`s that clients sent with decisions about these attempts."""
     decisions = [attempt["decision"] or {} for attempt in attempts]
     return [str(decision["decision_id"]) for decision in decisions if "decision_id" in decision]
 
@@ -194,7 +200,7 @@ def parsed_value(attempt: Attempt, *, as_text: bool = False) -> Any:
     """Return the value that was read from an attempt's output, before validation.
 
     Raises:
-        ValueError: If its output is not JSON, and not wanted `as_text` either.
+        ValueError: If the output is not JSON and `as_text` is not set.
     """
     raw = attempt["raw"] or {}
     if attempt["parsed"] is not None or "value" in raw:
@@ -214,7 +220,7 @@ def open_attempt(
     idempotency_key: str,
     labels: dict[str, str],
 ) -> Attempt:
-    """Make the record of an attempt that is about to run."""
+    """Create the record of an attempt that is about to run."""
     before = params_at(attempts)
     record = {
         "number": attempts[-1]["number"] + 1 if attempts else 1,
@@ -234,7 +240,7 @@ def open_attempt(
 
 
 def tokens_of(attempt: Attempt) -> dict[str, int | None]:
-    """Return an attempt's tokens by kind; the total is the sum where only its parts are reported.
+    """Return an attempt's tokens by kind. If no total was reported, it is the sum of the parts.
 
     Example:
         >>> tokens_of({"usage": {"input_tokens": 6, "output_tokens": 4}})["total_tokens"]
@@ -252,7 +258,7 @@ def _count(given: Any) -> int | None:
 
 
 def _blank() -> dict[str, Any]:
-    """Return an empty record."""
+    """Return the default fields of a record."""
     return {
         "name": "",
         "params_types": {},
@@ -278,7 +284,11 @@ def _blank() -> dict[str, Any]:
 
 
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """Return a call's state for another namespace: the places in its ledger name this one."""
+    """Return a call's state for use in a different namespace.
+
+    Stubs name a checkpoint without its namespace while they are in their own. Here they get
+    `namespace` added, so that their checkpoints are still found.
+    """
     moved = {
         key: [
             cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})

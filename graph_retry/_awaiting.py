@@ -1,7 +1,7 @@
-"""Write a step once, drive it sync or async.
+"""Write logic once as a coroutine, and run it both in sync and in async code.
 
-The step is a coroutine function. Everything in it that can wait goes through the functions below.
-Under `run_sync` these block, so that the coroutine never suspends; under `run_async` they await.
+The coroutine waits only by the functions below. Under `run_sync` they block, so the coroutine never
+suspends and needs no event loop. Under `run_async` they await.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _sync: contextvars.ContextVar[bool] = contextvars.ContextVar("graph_retry_sync",
 
 
 class AsyncUnderSyncError(TypeError):
-    """An async function was reached from a sync run."""
+    """A sync run would have to call an async function, graph or checkpointer."""
 
 
 def run_sync(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in the calling thread.
 
     Raises:
-        AsyncUnderSyncError: If a function of the user's turns out to be async.
+        AsyncUnderSyncError: If a user's function turns out to be async.
         RuntimeError: If the coroutine awaits something that needs an event loop.
     """
     token = _sync.set(True)
@@ -55,7 +55,7 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
     except StopIteration as stop:
         return cast("T", stop.value)
     else:
-        steps.close()  # releases its lock
+        steps.close()  # Closing runs `finally` blocks, which release the thread's lock.
         raise RuntimeError(
             f"{steps!r} awaits an event loop in a sync run: this is a bug in "
             "graph-retry; use the async twin of the function you called until it is mended."
@@ -65,11 +65,11 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
 
 
 _ASYNC_ONLY = ("Synchronous calls to Async", "No synchronous function provided")
-"""The first words with which async savers, and LangGraph for an async node, refuse a sync call."""
+"""The first words of errors by which async savers and async nodes refuse a sync call."""
 
 
 def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a sync function name its async twin if the graph or its saver is async only."""
+    """Decorate a sync function, so that its error for an async-only graph names its async twin."""
     twin = f"a{function.__name__}"
 
     @functools.wraps(function)
@@ -81,13 +81,13 @@ def with_async_twin(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def is_async_only(error: Exception) -> bool:
-    """Tell whether an error says that a graph or its saver is async only."""
+    """Return whether an error says that a graph or its saver is async only."""
     return str(error).startswith(_ASYNC_ONLY)
 
 
 @contextmanager
 def naming_twin(twin: str) -> Generator[None, None, None]:
-    """Turn the refusal of an async graph or saver into an error that names the async twin.
+    """Turn the error of an async-only graph or saver into one that names the async twin.
 
     Raises:
         AsyncUnderSyncError: If the graph or its saver is async only.
@@ -118,7 +118,7 @@ def is_sync() -> bool:
 async def sync_or_async(
     function: Callable[P, T], twin: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call a function, or its async twin where the run is async."""
+    """Call a function in a sync run, or await its async twin in an async run."""
     return function(*args, **kwargs) if is_sync() else await twin(*args, **kwargs)
 
 
@@ -128,14 +128,14 @@ async def collect(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> list[T]:
-    """List the items of a function, or of its async twin if the run is async."""
+    """List the items that a function yields, or its async twin if the run is async."""
     if is_sync():
         return list(function(*args, **kwargs))
     return [item async for item in twin(*args, **kwargs)]
 
 
 async def sleep(seconds: float) -> None:
-    """Wait a moment."""
+    """Wait for some seconds, by blocking in a sync run."""
     if is_sync():
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop waits for it
     else:
@@ -152,7 +152,7 @@ async def wait(future: Future[None]) -> None:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether `function` is declared async. Another one may still return a coroutine."""
+    """Return whether `function` is declared async. An undeclared one may return a coroutine too."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )
@@ -170,10 +170,10 @@ async def call(
     Args:
         function: The function or runnable.
         *args: Its arguments.
-        timeout: Seconds. A sync function then runs in a thread of its own. A function that overruns
-            is left behind there: it cannot be stopped, and its later result is dropped.
-        config: The config under which LangChain and LangGraph see the function run.
-        receiver: Takes a returned stream, in the thread and the context of the function.
+        timeout: Seconds. A sync function then runs in a separate thread. If it takes longer, it
+            goes on there, because a thread cannot be stopped, and its result is dropped.
+        config: The config that LangChain and LangGraph see while the function runs.
+        receiver: Takes the pieces of a returned stream, in the function's thread and context.
     """
     target, context = _target(function), _context_with(config)
 
@@ -181,7 +181,7 @@ async def call(
         return context.run(_taken, receiver, context.run(_without_stop, target, *args))
 
     if is_sync():
-        # Called directly, so that a traceback is one frame shorter.
+        # Call it directly instead of by `work`, so that tracebacks are one frame shorter.
         if timeout is None or is_async(target):
             result = context.run(_taken, receiver, context.run(_without_stop, target, *args))
         else:
@@ -205,7 +205,8 @@ async def call(
         finally:
             if token is not None:
                 var_child_runnable_config.reset(token)
-        if isinstance(result, Iterator):  # that an async function returned
+        # An async function may return a sync stream, which must not block the event loop.
+        if isinstance(result, Iterator):
             return await asyncio.to_thread(context.run, _taken, receiver, cast("Any", result))
         return result
 
@@ -219,7 +220,7 @@ def _target(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 
 
 def _context_with(config: RunnableConfig | None) -> contextvars.Context:
-    """Copy the context, and set the config under which LangChain sees what runs in it."""
+    """Copy the current context, and set the config that LangChain will see in the copy."""
     context = contextvars.copy_context()
     if config is not None:
         context.run(var_child_runnable_config.set, config)
@@ -227,14 +228,14 @@ def _context_with(config: RunnableConfig | None) -> contextvars.Context:
 
 
 def _taken(receiver: Receiver | None, result: Any) -> Any:
-    """Return a function's result; `receiver` puts a sync stream together first."""
+    """Return a function's result. If it is a sync stream, `receiver` reads and joins it first."""
     if receiver is None or not isinstance(result, Iterator):
         return result  # pyright: ignore[reportUnknownVariableType]
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function. Its `StopIteration` becomes another error: it would end our coroutine."""
+    """Call a function, and convert a `StopIteration`, which would silently end our coroutine."""
     try:
         return function(*args)
     except StopIteration as error:
@@ -253,18 +254,18 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
 
 
 def _not_async(result: Any, function: Callable[..., Any], receiver: Receiver | None) -> Any:
-    """Return a function's result, or refuse one that needs an event loop."""
+    """Return a function's result, or raise if it is an awaitable or an async stream."""
     if receiver is not None and isinstance(result, AsyncIterator):
         raise _async_under_sync(function)
     return _not_awaitable(result, function)
 
 
 def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
-    """Return a function's result, or refuse one that only an event loop can use."""
+    """Return a function's result, or raise if it is an awaitable."""
     if not inspect.isawaitable(result):
         return result
     if inspect.iscoroutine(result):
-        result.close()  # otherwise Python warns that it was never awaited
+        result.close()  # Without this, Python warns that the coroutine was never awaited.
     raise _async_under_sync(function)
 
 
@@ -276,7 +277,7 @@ def _async_under_sync(function: Callable[..., Any]) -> AsyncUnderSyncError:
 
 
 def refuse_async(function: Callable[..., Any]) -> None:
-    """Refuse a declared async function in a sync run, before a model is paid for.
+    """Raise for a declared async function in a sync run, before the first model call.
 
     Raises:
         AsyncUnderSyncError: If the function is async and the run is sync.
@@ -293,14 +294,14 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def unwrapped(function: Any) -> Any:
-    """Return the function that a `partial` calls."""
+    """Return the function inside a `functools.partial`; any other function unchanged."""
     while isinstance(function, partial):
         function = function.func
     return function
 
 
 def _in_thread(work: Callable[[], Any]) -> Future[Any]:
-    """Run a function in a daemon thread. Unlike a pool's thread, it lets the process end."""
+    """Run a function in a daemon thread, because a pool's thread would keep the process alive."""
     future: Future[Any] = Future()
 
     def run() -> None:
@@ -313,7 +314,7 @@ def _in_thread(work: Callable[[], Any]) -> Future[Any]:
 
 
 class _Forwarded:
-    """Forwards any exception to a future, `SystemExit` and `KeyboardInterrupt` included."""
+    """Passes any exception of a block to a future, even `SystemExit` and `KeyboardInterrupt`."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future

@@ -1,13 +1,13 @@
-"""Know credentials, and mask them in the texts of errors, because errors quote requests.
+"""Recognise credentials, and mask them in error messages, because errors may quote requests.
 
-Three things give a credential away, for every provider:
+A credential is recognised in three ways, for every provider:
 
-1. Its name: a field, header, parameter or flag whose words say so (`api_key`, `X-Auth-Token`).
-2. Its place: behind `Authorization:`, `Bearer` or `curl -u`, or before the `@` of an address.
-3. Its look: a long run of letters and digits that change kind at almost every character.
+1. By its name: a field, header, parameter or flag such as `api_key` or `X-Auth-Token`.
+2. By its place: after `Authorization:`, `Bearer` or `curl -u`, or before the `@` in a URL.
+3. By its look: a long text in which letters and digits alternate at almost every character.
 
-There is no table of providers. Request ids look like keys. So a text that is masked for its look
-alone keeps its beginning, by which an id can still be recognised.
+There is no table of providers. A request id may look like a key. Therefore a text that is masked
+only for its look keeps its first characters, so that an id can still be recognised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEYS_OF = (
     | frozenset({"master", "private", "refresh", "secret", "service", "session", "shared"})
     | frozenset({"signing", "subscription"})
 )
-"""A key or token is a credential behind one of these words; others are of tables or texts."""
+"""Words before `key` or `token` that mark a credential. Without them, `key` may be a table's."""
 
 _WORD = lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _QUOTE = r"\\{0,4}[\"']"
@@ -40,7 +40,7 @@ _VALUE = lazy(
     r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # no code
 )
 _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
-"""Placeholders for credentials in examples, printed settings and paths."""
+"""Values that are not credentials: placeholders in examples, printed settings, paths."""
 
 _PLACES = tuple(
     lazy(pattern, re.IGNORECASE)
@@ -73,7 +73,7 @@ def without_keys(text: str) -> str:
 
 
 def says_secret(name: str) -> bool:
-    """Return whether the name of a field, header or parameter is that of a credential.
+    """Return whether a field, header or parameter of this name holds a credential.
 
     Example:
         >>> [says_secret(name) for name in ("X-Auth-Key", "openaiApiKey", "primary_key")]
@@ -89,7 +89,7 @@ def says_secret(name: str) -> bool:
 
 
 def looks_random(text: str) -> bool:
-    """Return whether a whole text is one long token.
+    """Return whether a text is a single long token that looks random.
 
     Example:
         >>> looks_random("sk-Ab3dEf6hIj9kLm2nOp5q"), looks_random("customer_000000000000001")
@@ -115,7 +115,10 @@ def without_named_keys(text: str) -> str:
 
 
 def _is_credential(named: re.Match[str], quoted: str | None, bare: str | None) -> bool:
-    """Return whether a text is a secret and not a word: a vague name needs a clearer value."""
+    """Return whether a named value is a credential. If the name is vague, the value must be clear.
+
+    A value is clear if it is quoted, has digits, or looks random.
+    """
     value, link = quoted or bare or "", named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
     if last in _HEADERS or _NO_VALUE.match(value) or (link == " " and not named["flag"]):
@@ -137,11 +140,12 @@ def _masked_run(run: re.Match[str]) -> str:
 
 
 def _random_part(run: str) -> int | None:
-    """Find where the random part of a token begins: its digits are scattered, its pieces short.
+    """Return the index at which the random part of a token begins; None if it does not look random.
 
-    Of random tokens with 30 characters and more 1 in 20 is overlooked, of those with 20 to 29 1 in
-    10. In the code of large packages 1 line in 1,750 is masked. A hexadecimal number alone is left,
-    because digests and ids are written so.
+    In a random part, digits are scattered and runs of letters are short. A text that is only one
+    hexadecimal number is not masked, because hashes and ids are written in this way. Measured: it
+    misses 1 in 20 random tokens of 30 or more characters, and 1 in 10 of 20 to 29 characters. In
+    the code of large packages, it masks 1 line in 1,750.
     """
     for part in _PART.finditer(run):
         pieces = _WORD.findall(part[0])

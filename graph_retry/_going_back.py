@@ -1,4 +1,4 @@
-"""An answer for an earlier attempt than the one under review, and the position it leads to."""
+"""Read an answer that goes back to an earlier attempt, and find the position it continues from."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "
 
 
 class Fork(NamedTuple):
-    """An answer to an earlier attempt: its decision, the attempts before it, and the params.
+    """An answer about an earlier attempt.
 
-    With `again` the last of `attempts` is made once more instead of being answered. `problem` tells
-    why that cannot be.
+    answer: The answer without its key `rewind`.
+    attempts: The ledger up to and including that attempt.
+    params: The params of that attempt.
+    again: Whether to make that attempt again, instead of deciding its review.
+    reason: The reason for the next attempt, for the ledger.
+    problem: Why the answer must be refused; None if it can be applied.
     """
 
     answer: dict[str, Any]
@@ -34,7 +38,10 @@ class Fork(NamedTuple):
     problem: str | None
 
     def kept(self, decision: dict[str, Any]) -> list[Attempt]:
-        """Return the attempts that stay, the decision noted on the one it answers."""
+        """Return the ledger after the answer: earlier attempts, with the decision on the last one.
+
+        An attempt that is made again is removed from the ledger.
+        """
         if self.again and any(ROWS[decision["type"]].calls):
             return self.attempts[:-1]
         last: Any = {**self.attempts[-1], "decision": decision}
@@ -42,15 +49,15 @@ class Fork(NamedTuple):
 
 
 def goes_back(answer: Any) -> bool:
-    """Return whether an answer may be about an earlier attempt than the one under review."""
+    """Return whether an answer may be about an earlier attempt: it has the key `rewind`."""
     return is_object(answer) and REWIND in answer
 
 
 def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
     """Read `{…, "rewind": {"attempt": 2, "again": true}}`; None for any other answer.
 
-    A number that is not in the ledger counts as no rewind: the answer is then held against the
-    open review, where the unknown `rewind` does nothing.
+    If the ledger does not have the attempt, the result is None as well. The answer is then judged
+    for the open review, which ignores the key `rewind`.
     """
     asked: Any = answer.get(REWIND) if is_object(answer) else None
     number: Any = asked.get("attempt") if is_object(asked) else None
@@ -79,9 +86,10 @@ def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
 
 
 def forked(loop: Loop) -> Loop:
-    """Return the position an answer that goes back starts from, with the whole ledger in state.
+    """Return the position from which an answer that goes back continues.
 
-    Nothing is suggested there.
+    It has no suggestion. Its summary of records outside state is empty, because the whole ledger is
+    then in state.
     """
     review = loop["review"]
     assert review is not None  # noqa: S101
@@ -90,6 +98,6 @@ def forked(loop: Loop) -> Loop:
 
 
 def reopened(state: Mapping[str, Any]) -> Loop:
-    """Return the position of a call that waits for an answer which goes back."""
+    """Return the position of a finished call that is reopened for an answer that goes back."""
     review: OpenReview = {**fresh_review(str(uuid4())), "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}

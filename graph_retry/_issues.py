@@ -1,4 +1,4 @@
-"""Issue records: made by hand or of exceptions, bounded, and printed."""
+"""Create issue records (directly or from exceptions), limit their length, and print them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALUE_CHARS = 200
 MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers fail at little more.
 REFUSED = "the validator refused the value"
 ABSENT: Any = object()
-"""Stands for a value that is not there, where `None` would be one."""
+"""A marker for a missing value, for places where `None` would be a value."""
 
 Path = tuple[int | str, ...]
 
@@ -41,7 +41,7 @@ def issue(
     *,
     hopeless: bool = False,
 ) -> Issue:
-    """Make one issue with every text bounded; `path` is a JSON Pointer or its parts."""
+    """Create an issue whose texts have limited length. `path` is a JSON Pointer or its parts."""
     made: Issue = {
         "path": cut(path if isinstance(path, str) else pointer(path), MESSAGE_CHARS),
         "message": cut(message, MESSAGE_CHARS),
@@ -53,23 +53,23 @@ def issue(
 
 
 def is_hopeless(error: Any) -> bool:
-    """Return whether an exception says, by its attribute `hopeless`, that no call can help."""
+    """Return whether an exception says, by its attribute `hopeless`, that no new call can help."""
     return getattr(error, "hopeless", False) is True
 
 
 def pointer(parts: Iterable[Any]) -> str:
-    """Spell path parts as a JSON Pointer (RFC 6901)."""
+    """Join path parts into a JSON Pointer (RFC 6901)."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def cut(text: str, limit: int) -> str:
-    """Bound `text` to `limit` characters, with lone surrogates spelled out."""
+    """Cut `text` to at most `limit` characters, and escape lone surrogates."""
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return text.encode("utf-8", "backslashreplace").decode()[:limit]
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Shorten `text` to at most `limit` characters (60 or more): both ends and how much is cut.
+    """Shorten `text` to at most `limit` characters (60 or more). Both ends of the text stay.
 
     Example:
         >>> excerpt("a" * 1000, 60)
@@ -83,13 +83,14 @@ def excerpt(text: str, limit: int) -> str:
 
 
 _TURNS = lazy("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls beyond ASCII's, marks of the writing direction, line separators, lone surrogates."""
+"""Characters to escape in messages: control characters beyond ASCII, marks of the writing
+direction, line separators and lone surrogates."""
 
 
 def literal(value: Any, limit: int = VALUE_CHARS) -> str:
-    """Spell `value` as JSON, at most `limit` characters, without spelling all of a large one.
+    """Write `value` as JSON, cut to `limit` characters. Only the needed part of it is encoded.
 
-    What would turn or break the line it is quoted in is spelled by its number.
+    Characters that would break the line or turn its direction are escaped.
     """
     value = value[:limit] if isinstance(value, str) else value
     try:
@@ -111,13 +112,13 @@ def text_of(error: BaseException) -> str:
 
 
 def describe(value: Any) -> str:
-    """Spell `value` and its Python type, as in `"30" (str)`, at most 200 characters."""
+    """Write `value` with its Python type, as in `"30" (str)`; at most 200 characters."""
     kind = "" if value is None else f" ({type(value).__name__})"
     return literal(value, VALUE_CHARS - len(kind)) + kind
 
 
 def format_issues(issues: list[Issue]) -> str:
-    """Number the issues for a person or a model to read, one line each, the first 20 of them.
+    """Write the first 20 issues as a numbered list, for a person or a model.
 
     Example:
         >>> print(format_issues([issue("/b", "not a number", "type", "int", '"x" (str)')]))
@@ -140,9 +141,10 @@ def format_issues(issues: list[Issue]) -> str:
 
 
 def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
-    """Call a user's code. If it raises, return `ABSENT` and the error as issues.
+    """Call a user's function; return its result and no issues.
 
-    `root` is the value that was checked, if the whole of it was.
+    If it raises, return `ABSENT` and the error as issues. `root` is the checked value, if the
+    function checks the whole of it; then the paths of issues are exact.
     """
     try:
         return call(*args), []
@@ -153,7 +155,7 @@ def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[A
 
 
 def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
-    """Turn a caught exception into issues; a `ValidationError`, of `root`, brings its own.
+    """Convert an exception to issues. A `ValidationError` (about `root`) has one for each error.
 
     Example:
         >>> wrap_error(KeyError("age"))[0]["message"]
@@ -164,7 +166,7 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     group = cast("Any", error)
     if isinstance(error, ExceptionGroup):
         return [problem for one in group.exceptions for problem in wrap_error(one, root)]
-    # An import takes tens of milliseconds, and such an error shows that it is loaded.
+    # Importing `jsonschema` is slow. If the error comes from it, it is loaded already.
     jsonschema = sys.modules.get("jsonschema")
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]
@@ -176,12 +178,12 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
 
 
 def schema_issue(error: Any) -> Issue:
-    """Make an issue of a violation of a JSON Schema; of the closest one in `anyOf` and the like."""
+    """Convert an error of `jsonschema` to an issue; for `anyOf` and the like, the closest error."""
     closest = sys.modules["jsonschema"].exceptions.best_match([error])
     path = [*closest.absolute_path]
     # An error has no keyword if the schema is `false`, or if custom code made the error.
     code = closest.validator if isinstance(closest.validator, str) else "schema"
-    # The message quotes the whole value, however long it is.
+    # The message quotes the whole value, which may be long, so a short form replaces it.
     text = closest.message.replace(repr(closest.instance), literal(closest.instance, 80), 1)
     text += "" if closest is error else f" (the closest way to satisfy `{error.validator}`)"
     if code == "required":
@@ -195,10 +197,10 @@ def schema_issue(error: Any) -> Issue:
 
 
 def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
-    """Make one issue per error.
+    """Convert each error of a `ValidationError` to an issue.
 
-    Pydantic mixes union tags and validator names into its locations. With `root`, the value that
-    was checked, they are taken out of the path.
+    Pydantic's locations also contain union tags and names of validators. If `root` (the checked
+    value) is given, these are removed from the path.
     """
     issues: list[Issue] = []
     for problem in islice(error.errors(include_url=False), MAX_ISSUES + 1):
@@ -216,14 +218,14 @@ def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
 
 
 def _real_path(loc: Path, goal: Any, root: Any) -> Path:
-    """Find the parts of a location that lead through `root` to `goal`."""
+    """Return the parts of a pydantic location that are a path in `root`, which ends at `goal`."""
     reached: dict[Path, Any] = {(): root}
     for part in loc:
         for path, node in list(reached.items()):
             if (child := child_of(node, part)) is not ABSENT:
                 reached[*path, part] = child
     exact = [path for path, node in reached.items() if node == goal]
-    # A path from a user's validator may not exist in the data. Follow it as far as it does.
+    # A user's validator may report a path that is not in the data. Return the part that exists.
     return max(exact or reached, key=len)
 
 
@@ -235,9 +237,10 @@ def child_of(node: Any, part: Any) -> Any:
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
-    """Find the parts of `value`, at `path`, that graph state cannot hold as JSON.
+    """Return the first problem that keeps `value` from being plain JSON in graph state, or None.
 
-    Subclasses, such as those of `str`, are not plain JSON: state would return the base class.
+    `path` is where `value` stands. An instance of a subclass (of `str`, for example) is a problem,
+    because a checkpointer would return the base class.
     """
     kind = cast("Any", type(value))
     if len(path) > MAX_DEPTH:
@@ -251,7 +254,7 @@ def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
                 return problem
     elif kind is str and value.encode(errors="ignore") != value.encode(errors="replace"):
         return issue(path, "lone surrogates are not text", "string_unicode", "text")
-    # PostgreSQL refuses a NUL in a text that is a whole value of state.
+    # LangGraph's PostgreSQL savers cannot save a NUL character in a state value that is a text.
     elif kind is str and not path and "\0" in value:
         return issue(path, "PostgreSQL cannot save a NUL character", "string_unicode", "text")
     elif kind is float and not math.isfinite(value):

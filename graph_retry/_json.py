@@ -1,4 +1,4 @@
-"""Narrow untyped data to JSON's containers and numbers; hash JSON values."""
+"""Small functions for JSON values: type checks, JSON Lines files, hashes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def is_whole(value: object) -> TypeIs[int]:
 
 
 def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
-    """Yield each value of a JSON Lines file, after its place such as `line 2 of data.jsonl`.
+    """Yield (place, value) for each line of a JSON Lines file; a place is `line 2 of data.jsonl`.
 
     Raises:
-        ValueError: If a line is not JSON. The message names the wanted kind of file (`of`).
+        ValueError: If a line is not JSON. The message says what the file should hold (`of`).
     """
-    # Some editors begin a file with a byte order mark.
+    # `utf-8-sig`, because some editors begin a file with a byte order mark.
     with Path(path).open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             place = f"line {number} of {path}"
@@ -50,7 +50,7 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with its texts changed, at any depth; keys stay.
+    """Return a JSON value with `change` applied to all texts in it; keys stay unchanged.
 
     Example:
         >>> with_texts({"a": ["x", 1]}, str.upper)

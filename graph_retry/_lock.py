@@ -1,7 +1,8 @@
-"""The lock on a thread: whoever answers holds it until the graph stops again.
+"""The lock on a thread, which `resume` holds until the graph stops again.
 
-Within a process the lock is a mutex. A file lock beside a SQLite database, or an advisory lock in
-PostgreSQL, keeps other processes out. The system releases both when their holder dies.
+Within a process, the lock is a mutex. To keep other processes out, it also takes a file lock beside
+a SQLite database or an advisory lock in PostgreSQL. If the holder dies, the operating system or the
+database releases it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from graph_retry._awaiting import call
 from graph_retry._langgraph.storage import connect, query, shared_storage, storage_of
 
 LOCK_NAME = "graph_retry:"
-"""Beginning of the text whose `hashtextextended(text, 0)` is the advisory lock's key."""
+"""The prefix of an advisory lock's name. PostgreSQL's key is `hashtextextended(name, 0)`."""
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
 
@@ -40,11 +41,11 @@ _LOCK_TROUBLE = {
     errno.ENOENT: _MOVED,
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
-"""The advice if a lock file cannot be made, by error number."""
+"""What a user can do if a lock file cannot be made, by error number."""
 
 
 class ThreadLock:
-    """A lock on one thread of one checkpointer: whoever holds it may continue the thread."""
+    """A lock on one thread in one checkpointer. Only its holder may continue the thread."""
 
     def __init__(self, saver: Any, thread_id: str) -> None:
         self._saver, self._thread_id = saver, thread_id
@@ -54,7 +55,7 @@ class ThreadLock:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the lock, which the end of the block releases, also if it was never acquired."""
+        """Return the lock. The end of the block releases it, if it was acquired."""
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -62,9 +63,9 @@ class ThreadLock:
         self.release()
 
     async def try_acquire(self) -> bool:
-        """Acquire without waiting; return whether it succeeded.
+        """Try once to acquire the lock; return whether it succeeded.
 
-        In PostgreSQL a connection of the lock's own is open from here on until `release`.
+        For PostgreSQL, this opens a separate connection, which stays open until `release`.
         """
         if not self._mutex.acquire(blocking=False):
             return False
@@ -78,14 +79,14 @@ class ThreadLock:
         return True
 
     def release(self) -> None:
-        """Let the next one in, and close what was opened to acquire the lock."""
+        """Release the lock, so that another holder can acquire it, and close its connection."""
         with self._held:
             if self._outside is not None:
                 self._outside.release()
 
 
 def pauses() -> Iterator[float]:
-    """Yield the seconds between two tries to get a lock: each twice the last, at most 0.5."""
+    """Yield the seconds to wait between tries: 0.005 at first, then doubled, at most 0.5."""
     pause = 0.005
     while True:
         yield pause
@@ -93,7 +94,7 @@ def pauses() -> Iterator[float]:
 
 
 class _NoLock:
-    """Nobody outside this process shares the thread."""
+    """No lock, for storage that no other process shares."""
 
     def try_acquire(self) -> bool:
         return True
@@ -102,9 +103,10 @@ class _NoLock:
 
 
 class _FileLock:
-    """A lock file for each thread, in a folder beside the database; empty files stay there.
+    """A lock by an empty file per thread, in a folder beside the database. The files stay there.
 
-    Whoever may write the database may write them: they have its group and its permissions.
+    Folder and files get the database's group and permissions, so that every user of the database
+    can lock.
     """
 
     def __init__(self, database: str, thread_id: str) -> None:
@@ -133,7 +135,8 @@ class _FileLock:
         with suppress(Timeout):
             self._lock.acquire(blocking=False)
         if not isinstance(self._lock, FileLock):
-            # It became a `SoftFileLock`, which stays locked when its holder dies.
+            # Without file locks, `filelock` turns it into a `SoftFileLock`. That stays locked if
+            # its holder dies.
             self._lock.release()
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         return bool(self._lock.is_locked)
@@ -143,10 +146,10 @@ class _FileLock:
             return
         self._folder.mkdir(exist_ok=True)
         owned = self._database.stat()
-        with suppress(OSError):  # another process created the folder first
+        with suppress(OSError):  # Another user's process may have created the folder first.
             if hasattr(os, "chown"):
                 os.chown(self._folder, -1, owned.st_gid)
-            # The folder has the database's permissions.
+            # Whoever may read the database may enter the folder, and whoever may write it may lock.
             self._folder.chmod(owned.st_mode & 0o666 | (owned.st_mode & 0o444) >> 2)
 
     def release(self) -> None:
@@ -155,9 +158,10 @@ class _FileLock:
 
 
 class _AdvisoryLock:
-    """PostgreSQL's lock on a number, held by a connection of its own: a pool may be used up.
+    """A lock by PostgreSQL's advisory lock on a number.
 
-    It is a lock in the whole database, so a schema other than `public` is a part of its name.
+    It holds a separate connection, because a pool may have no free one. Advisory locks belong to
+    the whole database, so the name includes the schema, unless that is `public`.
     """
 
     def __init__(self, connection: Any, thread_id: str) -> None:
@@ -174,7 +178,7 @@ class _AdvisoryLock:
 
 
 async def _outside_lock(saver: Any, thread_id: str) -> Any:
-    """Return the lock that other processes on this saver's storage see."""
+    """Return the lock that excludes other processes which share this saver's storage."""
     storage = storage_of(saver)
     if storage == "sqlite":
         files = await query(saver, "PRAGMA database_list")

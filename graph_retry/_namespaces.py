@@ -1,11 +1,11 @@
-"""The namespaces of checkpoints: the one place that reads and writes them.
+"""Parse and build checkpoint namespaces. No other module does this.
 
-LangGraph saves the outermost graph under the empty namespace, and a graph inside a task under
-`node:task_id`. Inside that graph, a part for each further task follows after `|`. If a task invokes
-several graphs, a part that is a number follows. Ids are UUIDs. Found in `langgraph.pregel._algo`
-and in the checkpoints of nested graphs.
+LangGraph saves the outermost graph under the empty namespace, and a subgraph of one of its tasks
+under `node:task_id`. For each further level, `|node:task_id` is appended. If a task invokes several
+subgraphs, `|1`, `|2`, … is appended as well. Task ids are UUIDs. (Read in `langgraph.pregel._algo`
+and in the checkpoints of nested graphs.)
 
-A call of a function is no node. So the last part of its namespace is ours: its name and identity.
+A function's call is no node. Therefore graph-retry appends a part of its own: `|name:identity`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _UUID = lazy(r"[0-9a-f-]{36}")
 
 
 class Part(NamedTuple):
-    """A part of a namespace: the name of a node or call, and the id of its task or its identity."""
+    """A part of a namespace: a node's name and its task's id, or a call's name and its identity."""
 
     name: str
     id: str
 
     @property
     def is_task(self) -> bool:
-        """Whether the part is of a task of a graph, and not of a call of a function."""
+        """Whether the part belongs to a task of a graph, and not to a call of a function."""
         return _UUID.fullmatch(self.id) is not None
 
 
 def parts_of(namespace: str) -> list[Part]:
-    """Return the parts of a namespace, from the outermost on, numbers left out.
+    """Return the parts of a namespace, outermost first, without the numbers of subgraphs.
 
     Example:
         >>> [part.name for part in parts_of("outer:1f0|ask:2e4|1")]
@@ -46,27 +46,27 @@ def parts_of(namespace: str) -> list[Part]:
 
 
 def outermost(namespace: str) -> Part:
-    """Return the node and the task of the outermost graph that a namespace is in."""
+    """Return the first part of a namespace: the node and the task of the outermost graph."""
     return next(iter(parts_of(namespace)), Part("", ""))
 
 
 def around(namespace: str) -> str:
-    """Return the namespace that encloses the given one."""
+    """Return the enclosing namespace: the given one without its last part."""
     return namespace.rpartition(_BETWEEN)[0]
 
 
 def moved(namespace: str, task: str) -> str:
-    """Return the namespace that a call has in another task of its node."""
+    """Return the namespace of the same call in a different task of its node."""
     return f"{task}{_BETWEEN}{namespace.rpartition(_BETWEEN)[2]}"
 
 
 def task_namespace(namespace: str, name: str, task_id: str) -> str:
-    """Return the namespace of a graph that runs in a task of the graph with this namespace."""
+    """Return the namespace of a subgraph, for a task of the graph whose namespace is given."""
     return f"{namespace}{_BETWEEN}{name}{_BEFORE_ID}{task_id}".removeprefix(_BETWEEN)
 
 
 def call_namespace_of(task: str, name: str, identity: str, number: int = 0) -> str:
-    """Return the namespace of a call's state; `number` counts equal calls of one task.
+    """Return the namespace of a call's state; `number` distinguishes equal calls of one task.
 
     Example:
         >>> of = call_namespace_of
@@ -77,11 +77,11 @@ def call_namespace_of(task: str, name: str, identity: str, number: int = 0) -> s
 
 
 def namesakes(task: str, name: str) -> str:
-    """Return the common beginning of the namespaces of a task's calls of one name."""
+    """Return the prefix that all calls of this name in a task have in their namespaces."""
     spelled = name.replace("%", "%25").replace(_BETWEEN, "%7C").replace(_BEFORE_ID, "%3A")
     return f"{task}{_BETWEEN}{spelled}{_BEFORE_ID}"
 
 
 def are_namesakes(one: str, other: str) -> bool:
-    """Tell whether two namespaces are of calls with one name, made in one task."""
+    """Return whether two namespaces belong to calls with the same name in the same task."""
     return one.rpartition(_BEFORE_ID)[0] == other.rpartition(_BEFORE_ID)[0]

@@ -1,7 +1,7 @@
-"""Public names of a package whose modules are loaded when a program asks for one of them.
+"""Load a package's public names when a program first uses them, to keep the import fast.
 
-`import graph_retry` loads the modules that every call uses. A ready hook, or the functions that
-answer reviews, are loaded by the programs that import them.
+`import graph_retry` loads only the modules that every call uses. Ready hooks, and the functions
+that answer reviews, are loaded by programs that import them.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def on_demand(package: str, *modules: str) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a package that has public names in modules not loaded yet.
+    """Return the `__getattr__` for a package whose public names are in modules not loaded yet.
 
-    A name of its `__all__` is looked for in the modules, in order.
+    A name in the package's `__all__` is searched in the modules, in order.
     """
 
     def load(name: str) -> Any:

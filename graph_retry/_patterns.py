@@ -1,11 +1,11 @@
-"""Regular expressions that are compiled at their first use: importing the package needs none."""
+"""Regular expressions that are compiled at first use, so that importing the package is fast."""
 
 import re
 from typing import Any, cast
 
 
 class _Lazy:
-    """Stands for a pattern until one of its methods is used."""
+    """Acts as a compiled pattern, and compiles it when one of its methods is first used."""
 
     def __init__(self, source: str, flags: int) -> None:
         self._source, self._flags = source, flags

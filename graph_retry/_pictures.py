@@ -1,6 +1,7 @@
-"""Replace encoded pictures and files by short notes for people, and restore them.
+"""Replace base64 pictures and files in texts by short notes, and restore them.
 
-A note holds the digest of its picture, so the picture returns to wherever the note is.
+A note contains the hash of its picture. Therefore the picture can be restored wherever a person has
+moved the note.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _KINDS = {
     "T2dnUw": "audio/ogg",
     "UEsDB": "application/zip",
 }
-"""The kinds of files by how they begin in base64."""
+"""Media types by the first characters of such a file in base64."""
+
 _BEGIN = "|".join(map(re.escape, _KINDS))
 _ENCODED = lazy(
     r"data:(?P<kind>[\w.+-]+/[\w.+-]+)[\w;=.+-]*?;base64,[A-Za-z0-9+/_-]{150,}={0,2}"
@@ -31,7 +33,7 @@ _NOTE = lazy(r"\[[\w.+/ -]+, [\d,]+ characters, [0-9a-f]{8}\]")
 
 
 class UnknownPictureError(ValueError):
-    """A text contains a note in place of a picture, and that picture was not shown."""
+    """A text contains a note, but its picture was not shown in this field."""
 
 
 def noted(value: Any) -> Any:
@@ -45,10 +47,12 @@ def noted(value: Any) -> Any:
 
 
 def unnoted(value: Any, shown: Any) -> Any:
-    """Put the pictures of `shown` back in place of their notes. A note that it has as text stays.
+    """Replace the notes in `value` by the pictures of `shown`, from which the notes were made.
+
+    If `shown` itself contains a text that looks like a note, that text stays.
 
     Raises:
-        UnknownPictureError: If there is a note of another picture.
+        UnknownPictureError: If a note's picture is not in `shown`.
 
     Example:
         >>> shown = ["data:image/png;base64," + "iVBORw0KGgoA" * 20]

@@ -1,6 +1,7 @@
-"""Text that goes into prompts: framed so that it can be taken out again, quoted to stay data.
+"""Build the texts that this library adds to prompts.
 
-Texts of models and errors are cut to a length, and cannot end their own quotation.
+A text stands between two marks (a frame), so that it can be removed from the prompt later. Quoted
+texts of models and errors are data: they cannot contain a mark or end their own quotation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from graph_retry.records import Issue
 
 
 class Frame(NamedTuple):
-    """The first and the last line of what this library adds to a prompt."""
+    """The first and the last line of a text that this library adds to a prompt."""
 
     begin: str
     end: str
@@ -21,7 +22,8 @@ class Frame(NamedTuple):
 
 FEEDBACK = Frame("[feedback on your last answer]", "[end of feedback]")
 COMMENT = Frame("[comment of a reviewer]", "[end of comment]")
-"""Around a person's words about a call that gave no answer, so that no answer stands before it."""
+"""The frame of a person's comment, if the model gave no answer that feedback could quote."""
+
 LESSONS = Frame("[lessons from earlier steps]", "[end of lessons]")
 CORRECTIONS = Frame("[corrections of earlier answers]", "[end of corrections]")
 
@@ -37,12 +39,12 @@ _HINTS = {
 
 
 def framed(frame: Frame, lines: Iterable[str]) -> str:
-    """Return the lines as a text between the two marks of a frame."""
+    """Return a text of the lines, between the two marks of a frame."""
     return "\n".join([frame.begin, *lines, frame.end])
 
 
 def unframed(frame: Frame, text: str) -> str:
-    """Remove framed lines from a text, with the empty lines that set them off.
+    """Remove a framed part from a text, including the empty lines around it.
 
     Example:
         >>> unframed(FEEDBACK, "Who? " + framed(FEEDBACK, ["1. /age: missing"]))
@@ -53,7 +55,7 @@ def unframed(frame: Frame, text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """Remove the marks of all frames from a quoted text; escape lone surrogates."""
+    """Remove all frame marks from a text, so that it cannot end its frame; escape surrogates."""
     for mark in (*FEEDBACK, *COMMENT, *LESSONS, *CORRECTIONS):
         text = text.replace(mark, "[…]")
     return text.encode("utf-8", "backslashreplace").decode()
@@ -74,7 +76,7 @@ def fenced(text: str) -> str:
 
 
 def issue_line(issue: Issue, *, received: bool = True) -> str:
-    """Write an issue as one short line, with a hint; the model's value can be left out."""
+    """Write an issue as one line with a hint. `received=False` leaves out the model's value."""
     details = [f"expected: {issue['expected']}"] if issue["expected"] else []
     if received and issue["received"]:
         details.append(f"received: {issue['received']}")

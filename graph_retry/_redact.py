@@ -1,4 +1,4 @@
-"""Redact values and attempt records."""
+"""Apply the option `redact` to JSON values and attempt records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Redact = Callable[[str], str]
 
 
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
-    """Return a JSON value with every text and key in it redacted; numbers and `names` stay.
+    """Return a JSON value with all texts and keys redacted. Numbers are not redacted.
 
-    `names` are keys that a type declares. The number and order of keys stay the same.
+    `names` are the keys that a type declares; these are not redacted either. An object keeps the
+    number and the order of its keys.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))
@@ -36,7 +37,7 @@ def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> 
 
 
 def _redacted_text(text: str, redact: Redact) -> str:
-    """Redact a text. If escapes hide private parts, the text is shown without the escapes."""
+    """Redact a text. If escapes (such as `%C3%BC`) hide private parts, resolve them first."""
     shown = _checked(redact(text))
     for json_too in (False, True):
         plain = _unescaped(text, json_too=json_too)
@@ -56,13 +57,13 @@ _ESCAPES = lazy(
     r"(?<!\\)(?:\\++u[0-9a-fA-F]{4})+|(?<!\\)(?:\\++x[0-9a-fA-F]{2})+|"
     r"(?:%[0-9a-fA-F]{2})+|(?<!\\)\\++[\"'/nrt]"
 )
-"""How JSON (also in JSON), Python and addresses spell characters, e.g. `\\u00fc` and `%C3%BC`."""
+"""Escapes of characters in JSON (also inside JSON), Python and URLs: `\\u00fc`, `%C3%BC`."""
 
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescaped(text: str, *, json_too: bool) -> str:
-    """Resolve escapes; those that JSON needs are resolved only if `json_too` is set."""
+    """Resolve escapes in a text; those that JSON requires only if `json_too` is set."""
 
     def plain(match: re.Match[str]) -> str:
         escape = match[0]
@@ -86,7 +87,7 @@ def _read_bytes(encoded: bytes) -> str:
 
 
 def _redacted_keys(keys: Collection[str], redact: Redact, names: Collection[str]) -> list[str]:
-    """Redact keys; those that become equal are numbered."""
+    """Redact an object's keys. If two keys become equal, they are numbered (`***`, `*** #2`)."""
     shown: list[str] = []
     like = Counter(name.partition(" #")[0] for name in names)
     for key in keys:
@@ -132,7 +133,7 @@ def property_names(schema: Any) -> frozenset[str]:
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the redacted fields of an attempt's record; empty without a redactor."""
+    """Return the fields of a record that `redact` changes, redacted; empty without a redactor."""
     if redact is None:
         return {}
 
@@ -159,17 +160,17 @@ def redacted_fields(
 
 
 def shown_record(record: Attempt) -> Attempt:
-    """Return an attempt's record for users, with the params that reviews show.
+    """Return an attempt's record for users, with redacted params if `redact` is set.
 
-    The patches in state hold the original params, because the loop needs them. A running attempt is
-    not redacted yet.
+    The patches in state hold the original params, because the loop needs them. The texts of a
+    running attempt are left out, because they are redacted only when it ends.
     """
     if not record.get("redacted"):
         return record
     shown = record.get("params_shown")
     patch: Any = [{"op": "replace", "path": "", "value": shown}]
     known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
-    if "params_shown" in record and shown is None:  # given out before
+    if "params_shown" in record and shown is None:  # This function made the record.
         known = {}
     if record.get("status") == "running":
         known |= {"raw": None, "repaired": None, "parsed": None, "failure": None}

@@ -1,7 +1,8 @@
-"""The one walk through a JSON Schema: which schemas may apply to each part of a value.
+"""Resolve a JSON Schema into alternatives: plain schemas, without references or `anyOf` and so on.
 
-Each value that fits a schema also fits one of its `alternatives`. The reverse does not hold: the
-walk passes over keywords such as `not` and `if`, so that it can only be too generous.
+Each value that fits a schema fits at least one of its alternatives. The reverse does not hold,
+because keywords such as `not` and `if` are ignored: the alternatives may allow too much, never too
+little.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from graph_retry._json import is_array, is_object
 _COMBINING = ("allOf", "anyOf", "oneOf")
 _MAX_DEPTH = 50
 _MAX_STEPS = 1_000
-"""Limits of one walk: a schema may refer to itself. Past them anything is allowed."""
+"""Limits of resolving one schema, because a schema may refer to itself.
+
+Beyond them, the result allows anything.
+"""
+
 _MAX_COMBINED = 200
-"""Alternatives of one schema; a demand that would make more of them is left out."""
+"""The most alternatives of one schema. A combination that would produce more is ignored."""
 
 _NAMES: dict[Any, str] = {
     bool: "boolean",
@@ -29,11 +34,11 @@ _NAMES: dict[Any, str] = {
     type(None): "null",
 }
 ANY_KIND: Final = frozenset(_NAMES.values())
-"""JSON Schema's names of all kinds of values."""
+"""JSON Schema's names of all types of values."""
 
 
 def kind_of(value: object) -> str:
-    """Name the kind of a JSON value in JSON Schema's words; anything else has no name.
+    """Return JSON Schema's name for the type of a value; empty for a value that is not JSON.
 
     Example:
         >>> kind_of(True), kind_of(1), kind_of(None), kind_of({})
@@ -43,11 +48,11 @@ def kind_of(value: object) -> str:
 
 
 def alternatives(node: Any, root: Any) -> list[dict[str, Any]]:
-    """List the schemas of which a value must fit one, without references and combinations.
+    """List the alternatives of a schema. A value must fit at least one of them.
 
     Args:
-        node: A schema; None, like True, allows anything.
-        root: The document that the references of `node` point into.
+        node: A schema; None allows anything, as True does.
+        root: The document to which references in `node` refer.
 
     Example:
         >>> alternatives({"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/n"}]},
@@ -58,7 +63,7 @@ def alternatives(node: Any, root: Any) -> list[dict[str, Any]]:
 
 
 def kinds_of(node: Any, root: Any) -> frozenset[str]:
-    """Return the kinds of values that a schema may allow; a `number` may be an `integer`.
+    """Return the types of values that a schema may allow. `number` includes `integer`.
 
     Example:
         >>> sorted(kinds_of({"anyOf": [{"type": "string"}, {"enum": [None]}]}, {}))
@@ -68,7 +73,7 @@ def kinds_of(node: Any, root: Any) -> frozenset[str]:
 
 
 def kinds(alternative: dict[str, Any]) -> frozenset[str]:
-    """Return the kinds of values that one alternative may allow."""
+    """Return the types of values that one alternative may allow."""
     name, found = alternative.get("type"), ANY_KIND
     if isinstance(name, str):
         found = frozenset({"number", "integer"} if name == "number" else {name})
@@ -77,7 +82,7 @@ def kinds(alternative: dict[str, Any]) -> frozenset[str]:
 
 
 def member(alternative: dict[str, Any], key: str) -> Any:
-    """Return the schema of an object's member; None if it is unknown."""
+    """Return the schema of an object's member `key`; None if the alternative does not say."""
     named = alternative.get("properties")
     if is_object(named) and key in named:
         return named[key]
@@ -86,9 +91,9 @@ def member(alternative: dict[str, Any], key: str) -> Any:
 
 
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
-    """Return the schema of a list's element; None if it is unknown.
+    """Return the schema of a list's element; None if the alternative does not say.
 
-    The draft of `root` decides what `prefixItems` means, which is nothing before 2020-12.
+    `prefixItems` counts only if `root` uses draft 2020-12, because older drafts do not have it.
     """
     items = alternative.get("items")
     draft = root.get("$schema", "2020-12") if is_object(root) else "2020-12"
@@ -99,12 +104,12 @@ def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
 
 
 def has_own_base(node: Any) -> bool:
-    """Return whether the references in a schema point into a document of its own."""
+    """Return whether a schema has an id, so that references in it do not refer to the root."""
     return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
 
 
 class _Walk:
-    """One walk, in bounded work."""
+    """Resolves one schema, with a bounded number of steps."""
 
     def __init__(self, root: Any) -> None:
         self._root, self._steps = root, 0
@@ -135,7 +140,10 @@ class _Walk:
 
 
 def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
-    """Yield lists of schemas, of each of which a value must fit one."""
+    """Yield the lists in `allOf`, `anyOf` and `oneOf`: a value must fit one schema of each list.
+
+    Each schema of an `allOf` is a list by itself.
+    """
     for name in _COMBINING:
         listed = node.get(name)
         if is_array(listed):
@@ -143,7 +151,10 @@ def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
 
 
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Join two schemas that a value must fit; where both speak of one thing, `other` counts."""
+    """Merge two schemas that a value must both fit.
+
+    `properties` and `required` are combined. If both set another keyword, `other` wins.
+    """
     joined = {**one, **other}
     if is_object(one.get("properties")) and is_object(other.get("properties")):
         joined["properties"] = {**one["properties"], **other["properties"]}
@@ -155,7 +166,7 @@ def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _target(reference: Any, root: Any) -> Any:
-    """Find the schema that a reference inside the document names; None for any other reference."""
+    """Return the schema that a reference names; None if it is outside the document or missing."""
     if reference != "#" and not str(reference).startswith("#/"):
         return None
     target = root

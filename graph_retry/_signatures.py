@@ -1,4 +1,4 @@
-"""Names and signatures of the functions users hand over."""
+"""The functions that users pass: their types, their checks, and their names in messages."""
 
 from __future__ import annotations
 
@@ -32,26 +32,25 @@ class AttemptContext:
     deadline: float | None = None
 
 
-# No `Protocol`: mypy finds no result type where a function may fit one of several.
+# A union instead of protocols, because mypy infers no result type from a union of protocols.
 LLMCall = (
     Callable[[ParamsT], ResultT]
     | Callable[[ParamsT, AttemptContext], ResultT]
     | Runnable[ParamsT, ResultT]
 )
-"""A model call: a function, sync or async, or one of LangChain's runnables, such as a chat model,
-which is invoked with the params.
+"""A model call: a function (sync or async), or a LangChain runnable such as a chat model.
 
-A function gets a copy of the params, which is its own, and an `AttemptContext` if its second
+It is called with a copy of the params. A function also gets an `AttemptContext` if its second
 parameter has that annotation or the name `context`. It returns text, a LangChain message, a
-`Completion` or any other value. An exception is the attempt's failure.
+`Completion` or any other value. If it raises, the attempt has failed.
 """
 
 
 class Alternatives(Generic[ParamsT]):
-    """Params that a person may choose from, returned by a hook; the first are its suggestion.
+    """Several params that a hook returns, for a person to choose from.
 
-    A person sees all of them, and `approve(choice=2)` takes the second. An automatic retry takes
-    the first.
+    A review shows all of them, and `approve(choice=2)` chooses the second. The first are the hook's
+    suggestion, and an automatic retry uses them.
 
     Example:
         >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
@@ -62,7 +61,7 @@ class Alternatives(Generic[ParamsT]):
         """Take the params in the order in which they are shown.
 
         Raises:
-            ValueError: If there are none.
+            ValueError: If the sequence is empty.
         """
         if not params:
             raise ValueError("`Alternatives` needs params to choose from: give one or more.")
@@ -70,7 +69,7 @@ class Alternatives(Generic[ParamsT]):
 
 
 class Hook(Protocol[ParamsT]):
-    """A function, sync or async, that may mend the params after a failed attempt."""
+    """A function (sync or async) that may propose new params after a failed attempt."""
 
     def __call__(
         self, error: AttemptFailed, attempt: int, params: ParamsT, /
@@ -78,49 +77,50 @@ class Hook(Protocol[ParamsT]):
         """Propose the params of the next attempt.
 
         Args:
-            error: Why the attempt failed: its `kind`, its `issues`, the ledger in `attempts`.
+            error: The failure, with its `kind`, its `issues`, and the ledger in `attempts`.
             attempt: The number of the failed attempt; the first is 1.
-            params: A copy of the params that the attempt was made with; it must not be changed.
+            params: A copy of the params of that attempt. Do not change it: return a new object.
 
         Returns:
-            New params, `Alternatives([…])` for a person to choose from, or None to leave it to
-            the next hook, the feedback or a person.
+            New params, or `Alternatives([…])` for a person to choose from. None means that this
+            hook proposes nothing; then the next hook, the feedback or a person is asked.
         """
         ...
 
 
 class HookTraits(Protocol):
-    """Optional attributes of a hook that the loop uses.
+    """Optional attributes by which a hook influences the loop.
 
-    The ready hooks are made of these. A hook of your own is an object with `__call__` and the parts
-    it needs.
+    The ready hooks use them. Your own hook may be an object with `__call__` and any of them.
     """
 
     new_means: bool
-    """True where it goes over to other means, such as a larger model, and not to other words: its
-    params are also tried after two equal failures, before a person is asked. Default: False."""
+    """Whether the hook switches to different means, such as a larger model (default False).
+
+    Its params are then tried even after two equal failures, when other hooks must leave the
+    decision to a person."""
 
     field: str | None
-    """The params field that `feedback` and a person's comments are written to. Default:
-    `messages` or `prompt`, or the bare text."""
+    """The params field to which feedback and a person's comments are added (default: `messages` or
+    `prompt`, or the text itself if the params are one text)."""
 
     def check_params(self, params: Any, /) -> None:
-        """Raise `ValueError`, before the first call, for params that the hook could not work on."""
+        """Raise `ValueError` if the hook cannot work with these params; called before attempt 1."""
 
     def asking(self, words: str, /) -> Any:
-        """Return the same feedback with other closing words.
+        """Return a copy of this feedback with different closing words.
 
-        They tell the model how to answer if its answer is not JSON text: in another format, or by
-        the tools of an agent.
+        The words tell the model how to answer if JSON text is not wanted: in a different format, or
+        by the tools of an agent.
         """
 
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
-"""One hook, or hooks that are asked in order until one proposes other params."""
+"""One hook, or several that are asked in order until one proposes changed params."""
 
 
 def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> str:
-    """Return a name a person recognises: `ChatModel.invoke`, `extract`, or `default` for a lambda.
+    """Return a name for messages, such as `extract` or `ChatModel.invoke`; `default` for a lambda.
 
     Example:
         >>> name_of("".join, "llm_call")
@@ -140,14 +140,13 @@ def name_of(function: Callable[..., Any] | Runnable[Any, Any], default: str) -> 
 def bind_call(
     llm_call: Callable[..., Any] | Runnable[Any, Any],
 ) -> Callable[[Any, AttemptContext], tuple[Any, ...]]:
-    """Return a function that makes the positional arguments for `llm_call`.
+    """Return a function that builds the positional arguments for `llm_call`.
 
-    A function with a second parameter called `context` (or annotated `AttemptContext`) gets the
-    context as well. Every other function, and a runnable, gets the params alone.
+    If the second parameter is named `context` (or annotated `AttemptContext`), the arguments are
+    the params and the context. Otherwise, and for a runnable, they are the params alone.
 
     Raises:
-        TypeError: If `llm_call` is not callable, takes no params, or needs arguments nobody will
-            give.
+        TypeError: If `llm_call` is not callable, takes no params, or requires further arguments.
     """
     if isinstance(llm_call, Runnable):
         return lambda params, _context: (params,)
@@ -193,10 +192,11 @@ def bind_call(
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:
-    """Return the model or dataclass that a plain function declares for its params, or None.
+    """Return the pydantic model or dataclass by which a function annotates its params, or None.
 
-    A decorator may convert its argument, as pydantic's `validate_call` does. So the result is None
-    for a decorated function, and for an annotation that cannot be evaluated.
+    The result is None for a decorated function, because a decorator (such as pydantic's
+    `validate_call`) may convert the argument. It is also None if the annotation cannot be
+    evaluated.
 
     Example:
         >>> def ask(params: AttemptContext) -> str: ...
@@ -215,10 +215,10 @@ def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[A
 
 
 def check_hook(hook: Any, option: str = "on_retry") -> None:
-    """Refuse what cannot be called as `hook(error, attempt, params)`, before a model is paid for.
+    """Raise if a value cannot be called as `hook(error, attempt, params)`.
 
     Raises:
-        TypeError: If it is not a function, or takes other arguments.
+        TypeError: If the value is not a function, or takes different arguments.
     """
     if isinstance(hook, type) or get_origin(hook) is not None:
         name = hook.__name__ if isinstance(hook, type) else str(hook)
@@ -241,10 +241,10 @@ def check_hook(hook: Any, option: str = "on_retry") -> None:
 
 
 def check_callback(function: Any, argument: str, *, may_be_async: bool) -> None:
-    """Refuse what cannot be called with one argument, before a model is paid for.
+    """Raise if an option's function cannot be called with its one argument.
 
     Raises:
-        ValueError: If it is a class, takes other arguments, or is async where it must not be.
+        ValueError: If it is a class, takes different arguments, or is async but may not be.
     """
     wanted = f"give a function that takes {argument} alone"
     if isinstance(function, type) or get_origin(function) is not None:

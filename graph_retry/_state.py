@@ -1,4 +1,7 @@
-"""The values that the loop keeps in graph state."""
+"""The loop's own keys in graph state: its position, a written answer, the output under review.
+
+Beside these keys, state has the keys that users know (`params`, `output`, `status`, `attempts`).
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NotRequired, cast
@@ -12,24 +15,35 @@ from graph_retry.hooks._lessons import Lesson, merging_lessons
 from graph_retry.records import Attempt
 
 LOOP = "retry_loop"
+"""The state key of the position, a `Loop`."""
+
 ANSWER = "retry_answer"
+"""The state key of an answer that `resume` has written; None after a step has read it."""
+
 REVIEWED = "retry_output"
-"""The state key of the output under review, as `{"value": …}`: a valid output that waits for an
-approval, or an invalid one that `accept` may take. It is not an output key of the graph, so that
-nobody takes it for the call's output."""
+"""The state key of the output under review, as `{"value": …}`.
+
+It is a valid output that waits for an approval, or an invalid one that `accept` may take. It is not
+an output key of the graph, so nobody can mistake it for the call's output.
+"""
 
 
 class OpenReview(TypedDict):
     """The open question about an attempt. Times are ISO 8601 in UTC.
 
-    round: Counts the questions that were asked about the attempt.
-    suggested, suggested_types, suggested_by: Suggested params, their types, and their author.
-    agents: The automatic reviewers that did not decide: `by`, their `decision`, and the `problem`
-        with it; None before they were asked.
+    round: The number of this question about the attempt. It is 1, and grows if the question is
+        asked again.
+    suggested: The suggested params, as a JSON view.
+    suggested_types: The Python types of the suggested params.
+    suggested_by: The author of the suggested params, such as `hook:NAME`.
+    agents: The automatic reviewers that did not decide, each as `by`, `decision` and `problem`.
+        None until they were asked.
     note: Why automation stopped.
     problem: Why the last answer was refused.
-    noted: Fields of the review that earlier decisions set, such as `defer`.
-    before: Those decisions, which left the review open.
+    noted: Fields of the question that earlier decisions set, such as the time of a `defer`.
+    before: The earlier decisions, which left the review open.
+    asked_at: When the question was first asked.
+    expires_at: When the review expires; None if it never does.
     """
 
     review_id: str
@@ -47,23 +61,24 @@ class OpenReview(TypedDict):
 
 
 class Loop(TypedDict):
-    """The loop's position: plain JSON beside the ledger.
+    """The loop's position: everything that a step needs beside the params and the ledger.
 
-    next: The step to run.
+    next: The step to run next.
     types: The Python types of the params in state.
-    author, reason: Who made these params, and why.
-    automatic: Revisions since a reviewer last decided.
-    output_types: The Python types of an output that was not validated.
-    review: The open question.
+    author: Who made these params, as the ledger names authors.
+    reason: Why the params were made.
+    automatic: The number of automatic revisions since a reviewer last decided.
+    output_types: The Python types of the output, if it was not validated.
+    review: The open question; None if nobody is asked.
     fork: The id of the review at which somebody last went back to an earlier attempt.
-    identity: The identity of the call.
-    given: The params that the call was made with, if lessons changed them before attempt 1.
-    origin: Tells calls apart in idempotency keys if no namespace does.
-    task_path: The place in its graphs of the task that made the call.
-    note: A note to people that the call may be meant to be a waiting one with other params.
-    seen: The ids of decisions about attempts whose records are not in state.
-    spent: The budget that those attempts have used.
-    continues: The namespace of the call before a fork that this call goes on with.
+    identity: The identity of the call; see `_langgraph/identity.py`.
+    given: The call's original params, if lessons changed them before attempt 1.
+    origin: A part of idempotency keys, for calls that share a namespace.
+    task_path: The path of nodes that leads to the task of the call, without task ids.
+    note: A sentence for reviewers: this call may be meant to continue a waiting call.
+    seen: The ids of decisions about attempts whose whole records are not in state.
+    spent: The budget that these attempts have used.
+    continues: The namespace of the call before a fork, if this call continues it.
     """
 
     next: str
@@ -107,15 +122,15 @@ def fresh_loop() -> Loop:
 
 
 def review_id_of(attempt_key: str, round_: int) -> str:
-    """Return the id of a question about the attempt with an idempotency key.
+    """Return the id of a question about an attempt; `attempt_key` is its idempotency key.
 
-    A question that is asked again has the next round, and so another id.
+    If the question is asked again, `round_` grows, so the id changes.
     """
     return digest(attempt_key, round_)
 
 
 def fresh_review(review_id: str) -> OpenReview:
-    """Return a question with nothing suggested."""
+    """Return a new question without suggestions or times."""
     return {
         "review_id": review_id,
         "round": 1,
@@ -133,7 +148,7 @@ def fresh_review(review_id: str) -> OpenReview:
 
 
 def loop_of(state: Mapping[str, Any]) -> Loop:
-    """Read the loop's position from state. Keys that an older version lacked have first values."""
+    """Read the position from state. Keys that an older version did not save get initial values."""
     loop = cast("Loop", {**fresh_loop(), **(state.get(LOOP) or {})})
     if loop["review"]:
         loop["review"] = cast("OpenReview", {**fresh_review(""), **loop["review"]})
@@ -149,14 +164,15 @@ def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
 def schemas(
     keys: Mapping[str, str], params_type: Any, *, lessons: int | None
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
-    """Return the schemas of state, input and output, and the input as users see it.
+    """Return four schemas: state, input, output, and the input without the loop's own key.
 
-    They are TypedDicts that are made at run time, because users may name the keys.
+    They are TypedDicts made at run time, because users may rename the keys.
 
     Args:
         keys: The names of the state keys.
-        params_type: None in the function form, where input and output are the whole state.
-        lessons: The number of lessons that are kept; None if the call does not learn.
+        params_type: The type of the params; None for a function's call, whose input and output are
+            the whole state.
+        lessons: The number of lessons to keep; None if the call uses no lessons.
     """
     ledger = Annotated[list[Attempt], merge_attempts]
     inputs: dict[str, Any] = {

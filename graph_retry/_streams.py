@@ -1,4 +1,4 @@
-"""Read a stream piece by piece, and close it, whether it ends or its reader stops."""
+"""Read a model's stream piece by piece, and always close it, even if it is not read to its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Join pieces of text, including characters that were split between two pieces."""
+    """Join pieces of text. A character that was split into two surrogates is joined as well."""
     text = "".join(texts)
     if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
         return text
@@ -23,24 +23,24 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def without_half(text: str) -> str:
-    """Leave out the first half of a character at the end of a text; the other half may follow."""
+    """Remove half a character (a high surrogate) at the end; its other half may still come."""
     return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
 
 
 class Receiver(Protocol):
-    """The receiver of the pieces of a stream."""
+    """An object that receives the pieces of a stream."""
 
     def take(self, piece: Any) -> bool:
         """Add the next piece; return whether the stream may stop."""
         ...
 
     def result(self) -> Any:
-        """Return the answer that the pieces make."""
+        """Return the pieces, joined."""
         ...
 
 
 def drain(stream: Iterator[Any], receiver: Receiver) -> Any:
-    """Give a stream's pieces to `receiver`; return its result."""
+    """Pass a stream's pieces to `receiver` until it stops or the stream ends; return its result."""
     try:
         for piece in stream:
             if receiver.take(piece):
@@ -70,7 +70,7 @@ async def adrain(stream: AsyncIterator[Any], receiver: Receiver) -> Any:
 
 @contextmanager
 def _errors_logged() -> Generator[None]:
-    """Log an error of closing a stream: the answer has arrived, and is paid for."""
+    """Log an error of closing a stream instead of raising it, because the output has arrived."""
     try:
         yield
     except GraphBubbleUp:

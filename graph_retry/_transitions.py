@@ -1,4 +1,4 @@
-"""The rules of the loop, as pure functions of data."""
+"""The rules of the loop, as pure functions of data: which step follows, and who may call again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graph_retry.records import Attempt
 
 Automatic = Literal["retry", "ask", "give_up"]
 Reviewed = bool | Literal["always"]
-"""Which attempts a person may be asked about: none, failed ones, or valid outputs as well."""
+"""The attempts that a person may be asked about: none (False), failed ones (True), or all."""
 
 
 def after_failure(
@@ -43,22 +43,23 @@ def why_no_call(
     spent: str | None = None,
     new_means: bool = False,
 ) -> str | None:
-    """Say why no automatic author may send the next params, if none may: no blind retry (I2).
+    """Return why an automatic author may not call the model with the next params; None if it may.
 
-    The rule is the same for a hook, feedback, a reviewer and the default of an expired review. It
-    binds no person.
+    This rule prevents blind retries. It applies to hooks, feedback, automatic reviewers and the
+    default decision of an expired review. It does not apply to people.
 
     Args:
         attempts: The ledger so far.
-        author: Who wants to send, as the ledger names authors.
-        sent: How many of these attempts were made with the same params. Hooks never send params
-            again. A reviewer may decide to, once: the failure may have been an accident.
-        max_attempts: Attempts at most. The last one is a person's.
-        person: Whether a person may be asked. Where nobody may, every attempt can be used, and
-            changed params may also be tried after two equal failures.
-        spent: Which budget or allowance is used up, if one is.
-        new_means: Whether a hook goes over to other means, such as a larger model: that is tried
-            after two equal failures.
+        author: Who wants to call, as the ledger names authors.
+        sent: The number of these attempts that were made with the same params. A hook may never
+            repeat params. An automatic reviewer may repeat them once, because the failure may have
+            been an accident.
+        max_attempts: The most attempts. The last one is reserved for a person.
+        person: Whether a person may be asked. If not, automation may use all attempts, and may
+            try changed params even after two equal failures.
+        spent: The budget or limit that is used up, in words; None if none is.
+        new_means: Whether a hook switches to different means, such as a larger model. Then it may
+            try even after two equal failures.
 
     Example:
         >>> failed = {"number": 1, "author": "caller", "failure": {"type": "E"}, "issues": []}
@@ -73,7 +74,7 @@ def why_no_call(
     number, decides = attempts[-1]["number"], _decides(author)
     if number >= max_attempts:
         return "the only attempt is used" if number == 1 else f"all {number} attempts are used"
-    # If hooks make no progress, a reviewer agent may still decide once.
+    # If hooks make no progress, an automatic reviewer may still decide once.
     is_stuck = not decides or _decides(attempts[-1]["author"])
     if person and is_stuck and not new_means and no_progress(attempts):
         return "the last two attempts failed in the same way"
@@ -84,7 +85,7 @@ def why_no_call(
 
 
 def _decides(author: str) -> bool:
-    """Return whether an author is an automatic reviewer or an expired review, and not a hook."""
+    """Return whether an author is an automatic reviewer or a review's default, and not a hook."""
     return author.partition(":")[0] in ("agent", "system")
 
 
@@ -99,7 +100,7 @@ def after_success(*, review: Reviewed) -> Literal["ask", "end"]:
 
 
 def goes_on(last: Attempt) -> bool:
-    """Return whether another attempt may follow this last one.
+    """Return whether the call may make another attempt after this one.
 
     Example:
         >>> goes_on({"status": "succeeded", "decision": None})
@@ -113,7 +114,7 @@ def goes_on(last: Attempt) -> bool:
 
 
 def no_progress(attempts: Sequence[Attempt]) -> bool:
-    """Return whether the last two attempts failed alike, message and issues included."""
+    """Return whether the last two attempts failed with equal failures, messages and issues."""
     last = [
         (attempt["failure"], [(issue["path"], issue["message"]) for issue in attempt["issues"]])
         for attempt in attempts[-2:]
@@ -128,4 +129,4 @@ FOLLOWERS: dict[str, tuple[str, ...]] = {
     "revise": ("call", "review", "end", "give_up"),
     "review": ("call", "review", "end", "give_up"),
 }
-"""Which steps may follow which; the graph is drawn from it."""
+"""The steps that may follow each step. The edges of the LangGraph subgraph are made from it."""

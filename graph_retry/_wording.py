@@ -1,7 +1,4 @@
-"""Words that depend on others: articles, plurals, the known name a misspelt one is close to.
-
-And the plain words for the types that pydantic's errors name.
-"""
+"""Wording of messages: articles, plurals, suggestions for misspelt names, and plain type names."""
 
 from __future__ import annotations
 
@@ -38,7 +35,8 @@ _EXPECTED = {
     **dict.fromkeys(("list", "tuple", "named_tuple", "set", "frozen_set", "deque"), _LIST),
     "iterable": _LIST,
 }
-"""The type that pydantic expects, by the beginning of error codes in `_type` or `_parsing`."""
+"""Words for the expected type, by pydantic's error code without its `_type` or `_parsing`."""
+
 _EXPECTED_BY_CODE = {
     "date_from_datetime_inexact": _DATE,
     "finite_number": "a finite number",
@@ -49,7 +47,7 @@ _EXPECTED_BY_CODE = {
 
 
 def with_article(noun: str) -> str:
-    """Return a noun behind its article, by how it is spelled.
+    """Return a noun with `a` or `an` before it, chosen by its first letter.
 
     Example:
         >>> with_article("transient failure"), with_article("invalid answer")
@@ -59,7 +57,7 @@ def with_article(noun: str) -> str:
 
 
 def quoted_with_article(name: str) -> str:
-    """Return the name of a class as code, behind its article.
+    """Return the name of a class in backticks, with `a` or `an` before it.
 
     Example:
         >>> quoted_with_article("int"), quoted_with_article("dict"), quoted_with_article("UUID")
@@ -69,7 +67,7 @@ def quoted_with_article(name: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun, in the plural unless there is one.
+    """Return a number with its noun, in singular or plural.
 
     Example:
         >>> counted(1, "attempt"), counted(2, "attempt"), counted(0, "retry", "retries")
@@ -79,7 +77,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:
-    """Suggest the known name closest to a misspelt one, as a sentence, or nothing.
+    """Return a sentence that suggests the known name for a misspelt one; empty if none is close.
 
     Example:
         >>> did_you_mean("temprature", ("temperature", "model"))
@@ -90,7 +88,7 @@ def did_you_mean(name: str, known: tuple[str, ...]) -> str:
 
 
 def closest(name: str, known: tuple[str, ...]) -> str | None:
-    """Return the known name that a misspelt one is close to.
+    """Return the known name that is closest to a misspelt one; None if none is close.
 
     Example:
         >>> closest("modle", ("temperature", "model"))

@@ -1,4 +1,4 @@
-"""The errors this library raises.
+"""The errors that this library raises.
 
     GraphRetryError
     ├── AttemptFailed         an attempt failed; hooks receive this error
@@ -47,8 +47,8 @@ class GraphRetryError(Exception):
 class AttemptFailed(GraphRetryError):
     """The failure of one attempt, which `on_retry` hooks receive.
 
-    It is made from graph state, and is the same after a crash. So it carries data, and not the
-    original exception.
+    It is rebuilt from graph state, so it is the same after a crash. Therefore it carries data, and
+    not the original exception.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….

@@ -1,4 +1,4 @@
-"""The function form of the loop, for calls inside a node, task, entrypoint or tool."""
+"""`retry_llm_call` and its async twin, for calls inside a node, task, entrypoint or tool."""
 
 from __future__ import annotations
 
@@ -146,9 +146,10 @@ async def aretry_llm_call(
     output: Any = None,
     **options: Unpack[RetryOptions],
 ) -> Any:
-    """Do what `retry_llm_call` does from async code; `llm_call` and hooks may be sync or async.
+    """Do what `retry_llm_call` does, from async code; `llm_call` and hooks may be sync or async.
 
-    Several of them may run in `asyncio.gather`; `gather_calls` shows all their questions at once.
+    Several calls may run in `asyncio.gather`. With `gather_calls`, all their questions are shown at
+    once.
 
     Example:
         >>> import asyncio
@@ -161,22 +162,21 @@ async def aretry_llm_call(
 
 
 async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> list[T]:
-    """Await several `aretry_llm_call`s of one node; pause once with every question they have.
+    """Await several `aretry_llm_call`s of one node, and pause once with all their questions.
 
-    `asyncio.gather` would show the first question only and the next one after its answer.
+    `asyncio.gather` would show only the first question, and the next one after its answer.
 
     Args:
-        *calls: The calls, or agents and async `@task`s that make some; all are made at the same
-            time.
-        one_at_a_time: Show one question, and the next one when it is answered, in the order of
-            `calls`: web chats and inboxes cannot answer several at once. Those that are not shown
-            yet can neither be listed nor answered, though their time (`expires_after`) runs.
+        *calls: The calls, or agents and async `@task`s that make calls. All run at the same time.
+        one_at_a_time: Show one question at a time, in the order of `calls`, because web chats and
+            inboxes cannot answer several at once. Until a question is shown, it can be neither
+            listed nor answered, but its time (`expires_after`) already runs.
 
     Returns:
         The results in the order of `calls`.
 
     Raises:
-        Exception: The first error any of the calls ended with, after all of them have stopped.
+        Exception: If a call ended with an error: the first such error, after all calls ended.
         TypeError: If one of `calls` is a list of calls or a result, and not a call.
 
     Example:
@@ -209,7 +209,7 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
 
 
 class Call:
-    """One function-form call: its graph, the graph's input, and how to read the result."""
+    """One call of a function: its graph, the input of the graph, and the reading of its result."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Questions that the attempts of a call can answer."""
+"""The `Ledger`: all attempts of one call, with its outcome and the changes between attempts."""
 
 from __future__ import annotations
 
@@ -21,40 +21,41 @@ Outcome = Literal[
 _ENDINGS: dict[str | None, Outcome] = {
     kind: row.outcome for kind, row in ROWS.items() if row.outcome is not None
 }
-"""Decisions that end a call, whatever its last attempt came to."""
+"""The outcome of each decision that ends a call, even after a failed attempt."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The attempts of one call, and what changed between them.
+    """The attempts of one call, with its outcome and the changes between attempts.
 
-    Make one from any list of attempts: `Ledger(error.attempts)`, `Ledger(review.history)`.
+    Create one from any list of attempts: `Ledger(error.attempts)`, `Ledger(review.history)`.
     """
 
     attempts: list[Attempt]
     """The records, in order."""
 
     namespace: str = ""
-    """Tells which call of its thread it is; empty where that is not known."""
+    """The checkpoint namespace of the call, which identifies it in its thread; empty if unknown."""
 
     root: str = ""
-    """The checkpoint of the outermost graph that the call started from, if it is known."""
+    """The id of the outermost graph's checkpoint from which the call started; empty if unknown."""
 
     current: bool = True
-    """False for a call that a fork left behind."""
+    """False if the thread was forked before this call, so that it is no longer in the thread's
+    line."""
 
     waits: bool | None = None
-    """Whether it waits for a person, or has ended; None where that is not known."""
+    """True if the call waits for a person, False if it has ended, None if this is not known."""
 
     ended_by: Literal["", "input", "update"] = ""
     """The event that ended the call's open review before anybody answered it; empty if none did.
 
-    It is a new `input` of the thread, or an `update` of its state. Agent Inbox makes such an update
-    for *Mark as Resolved*.
+    The event is a new `input` of the thread, or an `update` of its state. (Agent Inbox updates the
+    state for *Mark as Resolved*.)
     """
 
     thread: str = ""
-    """The thread's id; empty where that is not known."""
+    """The thread's id; empty if unknown."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attempts", list(map(shown_record, readable(self.attempts))))
@@ -67,18 +68,18 @@ class Ledger:
 
     @property
     def node(self) -> str:
-        """The graph node the call was made in, where that is known."""
+        """The name of the graph node in which the call was made; empty if unknown."""
         steps = [part.name for part in parts_of(self.namespace) if part.is_task]
         return steps[-1] if steps else ""
 
     @property
     def title(self) -> str:
-        """A title for a person: `name in node`, as far as they are known and differ."""
+        """A title for people: `name in node`; only one of the two if they are equal or unknown."""
         return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     @property
     def outcome(self) -> Outcome:
-        """How the call ended; `open` if nobody decided its end, or the ledger does not say."""
+        """How the call ended. `open` means that nobody decided its end, or the ledger lacks it."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]
@@ -97,7 +98,7 @@ class Ledger:
         return "open" if self.waits is None else "exhausted"
 
     def at(self, number: int) -> Attempt:
-        """Return one attempt, by its 1-based number.
+        """Return the attempt with this number; the first attempt is 1.
 
         Raises:
             ValueError: If no attempt has that number.
@@ -109,7 +110,7 @@ class Ledger:
         raise ValueError(f"`attempt` is {number!r}, which this ledger does not have: {known}.")
 
     def params_at(self, number: int) -> dict[str, Any]:
-        """Return the JSON view of the params one attempt was made with.
+        """Return the params of one attempt, as JSON.
 
         Raises:
             ValueError: If there is no such attempt, or the ledger does not hold its params.
@@ -137,13 +138,13 @@ class Ledger:
             return (self.at(number)["raw"] or {}).get("text") or None
 
     def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
-        """List what changed in the params since an earlier attempt (default: the one before)."""
+        """List the changes of the params since an earlier attempt (default: the previous one)."""
         before = number - 1 if since is None else since
         earlier = self.params_at(before) if before else {}
         return readable_diff(earlier, self.params_at(number))
 
     def output_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:
-        """List what changed in the output since an earlier attempt (default: the one before)."""
+        """List the changes of the output since an earlier attempt (default: the previous one)."""
         before = number - 1 if since is None else since
         earlier = {"output": self.value_at(before)} if before else {}
         return readable_diff(earlier, {"output": self.value_at(number)})

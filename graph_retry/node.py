@@ -1,4 +1,4 @@
-"""The node form: the loop as a compiled subgraph for `add_node`."""
+"""Retry nodes: the loop as a compiled subgraph, to be passed to LangGraph's `add_node`."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def create_retry_node(
 
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
     (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
-    A call that ends without an output writes None, so that no earlier call's stays there.
-    Given `attempts` in its input, it continues after them. Its steps `call`, `repair`, `validate`,
-    `revise` and `review` show in Studio and with `get_graph(xray=1)`.
+    A call that ends without an output writes None to `output`, to clear an earlier call's output.
+    If the input has `attempts`, the call continues after them. Studio and `get_graph(xray=1)` show
+    its steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:
         llm_call: A function of the params, sync or async, that returns text, a LangChain message,
             a `Completion` or any object, and raises on failure.
-        params_type: What may be inspected and edited: a pydantic model, dataclass, TypedDict,
-            `dict`, any other type for a bare value, or `None` for nothing.
+        params_type: The type of the params, which people can inspect and edit: a pydantic model,
+            dataclass, TypedDict, `dict`, another type for a single value, or `None` for no params.
         on_retry: A hook `(error, attempt, params) -> new params | None`, or a list of them, tried
             in order; sync or async.
-        output: What the call must give: a type, a JSON Schema, or a validator function. With
-            `None` whatever it returns and a checkpointer can save is a success.
+        output: The wanted output: a type, a JSON Schema, or a validator function. With `None`,
+            every result that a checkpointer can save is a success.
         **options: See `RetryOptions`.
 
     Raises:
@@ -62,10 +62,11 @@ def create_retry_node(
 def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
     """Return the input that makes a retry node ask a person about an exhausted call.
 
-    Nothing is called for it: a job that runs where nobody can be asked (`review=False`) collects
-    what failed, and later a node for the same params opens a review of each last attempt, in a
-    thread of its own. Where all its attempts are used, a review offers nothing that calls again:
-    give that node a higher `max_attempts`.
+    Use it after a job that cannot ask anybody (`review=False`). The job collects its failed calls.
+    Later, run a retry node with the same type of params, with a new thread for each failed call.
+    The node opens a review of the call's last attempt, without another model call. If the call has
+    used all its attempts, its review offers no decision that calls again; to allow one, give the
+    node a higher `max_attempts`.
 
     Args:
         ended: The error, or the `attempts` of a node that ended `exhausted`, perhaps read back from

@@ -1,4 +1,4 @@
-"""The options that the function, the node and the agent middleware share; their validation."""
+"""The options that `retry_llm_call`, retry nodes and the agent middleware share, validated."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,8 @@ _CALLED_WITH = {
     "redact": "a text",
     "on_attempt": "an attempt's record",
 }
-"""Options that may be functions of one argument, and the argument."""
+"""Options that may be functions of one argument, with the argument in words."""
+
 _SYNC_ONLY = ("repair", "classify", "redact")
 
 _WANTED = {
@@ -55,7 +56,7 @@ _WANTED = {
     "allowed_decisions": "give a list of decisions, such as ['approve', 'reject']",
     "locked": "give a list of fields",
 }
-"""Options whose types have unclear names in pydantic's errors."""
+"""Advice for options whose types have unclear names in pydantic's errors."""
 
 
 class StateKeys(TypedDict, total=False):
@@ -69,7 +70,7 @@ class StateKeys(TypedDict, total=False):
 
 
 DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
-"""The default names of the state keys, which the function form uses."""
+"""The default names of the state keys, which calls of functions always use."""
 
 
 class RetryOptions(TypedDict, total=False):
@@ -164,7 +165,7 @@ _building = threading.Lock()
 
 
 class Settings(BaseModel):
-    """Options after validation, every default filled in."""
+    """Validated options, with all defaults."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
@@ -263,7 +264,7 @@ class Settings(BaseModel):
 
 
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
-    """Validate options and fill in the defaults of one form.
+    """Validate the options of a function's call or of a retry node, and add its defaults.
 
     Raises:
         TypeError: If an option is unknown.
@@ -271,7 +272,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     """
     unknown = sorted(set(options) - set(RetryOptions.__annotations__))
     if unknown:
-        arguments = {"on_retry", "output"} - {unknown[0]}  # the middleware takes no output
+        # The middleware takes no `output`, so do not suggest the unknown name itself.
+        arguments = {"on_retry", "output"} - {unknown[0]}
         known = (*RetryOptions.__annotations__, *sorted(arguments))
         meant = did_you_mean(unknown[0], known) or f" The options are {', '.join(known)}."
         raise TypeError(f"unknown option `{unknown[0]}`.{meant}")
@@ -288,7 +290,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
     ending = "raise" if form == "function" else "end"
     if not Settings.__pydantic_complete__:
-        with _building:  # in pydantic 2.11 two threads must not build a model at once
+        with _building:  # In pydantic 2.11, two threads must not build a model at the same time.
             Settings.model_rebuild()
     try:
         settings = Settings.model_validate({"name": default_name, "on_cancel": ending, **options})

@@ -1,4 +1,4 @@
-"""Plain-JSON records that travel through graph state: issues, repairs, failures, attempts."""
+"""The records that graph state holds as plain JSON: attempts, with failures, issues and repairs."""
 
 from typing import Any, Literal, NotRequired
 
@@ -113,14 +113,15 @@ class GateVerdict(TypedDict):
 
 
 class Attempt(TypedDict):
-    """One attempt in the ledger, as plain JSON. Of the params it holds only the changes.
+    """One attempt in the ledger, as plain JSON. It holds only the changes of the params.
 
-    Users get whole records. In the state of a waiting call, an earlier record may be kept in a
-    checkpoint: state then holds only its `number` and `kept_in`. The first and the last such record
-    also have a `params_patch`, which starts from the first attempt's params. State lists the first
-    and the last eight of them, and their checkpoints list the others. If a checkpoint is gone, or a
-    server does not show it, `kept_in` stays set, the `failure` has the type `NotKept`, and the rest
-    of the record is unknown.
+    Users get whole records. In the state of a waiting call, an earlier record may be a stub: it has
+    only `number` and `kept_in`, which names the checkpoint that holds the whole record. The first
+    and the last stub also have a `params_patch`, which starts from the first attempt's params.
+    State lists the first and the last eight stubs; their checkpoints list the others.
+
+    If that checkpoint is deleted, or a server hides it, users get a record whose `kept_in` is set
+    and whose `failure` has the type `NotKept`. The rest of such a record is unknown.
     """
 
     number: int
@@ -136,13 +137,13 @@ class Attempt(TypedDict):
     """RFC 6902 patch of the previous attempt's params; the first patch sets the whole params."""
 
     params_types: dict[str, str]
-    """Python types of the params that neither JSON nor the params type shows."""
+    """The Python types of params that neither their JSON nor the params type shows, by path."""
 
     author: str
-    """Who revised the params for this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
+    """Who made the params of this attempt: `caller`, `hook:NAME`, `human`, `human:NAME`, …."""
 
     reason: str | None
-    """Why they were revised."""
+    """Why the params were changed; None for the caller's params."""
 
     raw: dict[str, Any] | None
     """The call's result: `{"text": …}`, `{"value": …}` for a structured result, or `{"type": …}`
@@ -204,21 +205,21 @@ class Attempt(TypedDict):
     """The caller's `labels`, if there are any."""
 
     to_review: NotRequired[bool]
-    """True in the last record of a retry node's input, if the node shall open a review of that
-    attempt and not make another one; see `review_later`."""
+    """True in the last record of a retry node's input, if the node must open a review of that
+    attempt instead of making another attempt; see `review_later`."""
 
     redacted: NotRequired[bool]
     """True if the option `redact` is set, and the texts here are redacted."""
 
     params_shown: NotRequired[dict[str, Any] | None]
-    """Only in state: the params as reviews show them, redacted. State's `params_patch` has the
-    originals. A record outside of state has the redacted params there, and None here."""
+    """The redacted params, in state only. In state, `params_patch` holds the original params. In a
+    record for users, `params_patch` holds the redacted params, and this field is None."""
 
     tries: int
     """The number of requests, if `transient` retries are on; otherwise 1."""
 
     idempotency_key: str
-    """The same if a crash repeats the call, and different for every other attempt."""
+    """A key that stays the same if a crash repeats this attempt. Every other attempt differs."""
 
     schema_version: int
     """Version of this record: see `SCHEMA_VERSION`."""
