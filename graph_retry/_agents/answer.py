@@ -1,7 +1,7 @@
-"""The answer of an agent's model: its checked tool calls, and its structured response.
+"""Check the answer of an agent's model: its tool calls, and its structured response.
 
-In state an answer is one JSON object: the message's own fields, `content` and `tool_calls` first,
-and the `structured_response` where the agent wants one.
+In graph state, an answer is one JSON object with the fields of the message, such as `content` and
+`tool_calls`. It also has a `structured_response`, if the agent has a response format.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from graph_retry._output.reading.parse import parse_output
 from graph_retry.records import Issue, Repair, RepairLevel
 
 _RESPONSE = "structured_response"
-_FORMAT = "response_format"  # the name of the chosen structured response
+_FORMAT = "response_format"  # Under this key is the index of the answer's response format.
 _UNTITLED = "response_format_"
 _CALLS = ("tool_calls", "invalid_tool_calls")
 _FIELDS = ("content", *_CALLS, _RESPONSE)
 
 
 def message_of_response(response: ModelResponse[Any]) -> AIMessage:
-    """Return the model's message with its answer, which is validated and saved."""
+    """Return the model's message, with its answer in the form that is validated and saved."""
     return carrying_answer(next(said for said in response.result if isinstance(said, AIMessage)))
 
 
 def carrying_answer(message: AIMessage) -> AIMessage:
-    """Also put a message's answer where providers put structured output."""
+    """Copy a message's answer to `parsed`, from where the engine reads structured output."""
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
     extra = cast("dict[str, Any]", message.additional_kwargs)
@@ -60,7 +60,7 @@ class _Reading:
 
 
 class AnswerValidator(Validator):
-    """Judge a model's answer by the tools and the response format of its request."""
+    """Validate a model's answer by the tools and the response format of its request."""
 
     name = "answer"
 
@@ -75,7 +75,7 @@ class AnswerValidator(Validator):
         self.schema = self._formats[0].validator.schema if len(self._formats) == 1 else None
 
     def rebuild(self, jsonable: Any) -> ModelResponse[Any]:
-        """Rebuild the response with which the agent continues."""
+        """Rebuild the `ModelResponse` with which the agent continues, from the JSON in state."""
         answer: dict[str, Any] = dict(jsonable)
         given: Any = answer.pop(_RESPONSE, None)
         place: int | None = answer.pop(_FORMAT, None)
@@ -100,7 +100,7 @@ class AnswerValidator(Validator):
         return accepted, self._read(given).repairs
 
     def _read(self, value: Any) -> _Reading:
-        """Read an answer if the agent could continue with it."""
+        """Read an answer, and list the issues that would stop the agent."""
         answer, issues = self._as_message(value)
         reading = _Reading({key: answer[key] for key in answer if key not in _CALLS}, issues=issues)
         if issues:
@@ -128,7 +128,7 @@ class AnswerValidator(Validator):
         return reading
 
     def _as_message(self, value: Any) -> tuple[dict[str, Any], list[Issue]]:
-        """Read a person's output: words, a message, or a structured response."""
+        """Return an output as a message's fields; a person may give a text or only a response."""
         known = {*_FIELDS, *AIMessage.model_fields}
         if is_object(value) and value.keys() <= known and not value.keys().isdisjoint(_FIELDS):
             message = {"content": "", **value}
@@ -149,7 +149,7 @@ class AnswerValidator(Validator):
         return message, []
 
     def _calls(self, answer: Mapping[str, Any], reading: _Reading) -> list[dict[str, Any]]:
-        """Return the tool calls. Broken JSON in them is repaired if that loses no data."""
+        """Return the tool calls; broken JSON in their arguments is repaired without data loss."""
         listed: list[dict[str, Any]] = [*answer.get("tool_calls", ())]
         for call in answer.get("invalid_tool_calls", ()):
             text = call.get("args")
@@ -191,14 +191,14 @@ class AnswerValidator(Validator):
         return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
 
     def _format_of(self, call: Mapping[str, Any]) -> int | None:
-        """Return which structured response a tool call is, if it is one."""
+        """Return the index of the response format that a tool call fills; None for other calls."""
         for place, known in enumerate(self._formats):
             if known.is_called(str(call.get("name"))):
                 return place
         return None
 
     def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
-        """Read one object, as the reader is asked for one everywhere else."""
+        """Read one JSON value from a text, at the call's repair level."""
         return parse_output(text, self._repair, wants_list=False, fits=fits)
 
     def _fits_format(self, value: Any, place: int | None) -> bool:
@@ -206,7 +206,7 @@ class AnswerValidator(Validator):
         return any(each.validator.check(value).ok for each in formats)
 
     def _respond(self, reading: _Reading, value: Any, place: int | None = None) -> list[Issue]:
-        """Put the structured response into an answer, or say why it is not valid."""
+        """Add the structured response to the answer, or return the issues with it."""
         if isinstance(value, str):
             read = self._parse(value, partial(self._fits_format, place=place))
             if read.failure is not None:
@@ -226,24 +226,25 @@ class AnswerValidator(Validator):
 
 @dataclass(frozen=True)
 class _Format:
-    """A structured response that an agent may give, and the message to the model about it."""
+    """One response format of an agent."""
 
     name: str
     validator: Validator
     told: str | None
+    """The content of the tool message that confirms the response; None for LangChain's own."""
 
     def is_called(self, name: str) -> bool:
-        """Return whether a tool call of this name gives it."""
+        """Return whether a tool call of this name fills this format."""
         # LangChain invents a new name each time for a schema without a title.
         return name == self.name or (self.name.startswith(_UNTITLED) and name.startswith(_UNTITLED))
 
 
 def _formats_of(response_format: Any) -> Iterator[_Format]:
-    """Yield the structured responses an agent may give."""
+    """Yield the response formats of an agent, one for each schema of its strategy."""
     if response_format is None:
         return
     strategy: Any = response_format
-    if not isinstance(strategy, ToolStrategy):  # a schema's name does not depend on the strategy
+    if not isinstance(strategy, ToolStrategy):  # The names are the same with every strategy.
         is_strategy = isinstance(strategy, ProviderStrategy | AutoStrategy)
         schema: Any = cast("Any", strategy).schema if is_strategy else strategy
         strategy = ToolStrategy[Any](schema)

@@ -1,8 +1,8 @@
-"""The order of an agent's middleware: which must come before `RetryMiddleware`, and which after.
+"""Check the order of an agent's middleware around `RetryMiddleware`.
 
-The first in the list is the outermost. Middleware that changes a request comes before: a person is
-shown the request as it is sent, and an edit is the last word. Middleware that makes several calls
-of one, or takes a failure for an answer, comes after: it acts within one attempt.
+The first middleware in LangChain's list is the outermost. Middleware that changes a request must
+come before ours, because a person must see and edit the request that is sent. Middleware that
+repeats calls, or that turns a failure into an answer, must come after, within one attempt.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ _TOOL_CALLS: Final[dict[str, tuple[_Side, str]]] = {
     "ToolErrorMiddleware": ("before", "it would hide each failure from the people who are asked"),
     "ToolRetryMiddleware": ("after", _AGAIN),
 }
-"""Where LangChain's own middleware belongs, and why. What is not here may stand anywhere.
+"""The side on which LangChain's own middleware must be, and the reason. Others may be anywhere.
 
-By name, since older versions do not have all of it.
+The classes are named, and not imported, because older versions of LangChain lack some of them.
 """
 
 
 def check_order(own: AgentMiddleware[Any, Any, Any], own_name: str, *, wraps_tools: bool) -> None:
-    """Check the list that `create_agent` is making an agent of, where it is among the callers.
+    """Check the middleware of the agent that `create_agent` is making.
+
+    Outside of `create_agent`, nothing is checked.
 
     Raises:
-        ValueError: If middleware of LangChain's own has the wrong place or a wrong option.
+        ValueError: If LangChain's own middleware has the wrong place or a wrong option.
     """
     places = {**_MODEL_CALLS, **(_TOOL_CALLS if wraps_tools else {})}
     listed = _listed_with(own)
@@ -69,7 +71,7 @@ def check_order(own: AgentMiddleware[Any, Any, Any], own_name: str, *, wraps_too
 
 
 def misplaced(own_name: str, field: str) -> ValueError:
-    """Return the error for middleware that changes a field of the request within an attempt."""
+    """Return the error about inner middleware that changes a field of the request."""
     return ValueError(
         f"middleware after `{own_name}` changes `{field}` of the request, so a person's edit would "
         f"be lost: put it before `{own_name}` in `middleware`."
@@ -77,10 +79,10 @@ def misplaced(own_name: str, field: str) -> ValueError:
 
 
 def _listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
-    """Return the argument `middleware` of the running `create_agent`; empty outside of it.
+    """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
-    No middleware is told which others there are. `middleware` is a public argument, and a list
-    that holds this very object is the right one.
+    LangChain does not tell a middleware about the others. The argument's name is public, and a list
+    that contains this very object must be the right one. Outside of `create_agent` it is empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

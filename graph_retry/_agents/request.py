@@ -1,4 +1,4 @@
-"""An agent's model request as params: the editable parts, in plain JSON."""
+"""Convert an agent's model request to params, which a person can see and edit, and back."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class ModelParams(BaseModel):
-    """The retry surface of an agent's model call.
+    """The parts of an agent's model call that hooks and people may change.
 
-    `messages` are the last ones of the conversation, without the system prompt.
+    `messages` are the last messages of the conversation, without the system prompt.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -41,23 +41,23 @@ class ModelParams(BaseModel):
 class RequestChangedError(GraphBubbleUp):
     """Inner middleware changed a part of the request that a person was shown.
 
-    It is control flow, so that no middleware takes it for a failure of the model.
+    It is a `GraphBubbleUp`, so that no middleware treats it as a failure of the model.
     """
 
     def __init__(self, field: str) -> None:
-        """Keep the name of the field."""
+        """Store the name of the changed field."""
         super().__init__(field)
         self.field = field
 
 
 class AttemptRequest(ModelRequest[Any]):
-    """The request of one attempt: the model is sent the prompt and messages of its params."""
+    """The request of one attempt. Inner middleware cannot change its prompt or messages."""
 
     def override(self, **overrides: Any) -> AttemptRequest:
         """Return a changed copy.
 
         Raises:
-            RequestChangedError: If the system prompt or the messages would be others.
+            RequestChangedError: If the system prompt or the messages would change.
         """
         changed = cast("AttemptRequest", super().override(**overrides))
         if changed.system_prompt != self.system_prompt:
@@ -68,9 +68,9 @@ class AttemptRequest(ModelRequest[Any]):
 
 
 def place_of(request: ModelRequest[Any]) -> str:
-    """Return the identity of a model call: its place in the agent's conversation.
+    """Return the identity of a model call: the id of the last message in the agent's state.
 
-    A prompt may change each time a node runs; the last message is the same.
+    A prompt may change each time that the node runs, but this message stays the same.
     """
     messages = request.state["messages"]
     return str(messages[-1].id) if messages else "start"
@@ -79,7 +79,7 @@ def place_of(request: ModelRequest[Any]) -> str:
 def params_of(
     request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
 ) -> ModelParams:
-    """Return the params of a request; a person may choose among its own model and `models`."""
+    """Return the params of a request. The model is the request's own or one of `models`."""
     name = name_of_model(request.model, models)
     return _params_type((name, *sorted({*models} - {name})))(
         model=name,
@@ -92,7 +92,7 @@ def params_of(
 def requested(
     request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
 ) -> AttemptRequest:
-    """Return the request with the params applied; unchanged parts are kept."""
+    """Return the request with the params applied; unchanged messages stay the same objects."""
     known = {_spelled(as_params(message)): message for message in request.messages}
     messages: list[AnyMessage] = []
     for shown in params.messages:
@@ -113,14 +113,14 @@ def requested(
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:
-    """Return the name of a model in params, from `models` or from its provider."""
+    """Return the name of a model in params: its key in `models`, or its provider's name."""
     given = next((name for name, known in models.items() if known is model), None)
     own = getattr(model, "model_name", None) or getattr(model, "model", None)
     return given or (own if isinstance(own, str) else type(model).__name__)
 
 
 def as_params(message: BaseMessage) -> dict[str, Any]:
-    """Write a message as a person reads it; what only a provider reads is left out."""
+    """Write a message as JSON for a person, without the provider's metadata."""
     shown: dict[str, Any] = {"role": _ROLES.get(message.type, message.type)}
     shown["content"] = cast("Any", message.content)
     if isinstance(message, AIMessage) and message.tool_calls:
@@ -145,6 +145,6 @@ def _spelled(message: Mapping[str, Any]) -> str:
 
 @cache
 def _params_type(names: tuple[str, ...]) -> type[ModelParams]:
-    """Return the type of params whose model is one of these names."""
+    """Return a type of params that allows only these names of models."""
     kind: Any = Literal[names]
     return create_model("ModelParams", __base__=ModelParams, model=(kind, ...))

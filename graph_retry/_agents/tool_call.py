@@ -1,4 +1,4 @@
-"""An agent's tool call as a call that may fail: its options, and what its result becomes."""
+"""Run an agent's tool call as a call that may fail: its options, arguments and result."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _OF_MODELS = ("feedback", "lessons", "repair", "strict", "locked", "name", "auto
 def tool_options(options: RetryOptions) -> RetryOptions:
     """Return the options that also apply to tool calls.
 
-    Nobody is told anything in a tool's arguments, so a person cannot comment. That every valid
-    answer of the model is reviewed does not mean every result of a tool.
+    `comment` is not allowed, because a tool's arguments have no place for a message to the model.
+    `review="always"` means the model's valid answers, and not the results of tools.
     """
     kept: Any = {name: value for name, value in options.items() if name not in _OF_MODELS}
     allowed = options.get("allowed_decisions", BY_DEFAULT)
@@ -56,10 +56,11 @@ def tool_issues(tool: BaseTool, args: Mapping[str, Any]) -> list[Issue]:
 
 
 class _InStep:
-    """A tool that runs under the config of the attempt's step, and not of the agent's.
+    """A tool that runs under the config of the attempt's step in place of the agent's config.
 
-    What it asks (`interrupt`), and what agents save that it calls, then belongs to this attempt.
-    Under the agent's config a second attempt would be given the answers and the state of the first.
+    Then an `interrupt` in the tool, and the state of agents that the tool calls, belong to this
+    attempt. Under the agent's config, a second attempt would get the first attempt's answers and
+    state.
     """
 
     def __init__(self, tool: BaseTool) -> None:
@@ -80,16 +81,16 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 
 def of_attempt(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
-    """Return the request of one attempt."""
+    """Return the tool request of one attempt, with these arguments."""
     tool = cast("Any", request.tool and _InStep(request.tool))
     return request.override(tool_call={**request.tool_call, "args": args}, tool=tool)
 
 
 class ToolArgs(ParamsCodec[dict[str, Any]]):
-    """The arguments of a tool call as params: an edit has to fit the tool."""
+    """The arguments of a tool call as params; an edit must be valid for the tool."""
 
     def __init__(self, tool: BaseTool, args: dict[str, Any]) -> None:
-        """Prepare for the arguments that the model gave, which are taken as they are."""
+        """Prepare for the arguments that the model gave, which are not validated here."""
         super().__init__(dict)
         self._tool, self._given = tool, args
         schema: Any = tool.tool_call_schema
@@ -97,7 +98,7 @@ class ToolArgs(ParamsCodec[dict[str, Any]]):
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """The names of the arguments that the tool has."""
+        """The names of the tool's arguments; None if the tool takes any."""
         if not self._schema.get("properties") or self._schema.get("additionalProperties"):
             return None
         return tuple({**self._schema["properties"], **self._given})
@@ -120,7 +121,7 @@ class ToolArgs(ParamsCodec[dict[str, Any]]):
 
 
 def result_of(request: ToolCallRequest, output: Any) -> ToolMessage | Command[Any]:
-    """Return a tool's result, or a person's, as the agent expects it."""
+    """Return a result, of the tool or a person, in the form that the agent expects."""
     if _is_result(output):
         return output
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
@@ -134,7 +135,7 @@ def _is_result(value: object) -> TypeIs[ToolMessage | Command[Any]]:
 def tool_message(
     request: ToolCallRequest, text: str, status: Literal["success", "error"] = "success"
 ) -> ToolMessage:
-    """Return the message to the model about a tool call."""
+    """Make the tool message that tells the model the result of a tool call."""
     call = request.tool_call
     return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status=status)
 

@@ -1,4 +1,4 @@
-"""The results of recorded calls that were made again: one by one, and counted."""
+"""The results of an evaluation, which repeats recorded calls, for example with another model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from graph_retry.metrics import known_sum
 from graph_retry.records import Failure
 
 Ended = Literal["at_once", "after_automation", "would_ask"]
-"""The outcome of a call: valid at once, valid after automation, or not without a person."""
+"""The outcome of a call: valid at the first attempt, valid after automation, or not valid without a
+person."""
 
 Compare = Literal["equal", "fields"] | Callable[[Any, Any], float]
-"""How to compare an output with one that a person vouched for: `equal` (1 or 0), `fields` (the
-share of equal fields), or a function of output and expected value, both as JSON, that returns 0 to
-1."""
+"""How to compare an output with an output for which a person vouched. `equal` gives 1 or 0.
+`fields` gives the share of equal fields. A function gets both outputs as JSON, and returns a number
+from 0 to 1."""
 
 
 class Judged(TypedDict):
@@ -43,21 +44,21 @@ class Judged(TypedDict):
     """The new output as JSON; None if a person would have been asked."""
 
     failure: Failure | None
-    """Why a person would have been asked; None for a valid output that would have been reviewed."""
+    """The failure about which a person would have been asked; None if the output was valid."""
 
     expected: Any
     """The output that a person had supplied, accepted or approved."""
 
     agreement: float | None
-    """How far `output` agrees with `expected`, from 0 to 1; None if there is nothing to compare."""
+    """The agreement of `output` with `expected`, from 0 to 1; None if one of the two is missing."""
 
     tokens: dict[str, int | None]
     cost: float | None
     seconds: float
-    """Spent on all attempts."""
+    """The time spent in all attempts."""
 
     redacted: bool
-    """Whether the recorded params went through `redact`; the recorded call may have had others."""
+    """Whether the recorded params were redacted, so that the recorded call may have had others."""
 
 
 @dataclass
@@ -70,16 +71,16 @@ class Evaluation:
     results: list[Judged] = field(default_factory=list[Judged])
 
     left: int = 0
-    """Calls that were not begun because the `limit` was spent."""
+    """Number of calls that were not begun, because the `limit` was spent."""
 
     skipped: Counter[str] = field(default_factory=Counter[str])
     """Recorded calls that cannot be made again, by reason."""
 
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
-        """Count the outcomes of all calls, or of some; a figure that nobody reported is None.
+        """Count the outcomes of all calls, or of some. A figure that nobody reported is None.
 
-        A review is avoided if the new output equals the one that a person supplied, took or
-        approved. If no person did, a valid output counts only as `valid, unconfirmed`.
+        A review counts as avoided if the new output equals the output that a person supplied, took
+        or approved. Without such an output, a valid one counts only as `valid, unconfirmed`.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)
@@ -107,10 +108,10 @@ class Evaluation:
         }
 
     def table(self, by: str | None = None) -> str:
-        """Return a Markdown table of the figures: a row for all calls, and one for each group.
+        """Return a Markdown table of the figures, with a row for all calls and one for each group.
 
         Args:
-            by: `call`, or the name of a label; None for the sum alone.
+            by: Groups the calls: `call`, or the name of a label. None gives only the first row.
 
         Example:
             >>> print(Evaluation("small").table().splitlines()[0][:28])
@@ -129,7 +130,7 @@ class Evaluation:
 
 
 def agreement_of(compare: Compare, value: Any, expected: Any) -> float:
-    """Compare an output with one that a person vouched for."""
+    """Compare an output with the expected one; return the agreement from 0 to 1."""
     if callable(compare):
         given = compare(value, expected)
         if not (isinstance(given, bool) or is_number(cast("Any", given))) or not 0 <= given <= 1:

@@ -1,4 +1,7 @@
-"""Files of corrections: written whole or not at all, split by thread, and read back."""
+"""Write corrections to files and read them back.
+
+An export appears completely or not at all, and can be split by thread.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ _NEEDED = ("params", "value")
 
 @dataclass(frozen=True)
 class Exported:
-    """The summary of an export: rows by file, and omitted rows by reason."""
+    """The summary of an export: the number of rows by file, and of omitted rows by reason."""
 
     written: dict[str, int] = field(default_factory=dict[str, int])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
 
 class Writer:
-    """Writes rows to the files of an export, which appear when all of them are written."""
+    """Writes rows to the files of an export; the files appear only after all rows are written."""
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class Writer:
                 _unfinished(path).unlink()
 
     def add(self, row: Correction) -> None:
-        """Write a row to its part, if the format can hold it."""
+        """Write a row to the file of its part, or count it as left out of this format."""
         part = _part_of(row["thread"] or row["id"], self._split)
         named = cast("Correction", {**row, "split": part} if part else row)
         try:
@@ -85,7 +88,7 @@ class Writer:
         self._written[part] += 1
 
     def result(self, left_out: Counter[str]) -> Exported:
-        """Summarise the export."""
+        """Return the summary of the export."""
         written = {str(path): self._written[part] for part, path in self._paths.items()}
         return Exported(written, left_out + self._left_out)
 
@@ -95,7 +98,7 @@ def _unfinished(path: Path) -> Path:
 
 
 def _checked_path(path: Path, format: Format) -> Path:
-    """Refuse a name that promises another kind of file, and a folder that does not exist."""
+    """Refuse a file name whose ending belongs to another format, and a missing folder."""
     endings = FORMATS[format].endings
     if path.suffix and path.suffix not in endings:
         raise ValueError(
@@ -122,7 +125,7 @@ def _checked_split(split: Mapping[str, float] | None) -> Mapping[str, float] | N
 
 
 def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
-    """Return the part of a thread. It depends only on the hash of the thread's id."""
+    """Return the part of a thread. It depends only on a hash of the thread's id and the shares."""
     if split is None:
         return ""
     at, reached = int(digest(thread), 16) / 16**24, 0.0
@@ -134,13 +137,13 @@ def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
 
 
 def import_corrections(path: str | Path) -> Iterator[Correction]:
-    """Read rows back: those `export` wrote as `rows`, and rows of one's own.
+    """Read rows from a file: exported with the format `rows`, or written by yourself.
 
-    A row of one's own is a JSON object with `params` and the right `value`; every other field of
-    `Correction` may be left out. It counts as vouched for, with `how="own"`.
+    Your own row is a JSON object with `params` and the right `value`. Every other field of
+    `Correction` is optional. The row has `how="own"`, and counts as vouched for.
 
     Raises:
-        ValueError: If a line is not a row. The message has its number.
+        ValueError: If a line is not a row. The message has the line's number.
 
     Example:
         >>> import pathlib, tempfile

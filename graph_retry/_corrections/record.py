@@ -1,4 +1,4 @@
-"""The record of a correction: one decision about one attempt of a ledger."""
+"""The record of a correction, which is one decision about one attempt of a ledger."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from graph_retry.records import Attempt, Failure, Issue
 How = Literal[
     "supplied", "overruled", "confirmed", "edited", "commented", "approved", "rejected", "own"
 ]
-"""What became of the reviewed attempt. `supplied`: the person wrote the output. `overruled`: they
-took an output that is not valid. `confirmed`: they took a valid one. `edited`: they changed the
-params. `commented`: they told the model something. `approved`: they had the model called again with
-the params as shown. `rejected`: they ended the call. `own`: the row was imported, and is no review.
+"""The decision about the reviewed attempt. `supplied`: the person wrote the output. `overruled`:
+the person took an invalid output. `confirmed`: the person took a valid output. `edited`: the person
+changed the params. `commented`: the person sent the model a message. `approved`: the model was
+called again with the shown params. `rejected`: the person ended the call. `own`: the row is a
+user's own, and comes from no review.
 """
 
 _HOW: dict[tuple[str, bool], How] = {
@@ -43,7 +44,7 @@ class Correction(TypedDict):
     """One decision about one attempt, in plain JSON. Unknown fields are None."""
 
     id: str
-    """A hash of the review: equal in every fork and export."""
+    """A hash of the decision, which is equal in every fork of the thread and in every export."""
 
     thread: str
     """The thread's id, by which rows are split; empty if it is unknown."""
@@ -61,16 +62,16 @@ class Correction(TypedDict):
     """Number of the reviewed attempt."""
 
     how: How
-    """The effect of the decision."""
+    """The kind of decision; see `How`."""
 
     role: str
-    """Who decided: `human`, `rewind` (a person, by `rewind`), `agent` or `system`."""
+    """The kind of author: `human`, `rewind` (a person who called `rewind`), `agent` or `system`."""
 
     by: str | None
     """The author's name, if it is known."""
 
     at: str | None
-    """When they decided, in ISO 8601."""
+    """The time of the decision, in ISO 8601."""
 
     channel: str | None
     """The client that sent the decision."""
@@ -79,10 +80,10 @@ class Correction(TypedDict):
     """The author's message."""
 
     suggested_by: str | None
-    """The hook or feedback whose params the review suggested, if the ledger names it."""
+    """The hook or feedback that made the suggested params, if the ledger names it."""
 
     params: dict[str, Any] | None
-    """The params of the reviewed attempt: what the person saw."""
+    """The params of the reviewed attempt."""
 
     revised: dict[str, Any] | None
     """The params of the next attempt, if the model was called again."""
@@ -91,33 +92,33 @@ class Correction(TypedDict):
     """The model's output: `{"text": …}` or `{"value": …}`; None if the call raised."""
 
     output: Any
-    """The value that was read from it, or its text if nothing could be read."""
+    """The value that was read from `raw`, or the text if no value could be read."""
 
     issues: list[Issue]
     """The problems of the output."""
 
     failure: Failure | None
-    """Why the attempt failed; None for a valid output."""
+    """The failure of the attempt; None for a valid output."""
 
     value: Any
-    """The call's final output, from this decision or a later attempt. A model's output is as it was
-    read, before it was converted to the output type."""
+    """The call's final output, from this decision or from a later attempt. A model's output is the
+    JSON that was read, before its conversion to the output type."""
 
     value_from: Literal["person", "model"] | None
-    """The author of `value`; None if there is no value or the ledger lacks it."""
+    """The author of `value`; None if there is no value, or the ledger does not have it."""
 
     vouched: bool
     """Whether a person has supplied, taken or approved this `value`."""
 
     pair: bool
-    """Whether `output` and `value` are a preference pair: the same params, an output that a person
-    turned down, and another one that they supplied. After an edit of the params they are none."""
+    """Whether `output` and `value` are a preference pair: for the same params, a person replaced
+    the model's `output` by another `value`. After an edit of the params it is no pair."""
 
     outcome: str
-    """How the call ended, as `Ledger.outcome` has it."""
+    """The end of the call, as in `Ledger.outcome`."""
 
     redacted: bool
-    """Whether the texts went through the call's `redact`."""
+    """Whether the call's option `redact` has changed the texts."""
 
     provenance: dict[str, Any]
     """The row's origin: `namespace`, `idempotency_key`, `started_at`, `attempts`, `usage`."""
@@ -127,7 +128,7 @@ class Correction(TypedDict):
 
 
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:
-    """Yield the decisions about the attempts of a call, in order."""
+    """Yield a correction for each decision in a call's ledger, in the order of the attempts."""
     for place, attempt in enumerate(ledger.attempts):
         decision = attempt["decision"]
         if decision is None or attempt["kept_in"] is not None:
@@ -191,12 +192,12 @@ def _correction(
 def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
     try:
         return ledger.params_at(number)
-    except ValueError:  # its checkpoint is gone
+    except ValueError:  # The checkpoint that holds these params was deleted.
         return None
 
 
 def counted_value(ledger: Ledger) -> tuple[Any, Literal["person", "model"] | None, bool]:
-    """Return the output a call ended with, who wrote it, and whether a person vouched for it."""
+    """Return the final output of a call, its author, and whether a person vouched for it."""
     last, outcome = ledger.attempts[-1], ledger.outcome
     decision = last["decision"] or {}
     if outcome == "responded" and "output" in decision:
@@ -210,7 +211,7 @@ def read_output(attempt: Attempt) -> Any:
     """Return the value that was read from an attempt's output, or its text if it is not JSON."""
     raw = attempt["raw"] or {}
     if attempt["parsed"] is None and "text" in raw:
-        if attempt["lossless"] is None:  # the model's text itself was the output
+        if attempt["lossless"] is None:  # The model's text itself is the output.
             return raw["text"]
         try:
             return parsed_value(attempt)
@@ -220,7 +221,7 @@ def read_output(attempt: Attempt) -> Any:
 
 
 def answer_text(given: Any) -> str | None:
-    """Return a recorded output as text: what the model wrote, or its value as JSON; or None."""
+    """Return a recorded output as text: the model's text, or its value as JSON; None if none."""
     if not is_object(given):
         return None
     if "text" in given:
@@ -229,23 +230,23 @@ def answer_text(given: Any) -> str | None:
 
 
 def as_text(value: Any) -> str:
-    """Write an output as a model would: text unchanged, any other value as JSON."""
+    """Write an output as a text: a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def content_key(row: Correction) -> str:
-    """Return a key that is equal for equal corrections of different calls."""
+    """Return a hash that is equal for two corrections with the same content, in any thread."""
     parts = ("call", "how", "params", "raw", "revised", "value", "value_from", "message")
     fields = cast("dict[str, Any]", row)
     return digest(*(fields[name] for name in parts))
 
 
 _WORDS = ("id", "how", "role", "at", "value_from", "outcome", "split")
-"""Fields whose text is one of our own words, a time or a hash."""
+"""Fields that are never redacted, because they hold a fixed word, a time or a hash."""
 
 
 def redacted_row(row: Correction, redact: Redact | None) -> Correction:
-    """Return a row in which every text is redacted, except our own words."""
+    """Return a row with each text redacted, except fixed words, times and hashes."""
     if redact is None:
         return row
     from_attempt = redacted_fields(row, redact)

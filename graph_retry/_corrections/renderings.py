@@ -1,4 +1,4 @@
-"""The formats of exported corrections: what each makes of a row."""
+"""The formats in which corrections are exported, each with its rendering of a row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from graph_retry._corrections.record import Correction, answer_text, as_text
 from graph_retry._json import is_array
 
 Format = Literal["rows", "openai", "preference", "pydantic-evals", "langsmith"]
-"""`rows`: a `Correction` a line. `openai`: chats for fine-tuning, from supplied outputs.
-`preference`: OpenAI's preference pairs. `pydantic-evals`: one data set of cases. `langsmith`: an
-example a line."""
+"""`rows`: one `Correction` on each line. `openai`: chats for fine-tuning, from outputs that people
+supplied. `preference`: OpenAI's preference pairs. `pydantic-evals`: one data set of cases.
+`langsmith`: one example on each line."""
 
 ToMessages = Callable[[dict[str, Any]], list[dict[str, Any]]]
 
@@ -23,7 +23,7 @@ _NO_PARAMS = "its params are not kept any more"
 
 
 class LeftOut(Exception):
-    """Says why a format cannot hold a row."""
+    """A format cannot hold a row, for the reason in the message."""
 
 
 def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def _chat(row: Correction, messages: ToMessages | None) -> list[dict[str, Any]]:
 
 
 def _said(text: str | None) -> dict[str, str]:
-    if not text:  # a provider refuses the whole file for one empty message
+    if not text:  # A provider refuses the whole file because of one empty message.
         raise LeftOut("an output of it is empty")
     return {"role": "assistant", "content": text}
 
@@ -97,7 +97,11 @@ def _as_example(row: Correction, messages: ToMessages | None) -> Any:
 
 
 class Kind(NamedTuple):
-    """A file format: the rendering of one row, the endings of a file, and the text around rows."""
+    """A file format.
+
+    `render` converts one row. `endings` are the allowed endings of the file's name. `head`,
+    `between` and `end` are the texts before, between and after the rows.
+    """
 
     render: Callable[[Correction, ToMessages | None], Any]
     endings: tuple[str, ...] = (".jsonl", ".ndjson")

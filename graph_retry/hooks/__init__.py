@@ -1,7 +1,7 @@
-"""Objects that steer a call: hooks, feedback, reviewers, budgets, lessons.
+"""Ready objects that steer a call: hooks, feedback, reviewers, budgets and lessons.
 
-`on_retry=` takes `escalate`, `fall_back`, `raise_limit`, `shorten_history` and functions of your
-own; `feedback=`, `reviewer=`, `budget=` and `lessons=` are options of the same name.
+The option `on_retry` takes `escalate`, `fall_back`, `raise_limit`, `shorten_history` or your own
+function. The other objects are values of the options `feedback`, `reviewer`, `budget`, `lessons`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Limits on the cost of automation before a reviewer is asked.
+"""Limit the cost of automatic attempts, after which a reviewer is asked.
 
-A `Budget` limits each call by the cost in that call's ledger, so it works after a restart. A
-`SharedBudget` also counts the other calls that were given the same object.
+A `Budget` limits each call by itself. It adds up the cost in the call's ledger, so that a restart
+loses nothing. A `SharedBudget` adds up the cost of all calls that were given the same object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from graph_retry.records import Attempt
 
 
 class Spent(TypedDict):
-    """The cost of some attempts, in the terms of a `Budget`."""
+    """The cost of some attempts, in the units of a `Budget`."""
 
     tokens: int
     cost: float
@@ -42,12 +42,12 @@ def _added(one: Spent, other: Any, sign: int = 1) -> Spent:
 
 
 def _price_unknown(attempt: Attempt) -> None:
-    """Stand for no `price` at all."""
+    """Return None, as the default of `price`."""
     del attempt
 
 
 def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = False) -> None:
-    """Refuse a limit that is not a number or could never be reached."""
+    """Refuse a limit that is not a number, or is below `at_least`."""
     is_right = is_whole if whole else is_number
     if given is not None and not (is_right(given) and given >= at_least):
         wanted = f"a {'whole ' if whole else ''}number, {at_least:g} or more"
@@ -56,17 +56,17 @@ def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """The limits of automation for one call; past a limit every further step is a reviewer's.
+    """The limits of automation for one call. After a limit is reached, reviewers decide each step.
 
-    A reviewer who approves or edits extends the budget by one attempt. Waiting for a person costs
-    nothing. What a provider does not report counts as unknown, not as zero, and reaches no limit.
-    What a call has spent is read from its ledger: a restart loses nothing.
+    A reviewer who approves or edits allows one more attempt. Waiting for a person costs nothing. A
+    figure that the provider does not report adds nothing, so that it reaches no limit. The cost so
+    far is read from the call's ledger, so that a restart loses nothing.
 
     tokens: Total tokens over all attempts.
-    cost: Sum of `price(attempt)` over all attempts, in the unit `price` returns.
-    price: What one attempt cost, from its record, as any number; None where that is unknown.
+    cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
+    price: Returns the cost of one attempt from its record, as any number; None if it is unknown.
     seconds: Time spent in the model, in seconds.
-    rounds: Decisions by reviewers; after them only `respond` and `reject` are offered.
+    rounds: Decisions by reviewers. After them, only `respond` and `reject` are offered.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -89,11 +89,11 @@ class Budget:
     rounds: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that would limit nothing.
+        """Check the limits.
 
         Raises:
             TypeError: If `price` is not a function.
-            ValueError: If a limit is not a number, or is negative, or `cost` has no `price`.
+            ValueError: If a limit is not a number or is negative, or if `cost` has no `price`.
         """
         for name in ("tokens", "rounds"):
             _check_limit(name, getattr(self, name), whole=True)
@@ -105,9 +105,9 @@ class Budget:
             raise ValueError("`cost` needs `price`, a function of an attempt that tells its cost.")
 
     def spent_on(self, attempts: Iterable[Attempt], before: Spent | None = None) -> Spent:
-        """Add up the cost of these attempts and of those `before` them.
+        """Add up the cost of these attempts, and add the cost `before` them.
 
-        A record that is kept in another checkpoint has no figures; `before` counts it.
+        A record that is kept in another checkpoint has no figures here. `before` includes its cost.
 
         Example:
             >>> attempt = {"usage": {"total_tokens": 9}, "duration_s": 2.0, "decision": None}
@@ -134,7 +134,7 @@ class Budget:
         }
 
     def exceeded(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Say which limit a call with these attempts has reached, if any.
+        """Describe the limit that a call with these attempts has reached; None if it has not.
 
         Example:
             >>> spent = {"usage": {"total_tokens": 900}, "duration_s": 2.0, "decision": None}
@@ -144,19 +144,19 @@ class Budget:
         return self._limit_reached(self._counted(attempts, before))
 
     def rounds_used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> bool:
-        """Return whether reviewers have reached their limit."""
+        """Return whether reviewers have made as many decisions as `rounds` allows."""
         spent = self._counted(attempts, before)
         return self.rounds is not None and spent["rounds"] >= self.rounds
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost that the limits are compared with."""
+        """Return the cost to compare with the limits; `SharedBudget` counts other calls as well."""
         return self.spent_on(attempts, before)
 
     def count(self, *attempts: Attempt) -> None:
-        """Take note of attempts that have ended; only a `SharedBudget` remembers them."""
+        """Record attempts that have ended. Only a `SharedBudget` records them."""
 
     def check(self) -> None:
-        """Refuse an automatic call if other calls have used up the budget.
+        """Refuse an automatic attempt if all calls together have used up the budget.
 
         Raises:
             BudgetExceededError: If a `SharedBudget` has reached a limit.
@@ -173,7 +173,7 @@ class Budget:
 
 
 class _Account:
-    """The cost of all calls of one `SharedBudget`, and the ends of the last ones."""
+    """The cost of all calls of one `SharedBudget`, and the failures since the last success."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -184,7 +184,7 @@ class _Account:
         self.total = _NOTHING
 
     def add(self, key: str, spent: Spent) -> None:
-        """Add the cost of one attempt, in place of its earlier figure."""
+        """Set the cost of one attempt, in place of an earlier figure for the same key."""
         with self._lock:
             known = self._spent.get(key, _NOTHING)
             if known != spent:
@@ -192,15 +192,15 @@ class _Account:
                 self._spent[key] = spent
 
     def note_end(self, attempt: Attempt) -> None:
-        """Count a failure, or a success that ends the row of failures before it.
+        """Count a failure, or forget the failures that ended before a success.
 
-        An attempt can be told again long after others have ended, so its own times decide.
+        A resumed thread reports its old attempts again, so the attempt's own times decide.
         """
         failure = attempt["failure"]
         if failure and failure["type"] == BudgetExceededError.__name__:
-            return  # no call was made, so the model is not to blame
+            return  # The budget refused this attempt. No call was made, so the model did not fail.
         if not attempt["started_at"]:
-            return  # an incomplete record, written by hand
+            return  # This record is incomplete, because it was written by hand.
         started = datetime.fromisoformat(attempt["started_at"]).timestamp()
         ended, key = started + attempt["duration_s"], attempt["idempotency_key"]
         with self._lock:
@@ -212,28 +212,28 @@ class _Account:
                 self._failed_at = time.monotonic()
 
     def failed_in_a_row(self) -> tuple[int, float]:
-        """Return how many attempts failed since the last success, and the seconds since then."""
+        """Return the failures since the last success, and the seconds since the last failure."""
         with self._lock:
             return len(self._failed), time.monotonic() - self._failed_at
 
 
 @dataclass(frozen=True, kw_only=True)
 class SharedBudget(Budget):
-    """One budget for all calls that are given this same object: a batch, say.
+    """One budget for all calls that are given the same object, such as the calls of a batch.
 
-    Its limits count over all these calls, whatever their names, nodes, threads and event loops, in
-    this process. Where a limit is reached, a call that is about to begin is not made either: it
-    goes to a reviewer, with the failure kind `permanent`, and ends at once where nobody may be
-    asked. Every attempt counts once, by its idempotency key, however often a thread is resumed.
+    The limits apply to the sum over all these calls in this process, across names, nodes, threads
+    and event loops. After a limit is reached, no further call is made automatically, not even a
+    first attempt. It goes to a reviewer, with the failure kind `permanent`, or ends at once if
+    reviews are off. Each attempt counts once, by its idempotency key, even if its thread resumes.
 
-    A restart loses what the other calls spent: a call that goes on counts its own ledger again,
-    calls that were over do not count any more. Make one object for each batch, since it remembers
-    every attempt as long as it lives; with `failures` alone it remembers only those in a row.
+    After a restart, a resumed call counts its own ledger again, but finished calls are forgotten.
+    Make one object for each batch, because it remembers every attempt as long as it lives. With
+    `failures` alone, it remembers only the failures since the last success.
 
-    failures: Failed attempts in a row, over all calls, after which no call is made for `cool_down`
-        seconds unless a reviewer decides to (a circuit breaker).
-    cool_down: Seconds after the last failure; then calls are made again, and one that fails
-        starts them anew.
+    failures: A circuit breaker. After so many failed attempts in a row, over all calls, no call is
+        made for `cool_down` seconds unless a reviewer decides to.
+    cool_down: Seconds from the last failure until calls are made again. One that fails then starts
+        the time anew.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, Completion, retry_llm_call
@@ -256,23 +256,23 @@ class SharedBudget(Budget):
     _account: _Account = field(default_factory=_Account, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse limits that would limit nothing.
+        """Check the limits.
 
         Raises:
-            ValueError: If a limit is not a number, or is too small, or `cost` has no `price`.
+            ValueError: If a limit is not a number or is too small, or if `cost` has no `price`.
         """
         super().__post_init__()
         _check_limit("failures", self.failures, at_least=1, whole=True)
         _check_limit("cool_down", self.cool_down)
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost of all calls; `before` is a part of it already."""
+        """Return the cost of all calls, which already includes `before`."""
         del before
         self.count(*attempts)
         return self._account.total
 
     def count(self, *attempts: Attempt) -> None:
-        """Take note of attempts that have ended, each once."""
+        """Record attempts that have ended; each attempt counts once."""
         sums_up = (self.tokens, self.cost, self.seconds, self.rounds) != (None,) * 4
         for attempt in attempts:
             if attempt.get("kept_in") or attempt["status"] == "running":
@@ -283,10 +283,10 @@ class SharedBudget(Budget):
                 self._account.note_end(attempt)
 
     def check(self) -> None:
-        """Refuse an automatic call if a limit is reached.
+        """Refuse an automatic attempt if a limit is reached.
 
         Raises:
-            BudgetExceededError: If one is.
+            BudgetExceededError: If a limit is reached.
         """
         reason = self._limit_reached(self._account.total)
         failed, ago = self._account.failed_in_a_row()

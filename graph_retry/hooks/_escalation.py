@@ -1,6 +1,7 @@
-"""Ready `on_retry` hooks that change fields: another model, other settings, a higher limit.
+"""Ready `on_retry` hooks that change fields of the params, such as the model or a token limit.
 
-Each of them says which fields it changes after which failure; `ChangingHook` does the rest.
+Each function here defines a rule: which fields change after which failure. `ChangingHook` applies
+the rule.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from graph_retry.hooks._prompt import require_fields, with_fields
 from graph_retry.records import FailureKind
 
 Changes = Mapping[str, Any]
-"""New values by field. A function as value gets the old one."""
+"""New values by field. If a value is a function, it gets the old value and returns the new one."""
 
 
 class ChangingHook:
-    """A hook that changes fields of the params. Two equal failures do not stop it.
+    """A hook that changes fields of the params. It also runs after two equal failures.
 
     Args:
-        name: The name of the function that made it, for messages and the ledger.
-        fields: All fields that it may change.
-        changes: Its rule: the changes after a failure, from the error, the number of the attempt
-            and the old fields.
-        check: Raises `ValueError` for old fields that the rule could not work on.
+        name: The name of the function that made this hook, for messages and the ledger.
+        fields: All fields that the hook may change.
+        changes: The rule. It returns the changes from the error, the attempt's number and the old
+            fields.
+        check: Raises `ValueError` if the rule cannot work with the old fields.
     """
 
     new_means = True
@@ -43,7 +44,7 @@ class ChangingHook:
         self.__name__, self._fields, self._changes, self._check = name, fields, changes, check
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with the changes, None without any."""
+        """Return the changed params, or None if nothing changes."""
         self.check_params(params)
         old = fields_of(params)
         changes = self._changes(error, attempt, old)
@@ -51,26 +52,26 @@ class ChangingHook:
         return with_fields(params, new) if new else None
 
     def check_params(self, params: Any) -> None:
-        """Refuse params that lack one of the fields."""
+        """Refuse params that lack a field which the hook may change."""
         require_fields(params, self._fields, self.__name__)
         if self._check is not None:
             self._check(fields_of(params))
 
 
 def escalate(schedule: Mapping[int, Changes]) -> ChangingHook:
-    """Make a hook that changes fields after certain attempts, whatever the failure was.
+    """Make a hook that changes fields after certain attempts, after any failure.
 
-    Two attempts that fail in the same way do not stop it: its step is made before a person is
-    asked, as far as `auto_retries` allows.
+    Two equal failures in a row do not end automation: the hook's step comes first, within the limit
+    of `auto_retries`.
 
     Args:
-        schedule: `{attempt: {field: value}}`. A change is made after exactly that attempt has
-            failed, and stays. A function as value gets the old one: `lambda old: old + 0.2`.
+        schedule: `{attempt: {field: value}}`. A change is made after exactly this attempt has
+            failed, and stays. A function as value gets the old value: `lambda old: old + 0.2`.
 
     Raises:
         TypeError: If the schedule is not a dict.
-        ValueError: If an attempt is no number from 1 on, or has no fields; in use, before the first
-            call, if the params lack one of the fields.
+        ValueError: If an attempt is not a whole number from 1, or its changes are no dict. Before
+            the first call: if the params lack one of the fields.
 
     Example:
         >>> hook = escalate({2: {"model": "large", "temperature": lambda old: old / 2}})
@@ -94,19 +95,19 @@ def escalate(schedule: Mapping[int, Changes]) -> ChangingHook:
 
 
 def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> ChangingHook:
-    """Make a hook that changes fields after failures of some kinds: a step for each of them.
+    """Make a hook that changes fields after failures of certain kinds, with a step for each.
 
-    After a refusal, say, the prompt is put in other words, and after the second another model is
-    asked. Equal failures do not stop it.
+    For example, the first refusal changes the prompt, and the second changes the model. Two equal
+    failures in a row do not end automation.
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.
-        *steps: What to change after the first such failure, the second, …: values by field, or
-            functions of the old one. A change stays.
+        *steps: The changes after the first such failure, after the second, and so on. Each is a
+            dict of values by field. A function as value gets the old value. A change stays.
 
     Raises:
-        ValueError: If a kind does not exist, or a step is no dict of changes; in use, before the
-            first call, if the params lack one of the fields.
+        ValueError: If a kind does not exist, or a step is not a dict of changes. Before the first
+            call: if the params lack one of the fields.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
@@ -131,16 +132,16 @@ def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> 
 
 
 def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> ChangingHook:
-    """Make a hook that raises a token limit after an answer was cut off. It changes only that.
+    """Make a hook that raises a token limit after an answer was cut off.
 
     Args:
-        field: The params field with the limit; its value may be `None`, for no limit.
-        factor: How much is granted each time.
-        most: The highest limit; there a person decides.
+        field: The params field with the limit. Its value may be `None`, for no limit.
+        factor: The limit is multiplied by this each time.
+        most: The highest limit. If it is reached, a person decides.
 
     Raises:
-        ValueError: If `factor` is not above 1 or `most` no limit; in use, before the first call,
-            if the params lack the field or have no number there.
+        ValueError: If `factor` is not above 1, or `most` is not a whole number from 1. Before the
+            first call: if the params lack the field, or its value is not a number.
 
     Example:
         >>> cut_off = AttemptFailed("cut off", kind="truncated")

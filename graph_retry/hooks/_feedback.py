@@ -1,7 +1,7 @@
-"""A ready hook that shows the model the errors of its last answer.
+"""A ready hook that tells the model the errors of its last answer.
 
-Errors go back into the conversation, as in instructor, llm-retry and agentcast. Here feedback
-replaces the feedback before it, so a tenth retry is no longer than the second.
+New feedback replaces earlier feedback in the prompt, so that the tenth attempt's prompt is no
+longer than the second's.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FeedbackStrategy = Literal["errors_only", "full", "truncated"]
 _ASK = "Answer again with the complete, corrected JSON and nothing else: no prose, no code fence."
 _KINDS = ("invalid_syntax", "invalid_schema", "truncated")
 _QUOTED: dict[str, int] = {"full": 20_000, "truncated": 500, "errors_only": 0}
-"""Characters of the last answer that each strategy quotes."""
+"""Maximum characters of the last answer that each strategy quotes."""
 
 _COMMENTED_ON = 4_000
-"""Characters of the answer that a person's comment is about."""
+"""Maximum characters of the answer that are quoted with a person's comment."""
 
 
 def feedback(
@@ -39,23 +39,23 @@ def feedback(
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
 
-    It acts only on outputs that could not be read or are not valid. It ignores transport errors,
-    which the model cannot correct.
+    It acts only if an output could not be read or is not valid. It ignores transport errors,
+    because the model cannot correct them.
 
     Args:
-        strategy: What of the last answer is quoted besides the errors: nothing (`errors_only`),
-            all of it (`full`), its first 500 characters (`truncated`).
-        field: The params field to write to; by default `messages` if there is one (an assistant
-            and a user turn are added), else `prompt`, else the bare text.
+        strategy: The quoted part of the last answer, besides the errors: nothing (`errors_only`),
+            all of it (`full`), or its first 500 characters (`truncated`).
+        field: The params field to write to. The default is `messages`, then `prompt`, then params
+            that are one text. In messages, an assistant turn and a user turn are added.
         schema: Whether the first retry quotes the JSON Schema of the output.
-        limit: The most the field may come to, in what `measure` counts. Less is quoted to stay
-            under it, and where even one error is too much there is no feedback.
-        measure: Size of a text; characters unless a token counter is given.
+        limit: Maximum size of the field, in the unit of `measure`. Less is quoted to stay below
+            it. If even one error is too long, there is no feedback.
+        measure: Returns the size of a text. The default counts characters.
 
     Raises:
         TypeError: If `measure` is not a function.
-        ValueError: If there is no such strategy or limit; in use, before the first call, if the
-            params have no text or messages to write to.
+        ValueError: If `strategy` or `limit` is unknown. Before the first call: if the params have
+            no text or messages to write to.
 
     Example:
         >>> error = AttemptFailed("no", kind="invalid_schema", issues=[{
@@ -102,7 +102,7 @@ class Feedback:
         return None
 
     def asking(self, words: str) -> Feedback:
-        """Return the hook with other closing words."""
+        """Return the hook with another closing sentence."""
         return replace(self, ask=words)
 
     def check_params(self, params: Any) -> None:
@@ -113,11 +113,11 @@ class Feedback:
 def feedback_text(
     error: AttemptFailed, strategy: FeedbackStrategy = "errors_only", *, schema: bool = False
 ) -> str:
-    """Write what `feedback` would tell the model about a failed attempt, for a hook of your own.
+    """Write the text of `feedback` about a failed attempt, for use in your own hook.
 
     Args:
-        error: What the hook received.
-        strategy: What of the answer is quoted; see `feedback`.
+        error: The hook's first argument.
+        strategy: The quoted part of the answer; see `feedback`.
         schema: Whether the JSON Schema of the output is quoted.
 
     Example:
@@ -131,7 +131,7 @@ def feedback_text(
 
 
 def comment_field(view: Mapping[str, Any], field: str | None, *, is_bare: bool) -> str | None:
-    """Return the field of a params' JSON that a person's words can be written to, if any."""
+    """Return the field of the params to which a person's comment can be added, or None."""
     if is_bare:
         return "value" if isinstance(view.get("value"), str) else None
     return prompt_field(view, field)
@@ -140,9 +140,9 @@ def comment_field(view: Mapping[str, Any], field: str | None, *, is_bare: bool) 
 def with_comment(
     params: Any, message: str, *, answer: str, issues: Sequence[Issue], field: str | None
 ) -> Any:
-    """Return the params with a person's words about the last answer, in place of earlier feedback.
+    """Return the params with a person's comment on the last answer, in place of earlier feedback.
 
-    A plain prompt also quotes the answer: without it the words might refer to nothing.
+    A prompt that is one text also quotes the answer, because the comment may refer to it.
     """
     prompt, lines = Prompt(params, field), list[str]()
     if answer and isinstance(prompt.value, str):
@@ -156,7 +156,7 @@ def with_comment(
 
 
 def _texts(error: AttemptFailed, hook: Feedback, *, with_schema: bool) -> Iterator[str]:
-    """Write the feedback, longest first."""
+    """Yield shorter and shorter versions of the feedback."""
     most, ask = _QUOTED[hook.strategy], hook.ask
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
         yield _text(error, ask, quoted=quoted, issues=20, with_schema=with_schema)
@@ -192,7 +192,7 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 
 
 def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -> str | list[Any]:
-    """Append feedback to a prompt, or as turns to a conversation, in place of earlier feedback."""
+    """Append feedback to a text, or as turns to messages, in place of earlier feedback."""
     if isinstance(prompt, str):
         return f"{unframed(COMMENT, unframed(FEEDBACK, prompt))}\n\n{text}"
     last = str(content_of(prompt[-1])) if prompt else ""

@@ -18,17 +18,17 @@ Judge = Callable[[Attempt], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Let an output pass if the model is sure enough of it: given as the option `review`.
+    """A value of the option `review`: a person sees only valid outputs with a low confidence.
 
-    A person is asked if the confidence is below `confidence` or unknown. A share of the outputs
-    that would pass is shown as well: only this sample reveals the errors that pass. The ledger
-    keeps the verdict (`gate`), and `graph_retry.metrics.summarize` counts them.
+    A person is asked if the confidence is below `confidence` or unknown. A person also sees a
+    sample of the other outputs, because only this sample reveals the errors that pass. The ledger
+    records the verdict (`gate`), and `graph_retry.metrics.summarize` counts the verdicts.
 
-    confidence: From 0 to 1.
-    of: Where the confidence is from: a field of the output (default `confidence`), a `judge`, or
-        `logprob`: the mean probability of the answer's tokens, where the provider gave them.
+    confidence: The least confidence with which an output passes, from 0 to 1.
+    of: The source of the confidence: a field of the output (default `confidence`), `judge`, or
+        `logprob`. The last is the mean probability of the answer's tokens, if the provider gave it.
     judge: A function `attempt -> number from 0 to 1`, sync or async, for `of="judge"`.
-    sample: Share of passing outputs that a person sees (default 0), chosen by the call's key.
+    sample: Share of passing outputs that a person sees (default 0), chosen by the idempotency key.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -50,7 +50,7 @@ class Gate:
     sample: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse limits that no confidence has, and a judge that is not asked or missing."""
+        """Refuse numbers outside of 0 to 1, and `judge` without `of="judge"` or the reverse."""
         for name in ("confidence", "sample"):
             given = getattr(self, name)
             if not is_number(given) or not 0 <= given <= 1:
@@ -63,7 +63,7 @@ class Gate:
         return run_sync(self.verdict(attempt))["ask"]
 
     async def verdict(self, attempt: Attempt) -> GateVerdict:
-        """Say whether a person is asked about a valid output, and why."""
+        """Decide whether a person is asked about a valid output, with the confidence."""
         given: Any = None
         if self.judge is not None:
             given = await call(self.judge, attempt)
@@ -90,12 +90,12 @@ class Gate:
 def _read(attempt: Attempt) -> Any:
     try:
         return parsed_value(attempt)
-    except ValueError:  # the output is not JSON
+    except ValueError:  # The output is not JSON.
         return None
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Call the option `review` if it is a function; a number means a `Gate` with it."""
+    """Call the function in the option `review`. If it returns a number, a `Gate` uses this."""
     if isinstance(rule, Gate):
         return await rule.verdict(attempt)
     said = await call(rule, attempt)

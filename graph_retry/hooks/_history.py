@@ -1,4 +1,4 @@
-"""A ready `on_retry` hook that shortens a conversation which the model's window does not hold."""
+"""A ready `on_retry` hook that shortens a conversation after it exceeded the context window."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def shorten_history(
     summary: Summary | None = None,
     count: Callable[..., int] = count_tokens_approximately,
 ) -> Shortening:
-    """Make a hook that leaves out the oldest messages when the model's window is too small.
+    """Make a hook that leaves out the oldest messages after the context window was exceeded.
 
     It acts only on the failure kind `context_overflow`, and uses LangChain's `trim_messages`.
-    System messages stay, and the remaining messages begin with one of the user. Each further
-    overflow halves them.
+    System messages stay. The remaining messages begin with a user's message. Each further overflow
+    halves them.
 
     Args:
-        most: Tokens to keep at most; by default half of what there is.
+        most: Maximum number of tokens to keep. The default is half of the present number.
         field: The params field with the messages (default: `messages`).
-        summary: A function, sync or async, of the messages that are left out. What it returns is
-            told in their place, in a user's turn.
+        summary: A function, sync or async, of the omitted messages. It returns a text that replaces
+            them, in a user's turn.
         count: Counts the tokens of a list of messages, as `trim_messages` calls it.
 
     Raises:
-        ValueError: If `most` is no whole number from 1; in use, before the first call, if the
-            params have no list of messages.
+        ValueError: If `most` is not a whole number from 1. Before the first call: if the params
+            have no list of messages.
 
     Example:
         >>> hook = shorten_history(most=10)
@@ -59,7 +59,7 @@ def shorten_history(
 
 @dataclass(frozen=True)
 class Shortening:
-    """The hook that `shorten_history` makes."""
+    """The hook that `shorten_history` returns; its fields are the arguments of that function."""
 
     most: int | None
     field: str | None
@@ -69,7 +69,7 @@ class Shortening:
     new_means = True
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
-        """Return the params with fewer messages, or None if that would not help."""
+        """Return the params with fewer messages, or None if no message can be left out."""
         del attempt
         if error.kind != "context_overflow":
             return None
@@ -118,7 +118,7 @@ async def _later(prompt: Prompt, left: list[Any], told: Awaitable[str]) -> Any:
 
 
 def _with_summary(left: list[Any], told: str) -> list[Any]:
-    """Put a summary behind the system messages that stay."""
+    """Insert a summary after the leading system messages."""
     start = next(number for number, message in enumerate(left) if not is_system(message))
     turn = turns(left, ("user", f"Summary of what was said before:\n{told}")) if told else []
     return [*left[:start], *turn, *left[start:]]

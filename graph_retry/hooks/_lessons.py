@@ -1,7 +1,8 @@
-"""The errors of one step for the steps after it: a rolling window that calls share.
+"""Tell later steps of a graph about the errors of earlier steps, through a window in graph state.
 
-The window is a list in graph state that merges the same way in any order, so that parallel calls
-and repeated writes do no harm. A mistake that has been corrected still teaches the next step.
+The window is a list of the newest lessons. Its reducer gives the same result in any order, so that
+parallel calls and repeated writes are safe. An error that a step has corrected stays in the window,
+because other steps may make it as well.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
 from graph_retry.records import Attempt
 
 _WINDOW = 10
-"""Lessons that a window keeps, unless `Lessons` says otherwise."""
+"""Number of lessons that a window keeps by default."""
 
 _LENGTH = 400
-"""Characters of one lesson."""
+"""Maximum characters of one lesson."""
 
 _KINDS = ("invalid_syntax", "invalid_schema")
 
@@ -30,13 +31,13 @@ class Lesson(TypedDict):
     """The errors of one attempt of a step."""
 
     id: str
-    """Known by its attempt: a repeated write adds nothing."""
+    """A hash of the attempt, so that a repeated write adds nothing."""
 
     step: str
     """The name of the call that made the attempt."""
 
     text: str | None
-    """The errors; None means that the step succeeded, and has corrected its earlier errors."""
+    """The errors. None means that the step succeeded, and so has corrected its earlier errors."""
 
     at: str
     """The attempt's start, in ISO 8601."""
@@ -44,13 +45,14 @@ class Lesson(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Lessons:
-    """How a call learns from other steps: the option `lessons`.
+    """A value of the option `lessons`: a call learns from the errors of other steps.
 
-    field: The params field to write to (default: `messages`, `prompt`, or the bare text).
-    known: Lessons to start with, where the call has no state key `lessons` (function form).
-    window: Lessons that the state key keeps, the newest. A key that other graphs share needs the
-        reducer `merging_lessons(window)` there as well.
-    told: Number of lessons that a step is given, the newest first.
+    field: The params field to write to (default: `messages`, `prompt`, or params that are a text).
+    known: Lessons to start with. The function form needs them, because it has no state key
+        `lessons`.
+    window: Number of newest lessons that the state key keeps. If other graphs share the key, it
+        needs the reducer `merging_lessons(window)` there as well.
+    told: Number of newest lessons that are added to the params.
     """
 
     field: str | None = None
@@ -67,7 +69,7 @@ class Lessons:
             raise TypeError(f"`known` is {self.known!r:.80}: give what `lessons_of` returns.")
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
-        """Return the params with the last lessons in front, and why; None without any."""
+        """Return the params with the newest lessons in front and the ledger's reason, or None."""
         lessons = [lesson for lesson in window if lesson["text"]][-self.told :]
         if not lessons:
             return None
@@ -84,7 +86,7 @@ class Lessons:
 
 
 def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
-    """Return the prompt's params with a framed block in front, in place of an earlier one."""
+    """Return the params with a framed block before the prompt, in place of an earlier block."""
     if isinstance(prompt.value, str):
         return prompt.replaced(f"{block}\n\n{unframed(frame, prompt.value)}")
     messages = [message for message in prompt.value if frame.begin not in str(content_of(message))]
@@ -94,7 +96,7 @@ def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
 
 
 def merging_lessons(window: int) -> Callable[..., list[Lesson]]:
-    """Make a reducer as `merge_lessons` is, that keeps so many lessons.
+    """Make a reducer like `merge_lessons` that keeps `window` lessons.
 
     Example:
         >>> wrong = [Lesson(id=n, step="s", text=n, at=n) for n in ("1", "2", "3")]
@@ -114,7 +116,9 @@ def merging_lessons(window: int) -> Callable[..., list[Lesson]]:
 
 
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
-    """Reduce lessons into a window: each once, the last ten, and when each step last succeeded.
+    """Merge lessons into a window, as the reducer of a state key.
+
+    The window keeps the ten newest lessons, and the last success of each step.
 
     Example:
         >>> wrong = Lesson(id="a", step="extract", text="/age: missing", at="2030-01-01")
@@ -125,7 +129,7 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return the lessons of some attempts of a step, for a state key with `merge_lessons`.
+    """Return the lessons from a step's attempts, to write to a state key with `merge_lessons`.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call

@@ -1,4 +1,4 @@
-"""A ready reviewer that asks a chat model to decide before a person has to."""
+"""A ready reviewer: a chat model decides about a review before a person is asked."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def model_reviewer(
     allow: Sequence[DecisionType] = ("approve", "edit", "respond"),
     limit: int = 20_000,
 ) -> Runnable[Review, Decision | None]:
-    """Make a reviewer of a LangChain chat model, for the option `reviewer`.
+    """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
-    It sees the same review as a person, and its decision is checked like a person's answer. If it
-    is unsure, or its answer cannot be used, a person is asked.
+    The model sees the same review as a person, and its decision is checked like a person's answer.
+    If it is unsure, or its answer cannot be used, a person is asked.
 
     Args:
-        chat_model: Any chat model; it is called the way the graph runs, sync or async.
-        instructions: What to go by, added to the task.
-        allow: Decisions it may take.
-        limit: Characters of the case it is shown at most; longer parts are cut in the middle.
+        chat_model: Any chat model. It is called sync or async, as the graph runs.
+        instructions: Criteria for the decision, which are added to the task.
+        allow: Decisions that the model may make.
+        limit: Maximum characters of the review in the prompt. Longer parts are cut in the middle.
 
     Raises:
         TypeError: If `chat_model` is not a chat model.
@@ -82,7 +82,7 @@ def model_reviewer(
             return None
         task = "\n\n".join(filter(None, (_TASK.format(allowed=", ".join(allowed)), instructions)))
         messages = [SystemMessage(task), HumanMessage(_case(review, limit))]
-        # A runnable that returns a runnable: LangChain's way to write sync and async once.
+        # LangChain runs a runnable that a `RunnableLambda` returns, in sync and in async runs.
         ask = RunnableLambda[Any, Any](lambda _: messages) | chat_model
         return ask | RunnableLambda[Any, Any](lambda answer: _decision(answer, allowed))
 
@@ -90,7 +90,7 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review; what short ones leave of the limit goes to the long ones."""
+    """Write the parts of a review; space that short parts do not need goes to the long parts."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)

@@ -1,6 +1,6 @@
-"""People's corrections of similar calls, shown to the model before its first attempt.
+"""Show the model people's corrections of similar calls, before its first attempt.
 
-The nearest corrections come first: those of equal params, then by likeness of the prompts' texts.
+The nearest corrections come first. A correction is near if the texts of the two prompts are alike.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from graph_retry.hooks._lessons import Lesson, Lessons, placed
 from graph_retry.hooks._prompt import Prompt, plain_text
 
 _COMPARED = 2_000
-"""Characters of a prompt that are compared."""
+"""Characters at the beginning of a prompt that are compared."""
 
 _QUOTED = 1_000
-"""Characters of a request or an answer that are quoted."""
+"""Maximum characters of a request or an answer that are quoted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PastCorrections(Lessons):
-    """Let a call learn from people's corrections of earlier ones: given as the option `lessons`.
+    """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
 
-    Only corrections are shown whose value a person supplied, took or approved. They are quoted as
-    data, and the ledger names them in the `reason` of the first attempt.
+    Only corrections with a value that a person supplied, took or approved are shown. They are
+    quoted as data, and the ledger lists their ids in the `reason` of the first attempt.
 
     rows: Corrections of one call, as `corrections_of(graph, calls=["read"])` yields them.
-    most: Corrections that are shown at most (default 3).
-    limit: Characters they may take together (default 4,000): the nearest are kept.
-    least: Likeness from 0 to 1 below which one is not shown (default 0.6).
-    embed: A function of a text that returns its vector; likeness is their cosine then (default:
-        `difflib`).
+    most: Maximum number of corrections that are shown (default 3).
+    limit: Maximum characters of all of them together (default 4,000). The nearest are kept.
+    least: The least likeness, from 0 to 1, with which a correction is shown (default 0.6).
+    embed: A function that returns the vector of a text. The likeness is then the cosine of two
+        vectors. By default, `difflib` compares the texts.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -67,14 +67,14 @@ class PastCorrections(Lessons):
     )
 
     def __post_init__(self) -> None:
-        """Keep the rows that have params, and a value that a person vouched for."""
+        """Keep the rows that have params and a value for which a person vouched."""
         super().__post_init__()
         calls: set[str] = set()
         for row in self.rows:
             calls.add(row["call"])
             if row["vouched"] and row["params"] is not None:
                 self._past.append((_text_of(row["params"]), row))
-        calls.discard("")  # one's own
+        calls.discard("")  # A user's own rows may name no call.
         if len(calls) > 1:
             names = ", ".join(f"`{name}`" for name in sorted(calls))
             raise ValueError(
@@ -83,7 +83,7 @@ class PastCorrections(Lessons):
             )
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
-        """Return the params with the nearest corrections in front, and which they are."""
+        """Return the params with the nearest corrections in front and a reason, or None."""
         taught = super().add_to(params, window)
         base, why = taught or (params, "")
         prompt = Prompt(base, self.field, owner="PastCorrections")
@@ -103,35 +103,35 @@ class PastCorrections(Lessons):
         return placed(prompt, CORRECTIONS, framed(CORRECTIONS, lines)), told
 
     def nearest(self, text: str) -> list[Correction]:
-        """Return the corrections that are shown for a prompt of this text, the nearest first."""
+        """Return the corrections that are shown for a prompt with this text, the nearest first."""
         text = _request(text)
         matcher = SequenceMatcher(b=text, autojunk=False)
         scored: list[tuple[float, int]] = []
         for place, (past, _) in enumerate(self._past):
             likeness = 1.0 if past == text else self._likeness(matcher, past, text)
             if likeness >= self.least:
-                scored.append((-likeness, -place))  # if two are equally near, the newer one wins
+                scored.append((-likeness, -place))  # Of two equally near ones, the later row wins.
         return [self._past[-place][1] for _, place in sorted(scored)[: self.most]]
 
     def _likeness(self, matcher: SequenceMatcher[str], past: str, text: str) -> float:
         if self.embed is not None:
             return _cosine(self._vector(past), self._vector(text))
         matcher.set_seq1(past)
-        # Two cheap upper bounds come first: most texts are nowhere near.
+        # These two upper bounds are cheap, and they already exclude most texts.
         if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < self.least:
             return 0.0
         return matcher.ratio()
 
     def _vector(self, text: str) -> Sequence[float]:
         if text not in self._vectors and self.embed is not None:
-            if len(self._vectors) > 2 * len(self._past) + 100:  # most prompts are gone
+            if len(self._vectors) > 2 * len(self._past) + 100:  # Each new prompt adds a vector.
                 self._vectors.clear()
             self._vectors[text] = self.embed(text)
         return self._vectors[text]
 
 
 def _text_of(view: dict[str, Any]) -> str:
-    """Return the text of recorded params that is compared."""
+    """Return the text of recorded params that is compared with a new prompt."""
     given: Any = view.get("messages") or view.get("prompt") or view.get("value")
     return _request(
         plain_text(given) if isinstance(given, str) or is_array(given) else as_text(view)
@@ -139,7 +139,7 @@ def _text_of(view: dict[str, Any]) -> str:
 
 
 def _request(text: str) -> str:
-    """Return the text of a prompt for comparison, without earlier lessons."""
+    """Return the text of a prompt for comparison, without the lessons that were added to it."""
     for frame in (CORRECTIONS, LESSONS):
         text = unframed(frame, text)
     return text.strip()[:_COMPARED]

@@ -1,4 +1,4 @@
-"""Read and replace one field of params, whatever kind of object they are; above all the prompt."""
+"""Read and replace fields of params of any type, above all the prompt."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def with_fields(params: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
-    """Refuse params that lack a field which `owner`, a hook, is to change.
+    """Refuse params that lack a field which the hook `owner` changes.
 
     Raises:
-        ValueError: If they do; it names the field.
+        ValueError: If the params lack a field; the message names the field.
     """
     fields = fields_of(params)
     for name in names:
@@ -51,9 +51,9 @@ def require_fields(params: Any, names: Iterable[str], owner: str) -> None:
 
 
 def prompt_field(fields: Mapping[str, Any], field: str | None) -> str | None:
-    """Return the field that the prompt is in: `field`, if given, or `messages`, or `prompt`.
+    """Return the name of the prompt's field: `field` if given, otherwise `messages` or `prompt`.
 
-    None means that there is no such field, or it holds neither text nor a list.
+    None means that there is no such field, or that it holds neither a text nor a list.
     """
     names = (field,) if field else ("", "messages", "prompt")
     name = next((name for name in names if fields.get(name) is not None), None)
@@ -62,9 +62,9 @@ def prompt_field(fields: Mapping[str, Any], field: str | None) -> str | None:
 
 
 class Prompt:
-    """The prompt inside some params: the field `name`, or the params themselves if they are text.
+    """The prompt in some params, or the params themselves if they are one text.
 
-    `value` is a string or a list of messages (LangChain's, or dicts).
+    `value` is a string, or a list of messages (LangChain's messages or dicts).
 
     Example:
         >>> Prompt({"prompt": "Who?"}).replaced("Who is it?")
@@ -72,10 +72,10 @@ class Prompt:
     """
 
     def __init__(self, params: Any, field: str | None = None, *, owner: str = "feedback") -> None:
-        """Find the prompt: in `field` if it is given, or in `messages`, or in `prompt`.
+        """Find the prompt: in `field` if it is given, otherwise in `messages` or `prompt`.
 
         Raises:
-            ValueError: If there is no prompt, or it is neither text nor a list.
+            ValueError: If there is no prompt, or it is neither a text nor a list.
         """
         known = {"": params} if isinstance(params, str) else fields_of(params)
         name = prompt_field(known, field)
@@ -94,25 +94,25 @@ class Prompt:
 
 
 def turns(messages: Sequence[Any], *said: tuple[str, str]) -> list[Any]:
-    """Make turns of role and text, in the form the messages around them have."""
+    """Make messages from roles and texts, of the same type as the other messages."""
     if messages and isinstance(messages[0], BaseMessage):
         return [_MESSAGES[role](text) for role, text in said]
     return [{"role": role, "content": text} for role, text in said]
 
 
 def content_of(message: Any) -> Any:
-    """Return the text of a message."""
+    """Return the content of a LangChain message or a dict."""
     return fields_of(message).get("content")
 
 
 def is_system(message: Any) -> bool:
-    """Return whether a message is an instruction before the conversation."""
+    """Return whether a message has the role `system` or `developer`."""
     fields = fields_of(message)
     return fields.get("role", fields.get("type")) in ("system", "developer")
 
 
 def plain_text(prompt: str | list[Any]) -> str:
-    """Return a prompt as one text, to measure it."""
+    """Return a prompt as one text, to measure or compare it."""
     if isinstance(prompt, str):
         return prompt
     return "\n".join(str(content_of(message)) for message in prompt)
