@@ -16,7 +16,7 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import StateSnapshot
 
 from graph_retry._awaiting import collect, sleep, sync_or_async
@@ -28,10 +28,8 @@ from graph_retry.errors import ReplayMismatch
 _WAITED = 1.0
 """The most seconds by which a clock may be behind. `check_clock` waits out such a difference."""
 
-
 NO_TASK = str(UUID(int=0))
 """The task id under which LangGraph saves writes that belong to no task."""
-
 
 PLACE = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
 """The keys of `configurable` that name a place in a thread."""
@@ -204,13 +202,16 @@ async def write_answer(
     """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
     The next run of the thread continues the call with this answer. It is a single write, so the
-    answer is saved completely or not at all. If two are written, savers keep the first.
+    answer is saved completely or not at all. A saver numbers the writes of a task by their places
+    in a list, and keeps the first write of each number. LangGraph saves each `Command` under the
+    same task, and only the answer in it takes no number, so the count of these writes is free.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
     """
     await check_clock(asked)
-    await put_writes(saver, asked.config, [(ANSWER, note)], NO_TASK)
+    taken = sum(write[0] == NO_TASK for write in asked.pending_writes or ())
+    await put_writes(saver, asked.config, [*[(RESUME, None)] * taken, (ANSWER, note)], NO_TASK)
 
 
 async def put_writes(

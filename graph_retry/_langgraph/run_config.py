@@ -66,7 +66,6 @@ _REPLAY = ("get_checkpoint", "aget_checkpoint")
 _STREAM = ("__call__", "modes")
 """Attributes that identify LangGraph's private objects in a `configurable`."""
 
-
 _found: dict[tuple[str | type[Any], ...], str] = {}
 """The keys found earlier. They are tried first, because the keys are the same in every config."""
 

@@ -68,18 +68,14 @@ class HeldThread:
         """Run the graph until it ends or pauses again; return its state."""
         if self.remote is not None:
             given = {} if durability is None else {"durability": durability}
-            state = await self.remote.answer(self.by_id, given)
-        else:
-            options: Any = {"durability": durability or "sync", "context": context}
-            if self.chosen:
-                await drop_plain_answer(saver_of(self.graph), thread_of(self.config) or "")
-            try:
-                state = await invoke(self.graph, self.given, self.config, **options)
-            except (TypeError, asyncio.InvalidStateError) as error:
-                if self.chosen and is_async_only(error):
-                    raise AsyncUnderSyncError(_ANSWER_IS_SAVED) from error
-                raise
-        return state
+            return await self.remote.answer(self.by_id, given)
+        options: Any = {"durability": durability or "sync", "context": context}
+        try:
+            return await invoke(self.graph, self.given, self.config, **options)
+        except (TypeError, asyncio.InvalidStateError) as error:
+            if self.chosen and is_async_only(error):
+                raise AsyncUnderSyncError(_ANSWER_IS_SAVED) from error
+            raise
 
     async def check_shown(self) -> None:
         """Do the same as `check`, after reading the shown interrupts from the thread."""
@@ -170,7 +166,7 @@ async def take_thread(
             pause = next(lengths)
             await sleep(pause)
             waited += pause
-        by_id = await _write_down(saver_of(graph), chosen)
+        by_id = await _write_down(saver_of(graph), thread_id, chosen)
         on_failure.pop_all()  # The caller holds the lock from now on.
     open_before = frozenset(review.review_id for review in reviews)
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
@@ -201,14 +197,17 @@ def _checked(
 
 
 async def _write_down(
-    saver: BaseCheckpointSaver[Any] | None, chosen: Sequence[tuple[Waiting, Any]]
+    saver: BaseCheckpointSaver[Any] | None, thread_id: str, chosen: Sequence[tuple[Waiting, Any]]
 ) -> dict[str, Any]:
     """Save answers beside the checkpoints of their calls; return the others, by interrupt id.
 
-    An answer cannot be saved on a server, or if the call's checkpoint was deleted.
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted. Before
+    answers are saved, a plain answer of an earlier run is removed, whoever runs the thread then.
     """
     by_id: dict[str, Any] = {}
     notes = [_noted(given, review) for review, given in chosen]
+    if chosen:
+        await drop_plain_answer(saver, thread_id)
     for (review, _), note in zip(chosen, notes, strict=True):
         if saver is None or review.saved is None:
             by_id[review.interrupt_id] = note["value"]

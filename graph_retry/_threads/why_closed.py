@@ -13,6 +13,7 @@ from graph_retry._json import is_object
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._namespaces import outermost
+from graph_retry._review.deadline import EXPIRE
 from graph_retry._run.keeping import whole
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._threads.config import thread_of
@@ -85,6 +86,7 @@ async def _answers(
         if is_object(written):
             value: Any = written["value"] if is_object(written["value"]) else {}
             by = f"human:{value['by']}" if "by" in value else "human"
+            by = "system" if value.get("type") == EXPIRE else by
             notes.append((written.get("at") or "", by, value.get("review_id", "")))
         read = reader_of(graph, thread_of(config), namespace)
         notes += _notes(await whole(records_in(values), read))
@@ -119,12 +121,11 @@ def _ended(thread: ThreadView, review_id: str | None) -> str | None:
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
     """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
-    for _, values in thread.calls() if review_id else ():
-        if is_open(values, review_id):
-            return (
-                "the thread does not show it yet: answer what is open, or run the thread on with "
-                "`resume(graph, config)`"
-            )
+    if any(is_open(values, review_id) for _, values in thread.calls()):
+        return (
+            "the thread does not show it yet: answer what is open, or run the thread on with "
+            "`resume(graph, config)`"
+        )
     return None
 
 

@@ -3,9 +3,12 @@
 import asyncio
 
 import pytest
-from langgraph.types import Command
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
 
-from tests.loops import Model, answer, one_call, reviews, thread
+import graph_retry.resumption
+from graph_retry import aretry_llm_call, create_retry_node, edit, retry_llm_call
+from tests.loops import Model, State, answer, one_call, reviews, thread
 
 EDIT = {"type": "edit", "params": {"n": 1}}
 AGAIN = {"type": "edit", "params": {"n": 7}}
@@ -132,3 +135,93 @@ def test_a_plain_answer_is_given_once(mode, form, checkpointer):
         (review,) = reviews(mode, graph, thread())
         assert (review.attempt, bool(review.problem), len(model.calls)) == (2, True, 2)
     assert answer(mode, graph, thread(), EDIT)["output"] == {"n": 1}
+
+
+def with_own_question(mode, model, saver, ends):
+    """Build a node that makes a call and then asks a question of its own.
+
+    Its run ends before the call as often as `ends` says.
+    """
+    options = {"output": dict[str, int], "name": "count"}
+
+    def begin():
+        if ends:
+            raise ends.pop()
+
+    async def anode(state):
+        begin()
+        output = await aretry_llm_call(mode.colour(model), state["params"], **options)
+        return {"output": [output, interrupt("May it be sent?")]}
+
+    def node(state):
+        begin()
+        output = retry_llm_call(model, state["params"], **options)
+        return {"output": [output, interrupt("May it be sent?")]}
+
+    graph = StateGraph(State).add_node("ask", anode if mode.is_async else node)
+    return graph.add_edge(START, "ask").compile(checkpointer=saver)
+
+
+def streamed(mode, graph, decision):
+    """Answer as `resume` does, and stream the run."""
+    if mode.is_async:
+
+        async def streaming():
+            async with graph_retry.resumption.aresumption(graph, thread(), decision) as given:
+                return [part async for part in graph.astream(given, thread())]
+
+        return mode.run(streaming)
+    with graph_retry.resumption.resumption(graph, thread(), decision) as given:
+        return list(graph.stream(given, thread()))
+
+
+@pytest.mark.parametrize(
+    "answering", [streamed, lambda *given: answer(*given[:2], thread(), given[2])]
+)
+def test_a_left_over_answer_decides_no_question_of_the_node(mode, checkpointer, answering):
+    """However the thread is run on, the answer of a run that was cut off is not given to others."""
+    model, ends = Model(goal=5), []
+    graph = with_own_question(mode, model, checkpointer, ends)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    ends.append(Crash())
+    with pytest.raises(Crash):
+        mode.invoke(graph, Command(resume=EDIT), thread())
+
+    answering(mode, graph, edit(n=5))
+
+    (asked,) = mode.call(graph, "get_state", thread()).interrupts
+    assert asked.value == "May it be sent?"
+    assert [params["n"] for params in model.calls] == [0, 5]
+    state = mode.invoke(graph, Command(resume="yes"), thread())
+    assert state["output"] == [{"n": 5}, "yes"]
+
+
+COMMANDS = {
+    "an update": Command(update={"params": {"n": 0}}),
+    "two updates": Command(update={"params": {"n": 0}, "retry_output": None}),
+    "a goto": Command(goto="review"),
+    "an update and an answer": Command(update={"params": {"n": 0}}, resume={"0" * 32: "no"}),
+}
+
+
+@pytest.mark.parametrize(
+    "commands", [*[[name] for name in COMMANDS], ["a goto", "two updates"]], ids=", then ".join
+)
+def test_an_answer_is_written_beside_commands_without_one(mode, checkpointer, commands):
+    """LangGraph writes commands to a retry node that waits in the place where answers are written.
+
+    Savers keep the first write of a number, and so an answer could be lost, each time again.
+    """
+    model = Model(goal=5)
+    node = create_retry_node(mode.colour(model), dict, output=dict[str, int], name="count")
+    graph = node.copy(update={"checkpointer": checkpointer})
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    for name in commands:
+        mode.invoke(graph, COMMANDS[name], thread())
+    (review,) = reviews(mode, graph, thread())
+
+    state = answer(mode, graph, thread(), answers={review.review_id: edit(n=5)})
+
+    assert state["output"] == {"n": 5}
+    assert [params["n"] for params in model.calls] == [0, 5]
+    assert reviews(mode, graph, thread()) == []

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -169,18 +170,31 @@ def test_an_answer_stays_written_until_its_step_has_ended():
     assert any(channel == RESUME for channel, _ in after)
 
 
-def test_update_state_finds_a_graph_by_the_names_in_a_namespace():
-    """An answer is written into a function's call by graphs that have no more than its names."""
-    saver, seen = InMemorySaver(), []
-    nested(saver, seen).invoke({}, thread())
-    place = thread()
-    place["configurable"]["checkpoint_ns"] = namespace = seen[0]["configurable"][
-        "checkpoint_ns"
-    ].rpartition("|")[0]
-    inner = StateGraph(dict).add_node("ask", lambda state: state).set_entry_point("ask").compile()
-    again = StateGraph(dict).add_node("outer", inner).set_entry_point("outer")
-    written = again.compile(checkpointer=saver).update_state(place, {"n": 1}, as_node="ask")
-    assert written["configurable"]["checkpoint_ns"] == namespace
+@pytest.mark.parametrize("command", [{"update": {"n": 1}}, {"update": {"n": 1}, "resume": "yes"}])
+def test_the_count_of_writes_for_no_task_is_a_number_that_none_has(mode, checkpointer, command):
+    """A command's update takes numbers there, and an answer leaves its own out."""
+
+    def ask(_):
+        return {"told": [interrupt("first"), interrupt("second")]}
+
+    class Noted(TypedDict, total=False):
+        n: int
+        told: Any
+        late: str
+
+    builder = StateGraph(Noted).add_node("ask", ask).set_entry_point("ask")
+    graph = builder.compile(checkpointer=checkpointer)
+    mode.invoke(graph, {"n": 0}, thread())
+    mode.invoke(graph, Command(**command), thread())
+    saved = mode.call(checkpointer, "get_tuple", thread())
+    taken = [write for write in saved.pending_writes if write[0] == NO_TASK]
+    assert len(taken) == len(command)
+    writes = [*[(RESUME, None)] * len(taken), ("late", "kept")]
+    mode.call(checkpointer, "put_writes", saved.config, writes, NO_TASK)
+
+    after = mode.invoke(graph, None, thread())
+
+    assert (after["n"], after["late"]) == (1, "kept")
 
 
 def test_a_thread_goes_on_from_its_newest_checkpoint_copied_as_the_newest():

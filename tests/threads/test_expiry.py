@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -57,6 +58,25 @@ def waiting(form, mode, saver, model=None, **options):
     graph = one_call(form, mode, model or Model(), saver, expires_after=3600, **options)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     return graph
+
+
+class Crash(BaseException):
+    """What ends a process from inside."""
+
+
+@contextmanager
+def ends_before_its_run(mode, graph):
+    """End the process between an answer that is written and the run that applies it."""
+    invoke = "ainvoke" if mode.is_async else "invoke"
+    run = getattr(graph, invoke)
+
+    def crash(*_args, **_options):
+        raise Crash
+
+    setattr(graph, invoke, crash)
+    with pytest.raises(Crash):
+        yield
+    setattr(graph, invoke, run)
 
 
 def test_the_question_tells_its_deadline(form, mode, clock):
@@ -159,25 +179,24 @@ def test_an_answer_given_in_time_counts_however_long_it_takes(mode, clock, way, 
 
 def test_an_answer_given_in_time_counts_after_a_crash(mode, checkpointer, clock):
     """It was written down before the deadline; that it is applied later is not its sender's."""
-
-    class Crash(BaseException):
-        """What ends a process from inside."""
-
-    model = Model()
-    graph = waiting("node", mode, checkpointer, model)
-    invoke = "ainvoke" if mode.is_async else "invoke"
-    run = getattr(graph, invoke)
-
-    def crash(*_args, **_options):
-        raise Crash
-
-    setattr(graph, invoke, crash)
-    with pytest.raises(Crash):
+    graph = waiting("node", mode, checkpointer)
+    with ends_before_its_run(mode, graph):
         answer(mode, graph, thread(), edit(n=3))
-    setattr(graph, invoke, run)
     clock.now += LATER
     assert sweep(mode, graph) == []
     assert answer(mode, graph, thread())["output"] == {"n": 3}
+
+
+def test_a_default_of_a_sweep_that_crashed_is_no_answer_of_a_human(form, mode, clock):
+    """Whoever answers then is told who was first, and the thread is run on with the default."""
+    graph = waiting(form, mode, InMemorySaver(), default_decision=respond({"n": 7}))
+    (review,) = reviews(mode, graph, thread())
+    clock.now += LATER
+    with ends_before_its_run(mode, graph):
+        sweep(mode, graph)
+    with pytest.raises(StaleDecision, match="system answered it"):
+        answer(mode, graph, thread(), answers={review.review_id: edit(n=3)})
+    assert answer(mode, graph, thread())["output"] == {"n": 7}
 
 
 def test_an_early_expiry_is_asked_again(clock):
