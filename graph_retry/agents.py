@@ -1,4 +1,7 @@
-"""Retry and review the model and tool calls of LangChain's agents (the extra `agents`)."""
+"""Middleware that retries and reviews model and tool calls of LangChain's agents.
+
+It needs the extra `agents`.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,9 @@ _ASK = "Answer again: call the tools with arguments that fit, or give the respon
 
 
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
-    """Reduce the ledgers of calls into those of an agent; an id that is used again gets a number.
+    """Merge the ledgers of calls into an agent's ledgers, as the reducer of the key `ledgers`.
+
+    The ledgers are stored by the id of a call. If an id is used again, it gets a number.
 
     Example:
         >>> merge_ledgers({"a": [1]}, {"a": [2], "b": [3]})
@@ -71,28 +76,31 @@ def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
 
 
 class RetryState(AgentState[Any]):
-    """The agent's state with the ledgers of its calls.
+    """The agent's state, with the ledgers of its calls under the key `ledgers`.
 
-    A model call's is under the id of its message, a tool call's under its own id. A call that
-    succeeded at once and was not reviewed has none: `graph_retry.history.attempts_of` reads all.
+    The key of a model call's ledger is the id of its message. The key of a tool call's ledger is
+    the id of the tool call. A call that succeeded at once without a review has no ledger here, but
+    `graph_retry.history.attempts_of` reads the ledgers of all calls.
     """
 
     ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]
     attempts: NotRequired[Annotated[list[Attempt], PrivateStateAttr]]
-    """Never written: a server shows the state of function-form calls where this key is known."""
+    """Never written. A server shows the state of function calls only if the graph has this key."""
 
 
 class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
-    """Review the failed model calls of an agent, and its failed tool calls, if asked to.
+    """Review the failed model calls of an agent and, with `tools`, its failed tool calls.
 
-    A model call fails if it raises, if its tool calls do not fit the tools (broken JSON in their
-    arguments is read first, where that loses nothing), or if the structured response is not valid.
-    Its params are `model`, `system_prompt`, `messages` (the last ones) and `settings`; those of a
-    tool call are its arguments. Reviews open in the agent's own thread, which needs a checkpointer.
+    A model call fails if it raises, if its tool calls do not fit the tools, or if the structured
+    response is not valid. (Broken JSON in the arguments of tool calls is repaired first, if that is
+    lossless.) The params of a model call are `model`, `system_prompt`, `messages` (the last ones)
+    and `settings`. The params of a tool call are its arguments. Reviews wait in the agent's own
+    thread, so the agent needs a checkpointer.
 
-    Place it after middleware that changes requests, and before `ModelRetryMiddleware`,
-    `ToolRetryMiddleware` and `ModelFallbackMiddleware`, which then act within one attempt:
-    `create_agent` raises `ValueError` where LangChain's own middleware is in the wrong place.
+    Place this middleware after any middleware that changes requests. Place it before
+    `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, so that these act
+    within one attempt. If LangChain's own middleware is in the wrong place, `create_agent` raises a
+    `ValueError`.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -117,24 +125,25 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         rejected_tools: Literal["tell", "raise"] = "tell",
         **options: Unpack[RetryOptions],
     ) -> None:
-        """Set it up.
+        """Create the middleware.
 
         Args:
-            on_retry: A hook of model calls `(error, attempt, params) -> new params | None`, or
-                several, tried in order; `params` has the fields above.
-            tools: Which tool calls are wrapped as well: all (`True`), or those of these names. One
-                fails if the tool raises.
-            models: Chat models by name that a hook or a person may choose instead of the agent's.
-            messages: Messages that can be changed, from the end of the conversation.
-            one_at_a_time: Whether a message of the model may call one tool only, so that never two
-                tools ask at once: web chats and inboxes cannot answer that. One that calls several
-                is a failed attempt; `parallel_tool_calls=False` spares it where a model knows that.
-            rejected_model: What becomes of the run where a person rejects a model call: it ends
-                with a message that says so (`end`), or `CallCancelled` is raised.
-            rejected_tools: What becomes of a tool call that a person rejects: the model is told
-                why, and goes on (`tell`), or `CallCancelled` is raised.
-            **options: See `RetryOptions`. `feedback`, `lessons`, `repair`, `strict`, `locked` and
-                `name` (default `model`) are for model calls; `review="always"` as well.
+            on_retry: A hook for model calls, `(error, attempt, params) -> new params | None`, or a
+                list of hooks that are tried in order. Its `params` has the fields above.
+            tools: The tools whose calls are reviewed too: all (`True`), or those with these names.
+                A tool call fails if the tool raises.
+            models: Chat models by name, which a hook or a person may choose instead of the agent's.
+            messages: The number of messages, from the end of the conversation, that can be changed.
+            one_at_a_time: Whether a message of the model may call only one tool. Then two tools
+                never ask at the same time, which web chats and inboxes cannot answer. A message
+                that calls several tools is a failed attempt. If the model supports it, bind
+                `parallel_tool_calls=False` to avoid such attempts.
+            rejected_model: The end of the run if a person rejects a model call. `end`: a message
+                says so. `raise`: `CallCancelled` is raised.
+            rejected_tools: The result of a tool call that a person rejects. `tell`: the model gets
+                the reason and continues. `raise`: `CallCancelled` is raised.
+            **options: See `RetryOptions`. `feedback`, `lessons`, `repair`, `strict`, `locked`,
+                `name` (default `model`) and `review="always"` apply only to model calls.
 
         Raises:
             TypeError: If an option is unknown, or `tools` are not names.
@@ -159,7 +168,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
     @property
     def name(self) -> str:
-        """The name of the middleware, which `create_agent` asks for: the order is checked then."""
+        """The name of the middleware. `create_agent` reads it, so the order is checked here."""
         name = super().name
         check_order(self, name, wraps_tools=bool(self._wrapped))
         return name
@@ -169,7 +178,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
-        """Make a model call, reviewed where it fails."""
+        """Make a model call; if it fails, retry and review it."""
 
         def ask(params: ModelParams) -> AIMessage:
             try:
@@ -209,7 +218,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Make a tool call, reviewed where it fails."""
+        """Make a tool call; if it fails, retry and review it."""
         if not self._wraps(request):
             return handler(request)
 
@@ -250,7 +259,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         return Call(ask, params, self._hooks, validator, options)
 
     def _ended(self, error: CallCancelled) -> ExtendedModelResponse[Any]:
-        """Return how the run of an agent ends whose model call was rejected."""
+        """Return the response that ends the agent's run after a rejected model call, or raise."""
         if self._rejected_model == "raise":
             raise error
         why = f": {error.reason}" if error.reason else "."
@@ -263,7 +272,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         return request.tool_call["name"] in self._wrapped
 
     def _tell_unknown_tools(self, request: ModelRequest[Any]) -> None:
-        """Warn, at the first model call, of `tools` that it is not offered."""
+        """Warn at the first model call if `tools` names a tool that the model is not offered."""
         if isinstance(self._wrapped, bool) or self._has_told:
             return
         self._has_told = True
@@ -278,7 +287,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
     def _tool_call(self, use: Callable[..., Any], request: ToolCallRequest) -> Call:
         call = request.tool_call
-        cast("Any", use).__name__ = call["name"]  # messages name the tool
+        cast("Any", use).__name__ = call["name"]  # Error messages use the function's name.
         options: RetryOptions = {**self._tool_options, "name": call["name"]}
         if call["id"]:
             options["key"] = call["id"]
@@ -298,7 +307,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
 
 def _tool_names(tools: bool | Sequence[str]) -> bool | frozenset[str]:
-    """Return which tools are wrapped; a bare name or a tool itself would match none, unseen."""
+    """Check `tools`, because a single name or a tool object would silently match no tool."""
     if isinstance(tools, bool):
         return tools
     if isinstance(tools, str) or not all(isinstance(cast("object", name), str) for name in tools):
@@ -320,6 +329,6 @@ def _tool_result(
 
 
 def _ledger_of(known_as: str, attempts: list[Attempt]) -> dict[str, Any]:
-    """Return the state update for a call's ledger; none for one that succeeded without ado."""
+    """Return the state update for a call's ledger; empty if the call succeeded at once."""
     is_plain = len(attempts) == 1 and not (attempts[0]["decision"] or attempts[0]["repairs"])
     return {} if is_plain else {"ledgers": {known_as: attempts}}

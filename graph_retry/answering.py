@@ -1,4 +1,7 @@
-"""Answer the reviews of a thread. No answer is lost, applied twice or given to another review."""
+"""List and answer the reviews of one thread.
+
+No answer is lost, applied twice or given to a different review.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,18 @@ from graph_retry._threads.reviews import Waiting, shown_reviews
 
 
 class PendingReview(Waiting):
-    """A review a thread waits for; `answer` decides it."""
+    """A review for which a thread waits. Its method `answer` decides it."""
 
     @property
     def allowed_decisions(self) -> list[str]:
-        """The decisions that can be made here, such as `approve`."""
+        """The decisions that this review allows, such as `approve`."""
         return list(self.value["review_configs"][0]["allowed_decisions"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the review as plain JSON, for an endpoint that lists what waits.
+        """Return the review as plain JSON, for an endpoint that lists open reviews.
 
-        An answer needs `thread_id` and `review_id`, so send both back. The history is left out. The
-        attribute `value` has the whole question, with the JSON Schema of an answer.
+        To answer, a client must send back `thread_id` and `review_id`. The JSON does not include
+        the history. The attribute `value` has the whole question and the JSON Schema of an answer.
 
         Example:
             >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
@@ -61,9 +64,9 @@ class PendingReview(Waiting):
 
 @with_async_twin
 def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    """List the reviews a thread waits for, in the order they were asked.
+    """List the reviews for which a thread waits, in the order in which they were asked.
 
-    Works for both forms of a call, for several calls at once, and on a `RemoteGraph`.
+    `graph` is a compiled graph or a `RemoteGraph`.
 
     Example:
         >>> from graph_retry import create_retry_node
@@ -113,30 +116,31 @@ def resume(
 ) -> Any:
     """Answer a thread's review and continue the thread.
 
-    The decision is written to the thread before it is applied: if the process dies, calling
-    `resume(graph, config)` without a decision continues where it stopped. The first answer wins:
-    a lock on the thread (in this process, beside a SQLite file, in PostgreSQL, on a server) is
-    held until the graph stops again. An unusable decision is asked again: `AnswerRefused` says why.
+    The decision is saved in the thread before it is applied. If the process dies, call
+    `resume(graph, config)` without a decision to continue. If several people answer, the first
+    answer wins, because the thread is locked until the graph stops again. If a decision cannot be
+    used, the question is asked again, and `AnswerRefused` says why.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.
-        config: The config with the `thread_id`. The run gets all of it: other keys of
-            `configurable`, tags, metadata, callbacks.
+        config: The config with the `thread_id`. Its other values (other keys of `configurable`,
+            tags, metadata, callbacks) are used for the run.
         decision: The result of `approve()`, `edit()`, `reject()` or `respond()`, or any other
-            accepted form. Exactly one review must be open, unless it names its `review_id`.
-        answers: Decisions by `review_id` (or interrupt id) instead, for some or all open reviews.
-        context: LangGraph's `context` for the run; it is not saved with the thread, so a graph with
-            a `context_schema` needs it again here (on a server as JSON, a dataclass or a model).
-        durability: LangGraph's `durability` for the run (default `sync`, on a server its own).
-            With any other a crash can repeat calls that finished just before.
+            accepted form. If it does not name a `review_id`, exactly one review must be open.
+        answers: Decisions by `review_id` (or interrupt id), for some or all open reviews. Give it
+            instead of `decision`.
+        context: LangGraph's `context` for the run. LangGraph does not save it, so a graph with a
+            `context_schema` needs it again (on a server as JSON, a dataclass or a model).
+        durability: LangGraph's `durability` for the run (default: `sync`; on a server, the
+            server's default). With any other, a crash can repeat calls that have just finished.
         wait: Seconds to wait while another process runs the thread and the review is still open.
 
     Returns:
         The graph's state, as `graph.invoke` returns it.
 
     Raises:
-        AnswerRefused: If an answer was not applied. The thread waits as before: the question is
-            asked again, and nothing was called for that answer.
+        AnswerRefused: If an answer was not applied. The question is asked again, and the model was
+            not called for that answer.
         StaleDecision: If the review is no longer open: somebody else answered it, or it expired.
         TimeoutError: If another process still runs the thread after `wait` seconds.
         ValueError: If `decision` could mean more than one open review, or the graph or thread is

@@ -1,6 +1,7 @@
-"""People's corrections of failed and reviewed outputs, as a data set.
+"""Export people's corrections of failed and reviewed outputs as a data set.
 
-Every format is a rendering of the same record, `Correction`. Nothing is sent anywhere: files only.
+Each row is a `Correction`, and each file format is a rendering of it. The functions only write
+files; they send nothing to a server.
 """
 
 from __future__ import annotations
@@ -52,19 +53,19 @@ __all__ = [
 
 
 class Selection(TypedDict, total=False):
-    """Which corrections are wanted.
+    """The corrections to select.
 
     threads: Ids of the threads to read (default: all; see `every_ledger`).
-    calls: Only calls of these names.
+    calls: Only calls with these names.
     labels: Only calls that have all of these `labels`.
     how: Only decisions of these kinds (default: all).
-    roles: Who decided: `human`, `rewind` (a person, by `rewind(decision=…)`), `agent`, `system`
-        (default: the first two).
-    since: Only decisions at or after this moment, in ISO 8601 (UTC where it names no offset).
-    until: Only decisions before this moment.
-    where: A function that returns whether a row is wanted.
-    left_behind: Whether to include calls that a fork left behind (default False, because the fork
-        took their decisions back).
+    roles: Only decisions by these roles: `human`, `rewind` (a person, by `rewind(decision=…)`),
+        `agent` or `system` (default: `human` and `rewind`).
+    since: Only decisions at or after this time, in ISO 8601 (UTC if it has no offset).
+    until: Only decisions before this time.
+    where: A function `Correction -> bool` that selects rows.
+    left_behind: Whether to include calls that are no longer in a thread's line, because it was
+        forked before them (default False, because the fork revoked their decisions).
     """
 
     threads: Iterable[str]
@@ -179,7 +180,7 @@ class _Sieve:
 
 
 def _moment(name: Literal["since", "until"], selection: Selection) -> str | None:
-    """Return a moment of a selection in UTC; a year or a month alone means its beginning."""
+    """Return a time of a selection in UTC. A year or a month alone means its beginning."""
     given = selection.get(name)
     if given is None:
         return None
@@ -210,12 +211,12 @@ def export(
             the part's name goes before it: `data.jsonl` becomes `data.train.jsonl`.
         format: The form of a row. A row that it cannot represent faithfully is left out and
             counted.
-        split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. A thread's id decides
-            its part, the same in every export: no thread is in two parts.
-        redact: A function `text -> text` that removes private parts, after the call's own `redact`.
-        messages: A function that makes chat messages of the params, for `openai` and `preference`.
-            The default takes the param `messages` or `prompt`, or a bare text, and ignores all
-            other params. Pass it if your call builds its messages from several params.
+        split: Shares by the name of the part, `{"train": 0.8, "test": 0.2}`. The thread's id
+            decides the part. Therefore a thread is in only one part, the same in every export.
+        redact: A function `text -> text` that removes private data, after the call's own `redact`.
+        messages: A function that builds chat messages from the params, for the formats `openai` and
+            `preference`. The default uses the param `messages` or `prompt` (or params that are one
+            text) and ignores the others. Pass a function if your call uses several params.
         **selection: See `Selection`.
 
     Returns:

@@ -1,6 +1,7 @@
-"""Would today's model have needed a person? Recorded calls, made again and compared.
+"""Repeat recorded calls with a new model, prompt or options, and compare the results.
 
-The calls are made outside any graph: nothing is written to the threads they were recorded in.
+The main question is how often a person would still be asked. The calls run outside any graph, so
+nothing is written to the threads in which they were recorded.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _VERSION = 1
 
 
 class EvaluateOptions(RetryOptions, total=False):
-    """Options of `evaluate`: those of the call, and these.
+    """Options of `evaluate`: all options of a call, and these.
 
     params_type: The type in which `llm_call` gets the params (default `dict`).
     change: A function `params -> params` that is applied to the recorded first params.
@@ -53,7 +54,7 @@ class EvaluateOptions(RetryOptions, total=False):
     labels_wanted: Only calls that had these labels.
     threads: Ids of the threads to read (default: all).
     where: A function that returns whether a ledger's call is wanted.
-    concurrency: Calls at the same time (default 4).
+    concurrency: The number of calls that run at the same time (default 4).
     limit: A `Budget`. Once it is spent, no further call starts. Its `price` gives the cost.
     path: A file that keeps each result. With the same file, a second run repeats none of them.
     progress: Called with the `Evaluation` after each result.
@@ -73,7 +74,7 @@ class EvaluateOptions(RetryOptions, total=False):
 
 
 class _Case(NamedTuple):
-    """A recorded call: its key, its ledger, and the params to call with."""
+    """A recorded call to repeat: its id, its ledger, and the params to call with."""
 
     id: str
     ledger: Ledger
@@ -91,8 +92,8 @@ def evaluate(
     """Make recorded calls again, with another model, prompt or options, and compare.
 
     Each call starts with the params of its recorded first attempt. It runs outside any graph, and
-    ends where a person would be asked. If a person had supplied, taken or approved an output, the
-    new output is compared with it.
+    ends when a person would be asked. If a person supplied, accepted or approved an output of the
+    recorded call, the new output is compared with that output.
 
     Args:
         source: Anything that `every_ledger` takes.
@@ -177,7 +178,7 @@ class _Run:
         self._done = self._read() if self._path else {}
 
     async def on(self, ledgers: AsyncIterator[Ledger]) -> Evaluation:
-        """Evaluate the wanted calls of some ledgers. An error cancels those in flight."""
+        """Evaluate the selected calls. If one raises, calls in flight are cancelled."""
         pending: set[asyncio.Task[None]] = set()
         try:
             async for ledger in ledgers:
@@ -190,7 +191,8 @@ class _Run:
                     self.evaluation.results.append(self._done.pop(case.id))
                 elif self._limit.exceeded([], self._spent):
                     self.evaluation.left += 1
-                else:  # an empty context, because a step of a graph may be the caller
+                else:
+                    # In an empty context, because `evaluate` may be called inside a graph's step.
                     task = asyncio.create_task(self._judge(case), context=Context())
                     pending.add(task)
             while pending:
@@ -201,7 +203,7 @@ class _Run:
         return self.evaluation
 
     def _case(self, ledger: Ledger) -> _Case | None:
-        """Return the call of a ledger to make again, if it is wanted and its params are kept."""
+        """Return the call to repeat; None if it is not selected or its params are not saved."""
         if not (ledger.attempts and ledger.current and self._is_wanted(ledger)):
             return None
         self._names.add(ledger.name)
@@ -232,7 +234,7 @@ class _Run:
         )
 
     async def _judge(self, case: _Case) -> None:
-        """Make a call again and keep its result."""
+        """Repeat a call, compare its output, and save the result."""
         llm_call, on_retry, output, options = self._call
         call = Call(llm_call, case.params, on_retry, output, cast("RetryOptions", dict(options)))
         value, failure = None, None
@@ -272,7 +274,7 @@ class _Run:
         )
 
     def _count(self, judged: Judged) -> None:
-        """Add a call's cost to the total."""
+        """Add a call's tokens, cost and seconds to the totals, for `limit`."""
         self._spent["tokens"] += judged["tokens"]["total_tokens"] or 0
         self._spent["cost"] += judged["cost"] or 0.0
         self._spent["seconds"] += judged["seconds"]
@@ -287,7 +289,7 @@ class _Run:
             self._progress(self.evaluation)
 
     def _read(self) -> dict[str, Judged]:
-        """Read the results of an earlier run, and remove a last line that a crash cut off."""
+        """Read the results of an earlier run from `path`; remove an incomplete last line."""
         path, name = Path(self._path), self.evaluation.name
         head = {"graph_retry_evaluation": _VERSION, "name": name}
         whole = path.read_bytes() if path.exists() else b""
@@ -315,7 +317,7 @@ async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None
 
 
 async def _today(expected: Any, validator: Validator | None) -> Any:
-    """Return a recorded value as today's validator writes it; unchanged if it refuses the value."""
+    """Return a recorded value as today's validator converts it; unchanged if that refuses it."""
     if validator is None:
         return expected
     checked = await validator.acheck(expected)
@@ -323,6 +325,6 @@ async def _today(expected: Any, validator: Validator | None) -> Any:
 
 
 def _was_asked(ledger: Ledger) -> bool:
-    """Return whether a person was asked about a recorded call, or is being asked."""
+    """Return whether a person was asked about a recorded call, or is asked now."""
     decided = [str((one["decision"] or {}).get("author", "")) for one in ledger.attempts]
     return ledger.waits is True or any(one.startswith(("human", "system")) for one in decided)

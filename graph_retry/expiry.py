@@ -1,6 +1,6 @@
-"""Sweep the reviews that wait: end those whose time is over, and remind people of the others.
+"""Sweep open reviews: end the expired ones, and remind people of the others.
 
-Call this from a cron, a timer or a sweeper.
+Call `expire_reviews` regularly, for example from a cron job or a timer.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def expire_reviews(
     remind_after: float | Iterable[float] | None = None,
     escalate_to: Mapping[float, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
-    """Apply the default decision to each review whose time is over, and continue its thread.
+    """Apply the default decision to each expired review, and continue its thread.
 
-    If several sweeps run at the same time, one of them ends a review. If a person answers the
-    review meanwhile, the sweep leaves it to that person. On a server, a sweep starts the runs and
-    does not wait for them.
+    If several sweeps run at the same time, only one of them ends a review. If a person answers the
+    review meanwhile, that answer counts. On a server, a sweep starts the runs and does not wait for
+    them.
 
-    A sweep can also remind people of the other reviews. Each stage is sent once, even if several
-    sweeps run. A crash may repeat the one message that was being sent. If a message fails, the next
-    sweep sends it. A review that was put off is left alone until its time.
+    A sweep can also send reminders about reviews that have not expired. Each reminder is sent once,
+    even if several sweeps run. A crash may repeat one message. A message that failed is sent by the
+    next sweep. A deferred review gets no reminder until its time.
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
-        config: What the runs need beside their thread; see `list_reviews`.
+        config: Values for the runs, without a thread; see `list_reviews`.
         context: LangGraph's `context` for the runs; see `resume`.
         notify: Called with a review to remind people of it, such as
             `graph_retry.notifications.Slack`; sync or async.
@@ -57,10 +57,12 @@ def expire_reviews(
         The reviews that were ended, including those whose thread then ends with `CallCancelled`.
 
     Raises:
-        ExceptionGroup: If threads could not be run on, or messages not sent, after all the others.
-        TypeError: If `source` is a server's client and there is something to send: what was sent is
-            written down in the checkpointer.
-        ValueError: If a stage has nobody to tell.
+        ExceptionGroup: If some threads could not continue or some messages failed. All others are
+            done before.
+        TypeError: If reminders are wanted and `source` is a client of a server: sent reminders are
+            recorded in a checkpointer, which a client does not have.
+        ValueError: If `remind_after` or `notify` is given without the other, or a function cannot
+            be called with a review.
 
     Example:
         >>> from graph_retry import respond, retry_llm_call
@@ -121,9 +123,9 @@ async def _expire(
     for together in expired.values():
         try:
             await _end(together, context)
-        except (StaleDecision, TimeoutError):  # another process ends or answers them
+        except (StaleDecision, TimeoutError):  # Another process has ended or answered them.
             continue
-        except CallCancelled:  # the call was rejected, and other calls of the thread may wait
+        except CallCancelled:  # A default decision rejected its call. Other calls may still wait.
             left = await find_reviews(together[0].graph, together[0].config, PendingReview)
             waiting = {review.review_id for review in left}
             ended += [review for review in together if review.review_id not in waiting]

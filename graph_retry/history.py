@@ -37,21 +37,22 @@ __all__ = [
 T = TypeVar("T")
 
 LedgerSource = Any
-"""What ledgers are read from: a compiled graph with its checkpointer, a checkpointer, a client of
-`langgraph_sdk`, a file that `export_ledgers` wrote (its path), or ledgers."""
+"""A source of ledgers: a compiled graph with its checkpointer, a checkpointer, a client of
+`langgraph_sdk`, the path of a file that `export_ledgers` wrote, or ledgers."""
 
-_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # the first exports lack these keys
+_FIELDS = Attempt.__required_keys__ - {"name", "kept_in"}  # Old exports lack these two keys.
 
 
 @with_async_twin
 def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read the ledgers of a thread: live, paused, finished or cancelled, oldest call first.
 
-    Both forms, subgraphs and `Send` branches are read from the graph's checkpointer, and so are
-    the calls of earlier runs and forks. A server (`RemoteGraph`) shows function-form calls if the
-    outermost graph's state has the key `attempts`; a `UserWarning` names the others. A checkpointer
-    can be given in place of a graph. An earlier attempt of an unfinished call is read from the
-    checkpoint in which it is `kept_in`. If that checkpoint is gone, only its number is left.
+    `graph` may be a compiled graph, a `RemoteGraph` or a checkpointer. The ledgers include calls of
+    functions and retry nodes, in subgraphs and `Send` branches, and of earlier runs and forks.
+
+    A server shows the calls of functions only if the outermost graph's state has the key
+    `attempts`; otherwise a `UserWarning` names them. If an earlier attempt of an unfinished call is
+    in a checkpoint that was deleted, only its number is known.
 
     Raises:
         TypeError: If `config` is not a config.
@@ -134,7 +135,7 @@ def aevery_ledger(
 async def ledgers_in(
     source: LedgerSource, threads: Iterable[str] | None = None
 ) -> AsyncGenerator[Ledger]:
-    """Yield the ledgers of a source, inside a flow."""
+    """Yield the ledgers of a source, in a coroutine for sync and async code."""
     if saver_of(source) is not None or is_client(source):
         for graph, config in await _places_in(source, threads):
             for ledger in await _told_ledgers(graph, config):
@@ -148,13 +149,13 @@ _END: Any = object()
 
 
 def run_steps(items: AsyncGenerator[T]) -> Iterator[T]:
-    """Yield the items of a generator that is written once, from sync code."""
+    """Yield the items of an async generator in sync code, by `run_sync`."""
     while (item := run_sync(_next(items))) is not _END:
         yield item
 
 
 async def arun_steps(items: AsyncGenerator[T]) -> AsyncIterator[T]:
-    """Yield the items of a generator that is written once, from async code."""
+    """Yield the items of an async generator in async code, by `run_async`."""
     while (item := await run_async(_next(items))) is not _END:
         yield item
 
@@ -166,7 +167,7 @@ async def _next(items: AsyncGenerator[T]) -> T:
 async def _places_in(
     source: Any, threads: Iterable[str] | None
 ) -> Iterable[tuple[Any, RunnableConfig]]:
-    """Return the threads of a graph, a checkpointer or a server, each with what reads it."""
+    """Return the threads of a source, each as (graph or saver that can read it, config)."""
     saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
     if saver is None:
         places = await places_on(source)
@@ -176,7 +177,7 @@ async def _places_in(
 
 
 async def _threads_of(saver: BaseCheckpointSaver[Any]) -> list[str]:
-    """List the ids of all threads that a saver has checkpoints of, in order."""
+    """List the ids of all threads that have checkpoints in a saver, sorted."""
     seen: set[str] = set()
     if is_sync():
         for saved in saver.list(None):
@@ -206,7 +207,7 @@ def _given_ledgers(source: Any, threads: Iterable[str] | None) -> Iterator[Ledge
 
 
 def checked_ledger(item: Any) -> Ledger:
-    """Refuse an item of a source that is no ledger."""
+    """Return an item of a source; raise if it is not a ledger."""
     if not isinstance(item, Ledger):
         raise TypeError(f"`source` holds {item!r:.80}: give what `attempts_of` returns.")
     return item
@@ -217,12 +218,12 @@ def export_ledgers(
     path: str | Path,
     redact: Callable[[Attempt], Attempt] | None = None,
 ) -> None:
-    """Write ledgers to a file, one a line, each with its schema version.
+    """Write ledgers to a JSON Lines file, one per line, each with its schema version.
 
     Args:
-        ledgers: What `attempts_of` returns, or `[Ledger(error.attempts)]`.
-        path: The file; an older one is replaced.
-        redact: Returns each attempt as it may be written; it gets a copy.
+        ledgers: The result of `attempts_of`, or `[Ledger(error.attempts)]`.
+        path: The file. An existing file is replaced.
+        redact: A function that gets a copy of each attempt and returns it without private data.
 
     Example:
         >>> import os, tempfile
@@ -256,11 +257,11 @@ def export_ledgers(
 
 
 def import_ledgers(path: str | Path) -> list[Ledger]:
-    """Read what `export_ledgers` wrote, with this version or an earlier one.
+    """Read a file that `export_ledgers` wrote, with this version or an earlier one.
 
     Raises:
-        ReplayMismatch: If a newer version wrote it.
-        ValueError: If a line is not a ledger. The message has its number.
+        ReplayMismatch: If a newer version wrote the file.
+        ValueError: If a line is not a ledger. The message has the line's number.
 
     Example:
         >>> import os, tempfile
@@ -289,6 +290,6 @@ def _exported(entry: Any, place: str) -> Ledger:
             raise ValueError(f"{place} has an attempt without `{missing[0]}`: export it again.")
     waits: bool | None = entry.get("waits")
     place, thread = str(entry.get("namespace", "")), str(entry.get("thread", ""))
-    current = entry.get("current") is not False  # the first exports lack this key
+    current = entry.get("current") is not False  # Old exports lack this key.
     told: Any = {"waits": waits, "ended_by": entry.get("ended_by", ""), "thread": thread}
     return Ledger(entry["attempts"], place, current=current, **told)

@@ -1,4 +1,4 @@
-"""The inbox: every review that waits, whatever its thread, newest first."""
+"""The inbox: a list of the open reviews of all threads, newest first."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def list_reviews(
     config: RunnableConfig | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> list[PendingReview]:
-    """List the reviews that wait in all threads, the last asked first.
+    """List the open reviews of all threads, newest first.
 
     Args:
-        source: A compiled graph, whose checkpointer is searched for its own reviews; or a
-            checkpointer, whose reviews can only be looked at; or a client of `langgraph_sdk`,
-            which lists every graph's reviews on a server, those of threads in `error` included.
-        limit: Reviews to return at most (default: all).
-        before: The last review of the page before: those asked earlier are listed.
-        config: What the runs that answers start need beside their thread: other keys of
-            `configurable`, tags, metadata, callbacks. Each review's `config` has it.
-        labels: Only reviews of calls that were given these `labels`, perhaps beside others.
+        source: A compiled graph: its own reviews in its checkpointer are listed. Or a checkpointer:
+            its reviews can be read, but not answered. Or a client of `langgraph_sdk`: the reviews
+            of all graphs on the server are listed, including those of threads in `error`.
+        limit: The most reviews to return (default: all).
+        before: The last review of the previous page. Only reviews asked before it are listed.
+        config: Values for the runs that answers start: other keys of `configurable`, tags,
+            metadata, callbacks, but no thread. Each listed review has them in its `config`.
+        labels: Only reviews of calls that have these `labels`; they may have further ones.
 
     Raises:
         TypeError: If an argument is of another kind.
@@ -106,10 +106,10 @@ async def find_all(
     before: PendingReview | None = None,
     config: RunnableConfig | None = None,
 ) -> list[PendingReview]:
-    """List the reviews of a source, inside a flow.
+    """List the reviews of a source, in a coroutine for sync and async code.
 
     Raises:
-        TypeError: If `source` is nothing that keeps threads, or an argument of another kind.
+        TypeError: If `source` has no threads, or an argument has the wrong type.
         ValueError: If `config` names a thread, or `limit` is not a whole number.
     """
     if limit is not None and (not isinstance(cast("object", limit), int) or limit < 0):
@@ -130,18 +130,18 @@ async def find_all(
 
 
 async def noted_reviews(source: Any, config: RunnableConfig | None = None) -> list[Row] | None:
-    """List the rows of all calls that may wait, inside a flow; None without a table."""
+    """List the table rows of all calls that may wait; None if the saver has no table."""
     saver = saver_of(source)
     if saver is None or not has_table(saver):
         return None
-    await find_all(source, 0, None, config)  # the first listing fills the table
+    await find_all(source, 0, None, config)  # The first listing fills the table.
     return await open_rows(saver, None, _ALL_ROWS)
 
 
 async def read_noted(
     source: Any, rows: Sequence[Row], config: RunnableConfig | None = None
 ) -> list[PendingReview]:
-    """Read the reviews of some rows, inside a flow; the rows of those that are over are deleted."""
+    """Read the reviews of some table rows, and delete the rows of closed reviews."""
     saver, graph = saver_of(source), source if is_local(source) else None
     if saver is None:
         return []

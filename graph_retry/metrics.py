@@ -1,4 +1,4 @@
-"""Figures over attempts."""
+"""Compute figures over attempts: success rate, requests, latency, tokens, failures."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
 
 class Summary(TypedDict):
-    """Figures of some calls. A figure that was never reported is None, and not zero.
+    """Figures of some calls. An unknown figure is None, not zero.
 
-    If an attempt's record is no longer kept, it counts only as one attempt and one request.
+    An attempt whose record was deleted counts only as one attempt and one request.
     """
 
     calls: int
@@ -34,13 +34,13 @@ class Summary(TypedDict):
     """The number of calls that ended with an output, including a person's (`respond`)."""
 
     success_rate: float | None
-    """`succeeded` by `calls`."""
+    """`succeeded` divided by `calls`."""
 
     attempts: int
     """The number of attempts, each counted once."""
 
     mean_attempts: float | None
-    """`attempts` by `calls`."""
+    """`attempts` divided by `calls`."""
 
     requests: int
     """The number of requests; with `transient` retries an attempt makes several."""
@@ -67,17 +67,18 @@ class Summary(TypedDict):
     """Reviewers' decisions by type."""
 
     gate: dict[str, float | None]
-    """A `Gate`'s verdicts on valid outputs: `passed`, `asked` about, or `sampled`. Of the sampled
-    ones people decided `audited`, and did not approve `audited_wrong`. `wrong_passed` estimates the
-    errors among those that passed; it is None without an audit."""
+    """Numbers of outputs by the verdict of a `Gate`: `passed`, `asked` (a person was asked) and
+    `sampled` (a person saw a passing output). Of the sampled outputs, people decided `audited`, and
+    did not approve `audited_wrong`. `wrong_passed` estimates the errors among `passed`; None if
+    none was audited."""
 
 
 def summarize(attempts: Attempts) -> Summary:
-    """Sum up one ledger, several ledgers, or the records that `on_attempt` collected.
+    """Summarize one ledger, several ledgers, or the records that `on_attempt` collected.
 
-    An attempt counts once, even if several ledgers hold it, because the forks of a call share the
-    attempts before the fork. Such ledgers are one call, and the last of them has its outcome.
-    `on_attempt` runs before a review, so only ledgers know of a `respond`.
+    The forks of a call share the attempts before the fork. Therefore an attempt counts once, even
+    if several ledgers hold it, and such ledgers count as one call, with the outcome of the last
+    ledger. `on_attempt` is called before a review, so only ledgers include people's outputs.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -134,7 +135,7 @@ def _gate(attempts: Sequence[Attempt]) -> dict[str, float | None]:
 
 
 def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
-    """Group attempts by call; a record outside a ledger is a call of its own."""
+    """Group attempts by call. A record that is not in a ledger counts as a separate call."""
     if isinstance(attempts, Ledger):
         return [attempts.attempts]
     ledgers: list[Sequence[Attempt]] = []
@@ -147,14 +148,15 @@ def ledgers_of(attempts: Attempts) -> list[Sequence[Attempt]]:
 
 
 def distinct(ledgers: Iterable[Sequence[Attempt]]) -> list[Attempt]:
-    """List the attempts of ledgers once each, as the last ledger that holds them has them."""
+    """List each attempt of some ledgers once, with its record from the last ledger that has it."""
     return list({_key(attempt): attempt for ledger in ledgers for attempt in ledger}.values())
 
 
 def _key(attempt: Attempt) -> tuple[str, str] | int:
-    """Return the identity of an attempt; without a key or checkpoint it equals no other.
+    """Return a key that identifies an attempt across ledgers.
 
-    Equal calls outside of threads have equal keys and differ in when they were made.
+    It includes the time, because equal calls outside any thread have equal idempotency keys. An
+    attempt without an idempotency key or a checkpoint is equal to no other.
     """
     kept_in, number = attempt.get("kept_in"), attempt["number"]
     key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")
@@ -167,7 +169,7 @@ def _gave_output(last: Attempt) -> bool:
 
 
 def known_sum(counts: Iterable[Any]) -> Any:
-    """Add up the known numbers; return None if none is known."""
+    """Return the sum of the numbers that are not None; None if all are None."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

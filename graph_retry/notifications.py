@@ -1,8 +1,8 @@
-"""Tell people of a review by e-mail, Slack or Teams, with a link to the one question.
+"""Notify people of a review by e-mail, Slack or Teams, with a link to that review.
 
-A message has the name of the call, what went wrong in a word, and a link: no params, no output, no
-label and no thread. The functions here are for the option `notify=`, and for `expire_reviews`,
-which sends reminders.
+A message contains the name of the call, the kind of failure in a word, and a link. It contains no
+params, output, labels or thread id. Pass `Email`, `Slack` or `Teams` as the option `notify=`, or to
+`expire_reviews` for reminders.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KINDS = {
     "rejected_input": "rejected",
     "permanent": "failed",
 }
-"""Kinds of failure, in a word or two."""
+"""The words for each failure kind in a message."""
 
 _WAIT_S = 10
 """Seconds that a mail server or a webhook may take."""
@@ -46,7 +46,7 @@ _WEEK_S = 7 * 86_400
 
 
 def key_of(review: Review) -> str:
-    """Name a review in an address that reveals nothing about it."""
+    """Return the key of a review in URLs. It reveals nothing about the review."""
     return address_key(review.thread_id, review.review_id)
 
 
@@ -57,7 +57,7 @@ def address_key(thread_id: str | None, review_id: str) -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """The right that a link gives: to answer the review of this key, as `to`, until it expires."""
+    """The right to answer the review of this key until `expires` (Unix time), in the name `to`."""
 
     key: str
     expires: int
@@ -66,16 +66,16 @@ class Link:
 
 @dataclass(frozen=True)
 class Links:
-    """Makes links to single reviews: signed, and valid for a while.
+    """Creates signed links, each to one review, which expire.
 
-    Whoever has a link can see and answer that one review, without a login. The page takes a link if
-    `create_app` was given the same `secret`.
+    Whoever has a link can see and answer that review without a login. The page accepts a link if
+    `create_app` has the same `secret`.
 
     Args:
-        page: The address at which the page is mounted, such as `https://example.org/reviews`.
-        secret: Signs the links; at least 16 characters.
-        expires_after: Seconds for which a link is valid (default: a week). It ends with its review
-            in any case.
+        page: The URL at which the page is mounted, such as `https://example.org/reviews`.
+        secret: The secret that signs the links; at least 16 characters.
+        expires_after: Seconds for which a link is valid (default: a week). A link is also invalid
+            once its review is closed.
 
     Example:
         >>> from graph_retry.hooks import Review
@@ -105,20 +105,20 @@ class Links:
 
         Args:
             review: The review.
-            to: Who gets the link: `by` in the ledger. Whoever has the link is taken for them.
+            to: The recipient. The ledger records them as `by`, whoever uses the link.
         """
         expires = int(time.time() + self.expires_after)
         return f"{self.page.rstrip('/')}/l/{sign(Link(key_of(review), expires, to), self.secret)}"
 
 
 def sign(link: Link, secret: str | bytes) -> str:
-    """Write a link as text that nobody without the secret can write."""
+    """Return a link's token, which cannot be forged without the secret."""
     text = _encoded(json.dumps([link.key, link.expires, link.to]).encode())
     return f"{text}.{_signature(text, secret)}"
 
 
 def read_link(token: str, secret: str | bytes) -> Link | None:
-    """Read a link; None if it was not signed with this secret, or has expired."""
+    """Read a link's token; None if it was not signed with this secret or has expired."""
     text, _, signature = token.partition(".")
     if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
         return None
@@ -140,7 +140,7 @@ def _encoded(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class _Message:
-    """The words that are sent about a review."""
+    """The text of a message about a review."""
 
     title: str
     lines: list[str]
@@ -167,8 +167,8 @@ class Email:
     Args:
         links: Makes the link in the message.
         server: The mail server, as `host` or `host:port`.
-        sender: The address it comes from.
-        to: The address it goes to; also `by` in the ledger of whoever answers by its link.
+        sender: The sender's address.
+        to: The recipient's address. The ledger records it as `by` if the link is used to answer.
         security: `starttls` (the default), `tls`, or `none` for a server on this machine.
         user: The name to log in with, if the server wants one.
         password: The password to log in with.
@@ -272,7 +272,7 @@ class Teams:
             OSError: If the webhook cannot be reached, or refuses.
         """
         told = _message(review, self.links, None)
-        # A `TextRun` is shown as it is; a `TextBlock` would read Markdown in the name of a call.
+        # Teams shows a `TextRun` unchanged. In a `TextBlock`, it would interpret Markdown.
         texts = [
             {"type": "TextRun", "text": told.title, "weight": "bolder", "size": "medium"},
             *({"type": "TextRun", "text": f" {line}"} for line in told.lines),
@@ -293,11 +293,11 @@ class Teams:
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **options: Any) -> None:
-        """Follow nobody to another address: a message is for the one that was given."""
+        """Follow no redirect, because the message is only for the given address."""
 
 
 def _post(address: str, body: dict[str, Any]) -> None:
-    """Post JSON to an address that errors do not name: it is a secret."""
+    """Post JSON to a webhook. Errors do not contain its address, because that is a secret."""
     data = json.dumps(body).encode()
     asked = urllib.request.Request(address, data, {"Content-Type": "application/json"})  # noqa: S310
     opener = urllib.request.build_opener(_NoRedirects)

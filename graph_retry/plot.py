@@ -1,4 +1,4 @@
-"""Pictures of ledgers, with matplotlib (the extra `plot`)."""
+"""Plots of ledgers and evaluations, with matplotlib (the extra `plot`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLOURS = {
     "rejected_input": "#d1603d",
     "permanent": "#8b1e1e",
 }
-"""Colours of attempts: one for success, one for each kind of failure."""
+"""The colours of attempts: for success, and for each failure kind."""
 
 _OTHER = "#999999"
 
@@ -37,7 +37,7 @@ _ENDS = {
     "exhausted": ("s", "call exhausted: nobody to ask"),
     "waiting": ("o", "call waits for a person"),
 }
-"""The end of a row of the timeline, by `Ledger.outcome`: a marker and its legend."""
+"""The marker at the end of a call's row and its legend, by `Ledger.outcome`."""
 
 
 _ENDED = {
@@ -45,15 +45,15 @@ _ENDED = {
     "after automation": "#9fd4b5",
     "would have asked": "#d1603d",
 }
-"""Colours of how evaluated calls came out."""
+"""The colours of the outcomes of evaluated calls."""
 
 
 def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
-    """Draw each call's attempts as bars in time, and its outcome; returns the axes.
+    """Draw each call as a row of bars over time, one bar per attempt; return the axes.
 
-    Seconds are counted from the first attempt of each call. A bar is as long as its attempt took
-    and coloured by its outcome. Between two bars, hooks ran or a person was asked. A marker shows
-    the outcome of the call, if its ledger has one. Attempts whose records are not kept any more are
+    Time starts with the first attempt of each call. The length of a bar is the attempt's duration,
+    and its colour the attempt's outcome. Between two bars, hooks ran or a person was asked. A
+    marker shows the outcome of the call, if it is known. Attempts whose records were deleted are
     left out.
 
     Example:
@@ -72,7 +72,7 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     for y, (ledger, attempts) in enumerate(zip(ledgers, rows, strict=True)):
         for attempt in attempts:
             start = _started(attempt) - _started(attempts[0])
-            width = max(attempt["duration_s"], longest / 60)  # a short attempt stays visible
+            width = max(attempt["duration_s"], longest / 60)  # Keep a short attempt visible.
             outcome = _outcome(attempt)
             colour = _COLOURS.get(outcome, _OTHER)
             bar = axes.barh(y, width, left=start, height=0.6, color=colour, edgecolor="white")
@@ -96,9 +96,9 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
 
 
 def plot_summary(attempts: Attempts) -> Any:
-    """Draw failure kinds, success by attempt, latency and tokens; returns the figure.
+    """Draw the figures of `summarize`; return the matplotlib figure.
 
-    Takes what `summarize` takes, and draws its figures.
+    It has four plots: failure kinds, success by attempt, latency and tokens.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -123,10 +123,10 @@ def plot_summary(attempts: Attempts) -> Any:
 
 
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
-    """Draw the outcomes of each evaluation's calls, as shares; returns the axes.
+    """Draw a bar per evaluation, with the shares of its calls' outcomes; return the axes.
 
-    Each bar is labelled with the reviews avoided, the new failures, and the outputs that differ
-    from the one that a person supplied, took or approved.
+    The label of a bar counts the reviews avoided, the new failures, and the outputs that differ
+    from an output that a person supplied, accepted or approved.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -179,7 +179,7 @@ def _draw_success(axes: Any, figures: Summary, most: int) -> None:
     label = f"succeeded by then, in the end {share[-1]:.0f} %"
     axes.step(numbers, share, where="post", marker="o", color=_COLOURS["succeeded"], label=label)
     axes.set(title="success by attempt", xlabel="attempts made", ylabel="% of calls")
-    # Legends are drawn above the data: the scale leaves room for them.
+    # The legend is inside the plot, above the data, so the scale leaves room for it.
     axes.set(ylim=(0, 125), yticks=range(0, 101, 20), xlim=(0.5, most + 0.5))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize=8, loc="upper left")
@@ -226,7 +226,7 @@ def _started(attempt: Attempt) -> float:
 
 
 def _seconds(attempts: Sequence[Attempt]) -> float:
-    """Return the seconds from the start of the first of these attempts to the end of the last."""
+    """Return the seconds from the first attempt's start to the last attempt's end."""
     ends = [_started(attempt) + attempt["duration_s"] for attempt in attempts]
     return max(ends) - _started(attempts[0]) if attempts else 0.0
 

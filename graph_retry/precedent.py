@@ -1,7 +1,7 @@
-"""Find suggestions that people always approve, and write a reviewer that would approve them.
+"""Find suggestions that people always approve, and generate a reviewer that approves them.
 
-Nothing is switched on: a precedent is printed with its counts, and a person reads the code before
-using it.
+Nothing is applied automatically. A precedent shows its counts and the code of the reviewer, so that
+a person can read the code before using it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,20 @@ _Like = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class Precedent:
-    """A suggestion that people lately approved every time, unchanged, after similar failures.
+    """A suggestion that people approved unchanged each time lately, after similar failures.
 
-    Failures are similar if they have the same call, kind and type, and the same issues at the same
-    places. `in_a_row` counts the approvals since the last decision that was not one, and `since` is
-    when they began. `approved` and `decided` count all approvals and all decisions.
+    Failures are similar if they have the same call name, kind and type, and the same issue codes at
+    the same paths.
+
+    call: The name of the call.
+    suggested_by: The author of the suggested params.
+    kind: The failure kind.
+    type: The class name of the error.
+    issues: The issues, each as (path, code).
+    in_a_row: The number of approvals since the last other decision.
+    approved: The number of all approvals.
+    decided: The number of all decisions.
+    since: When the approvals in a row began (ISO 8601).
     """
 
     call: str
@@ -56,10 +65,10 @@ class Precedent:
     since: str | None
 
     def code(self, share: float = 0.05) -> str:
-        """Return the code of a reviewer that approves it; people still see a `share`.
+        """Return the code of a reviewer that approves such suggestions.
 
-        The option `reviewer=` takes the function, once somebody has read it. `from graph_retry
-        import approve` goes with it. The share is chosen by the review's id.
+        Read the code before you pass its function as `reviewer=`. It needs `from graph_retry import
+        approve`. A `share` of the reviews, chosen by their ids, still goes to people.
 
         Raises:
             ValueError: If `share` is not from 0 to 1.
@@ -86,15 +95,15 @@ class Precedent:
 
 
 def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent]:
-    """Find suggestions that were approved unchanged `at_least` times in a row, longest row first.
+    """Find suggestions that were approved unchanged `at_least` times in a row, most first.
 
     Only decisions by people count, and only about reviews that suggested params. An edit, a
-    rejection or any other decision ends a row.
+    rejection or any other decision ends the row of approvals.
 
     Args:
-        rows: Corrections, as `corrections_of` yields them. Content that is equal counts once there:
-            equal failures of equal params are one precedent, not many.
-        at_least: Approvals in a row.
+        rows: Corrections, as `corrections_of` yields them. It yields rows with equal content only
+            once, so the same failure of the same params counts once.
+        at_least: The number of approvals in a row.
 
     Raises:
         ValueError: If `at_least` is not a whole number of at least 2.
@@ -124,7 +133,7 @@ def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent
 
 
 def _precedent(like: _Like, decided: list[tuple[str, bool]]) -> Precedent:
-    """Count the decisions about like failures, in the order in which they were made."""
+    """Count the decisions about similar failures; `decided` is in the order of time."""
     row = list(takewhile(lambda one: one[1], reversed(decided)))
     approved = sum(is_approved for _, is_approved in decided)
     since = row[-1][0] if row else None

@@ -1,4 +1,4 @@
-"""Run a ledger again without the model: the same reading, judging and revising, compared."""
+"""Process a ledger's recorded raw outputs again, without the model, and compare the results."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ _JUDGED = ("status", "failure", "issues", "repaired", "repairs", "lossless")
 class Replayed:
     """The new result of one recorded attempt.
 
-    `attempt` is the new record, and `output` the accepted value, as JSON. If hooks revise the
-    params, `params` are the new ones, and `author` names the hooks. `differs` lists the fields that
-    differ from the record, or `next params`, with the `expected` and the `actual` value.
+    number: The attempt's number.
+    attempt: The new record.
+    output: The valid output as JSON; None if the attempt failed.
+    author: The hooks that revised the params; None if none did.
+    params: The revised params as JSON; None if no hook revised them.
+    differs: The differences, each as (field of the record or `next params`, recorded value, new
+        value).
     """
 
     number: int
@@ -64,13 +68,13 @@ def replay(
 ) -> list[Replayed]:
     """Repair, validate and classify recorded raw outputs again; no model is called.
 
-    With the same arguments as the call had, nothing differs. With a different `output`, `repair`
-    level, `classify` or hook, the result tells which attempts would now pass, fail or be revised.
-    Hooks run only if `on_retry` or `feedback` is given. Options about calls and reviews have no
-    effect.
+    With the arguments of the original call, nothing differs. With a different `output`, `repair`
+    level, `classify` or hook, the result shows which attempts would now succeed, fail or be
+    revised. Hooks run only if `on_retry` or `feedback` is given. Options about model calls and
+    reviews have no effect.
 
     Raises:
-        ReplayMismatch: If something differs and `check` is set, or a newer version wrote this.
+        ReplayMismatch: If a result differs and `check` is set, or a newer version wrote the ledger.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -113,7 +117,7 @@ async def _replay(
     plan = make_plan(_no_model, codec, on_retry, output, settings)
     replayed: list[Replayed] = []
     for index, record in enumerate(ledger):
-        gone = record["kept_in"] is not None  # the record is gone, so there is nothing to judge
+        gone = record["kept_in"] is not None  # The record is lost, so it cannot be judged.
         now, accepted = record, None
         if not gone:
             now, accepted = await _judged_again(ledger[:index], record, plan)
@@ -160,7 +164,7 @@ def _is_automatic(author: str) -> bool:
 async def _judged_again(
     before: list[Attempt], record: Attempt, plan: Plan[Any]
 ) -> tuple[Attempt, Any]:
-    """Write an attempt's record again from its raw output, and return the accepted value."""
+    """Judge an attempt's raw output again; return the new record and the valid output."""
     raw, validator = record["raw"], plan.validator
     failure = _failure_of_call(record, plan)
     if failure is not None:
@@ -183,7 +187,10 @@ async def _judged_again(
 
 
 def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
-    """Return the failure that was known before anything was read: raised, or announced."""
+    """Return the failure that was known before the output was read.
+
+    The call raised it, or the provider announced it (such as by a finish reason).
+    """
     raw, failure, validator = record["raw"], record["failure"], plan.validator
     if raw is None:
         if failure is None:
@@ -191,7 +198,7 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
         raised = type(failure["type"], (Exception,), {})(failure["message"])
         kind = plan.settings.classify(raised)
         return {**failure, "kind": failure_of(raised, kind)["kind"]} if kind else failure
-    if validator is None:  # a value that was not saved is gone
+    if validator is None:  # `permanent` marks a result that could not be saved.
         return failure if failure and failure["kind"] == "permanent" else None
     if "type" in raw:
         return failure
@@ -201,12 +208,12 @@ def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
 
 
 def _differences(record: Attempt, now: Attempt) -> list[tuple[str, Any, Any]]:
-    """List the judged fields that are not as recorded: name, recorded value, value now."""
+    """List the fields that differ from the record, as (name, recorded value, new value)."""
     pairs = ((field, record.get(field), now.get(field)) for field in _JUDGED)
     return [(field, was, is_) for field, was, is_ in pairs if not _same_json(was, is_)]
 
 
 def _same_json(one: Any, other: Any) -> bool:
-    """Compare strictly by type, and take NaN for itself."""
+    """Return whether two values are equal as JSON text: `1` and `1.0` differ, NaN equals NaN."""
     texts = [json.dumps(value, sort_keys=True, default=str) for value in (one, other)]
     return texts[0] == texts[1]

@@ -1,4 +1,4 @@
-"""Answer reviews, and stream the thread's run yourself while it is locked for others."""
+"""Answer reviews like `resume`, but stream the run yourself while the thread is locked."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def resumption(
     answers: Mapping[str, Answer] | None = None,
     wait: float = 600.0,
 ) -> Generator[Command[Any] | None, None, None]:
-    """Answer like `resume`, but leave the run to you, so that you can stream it.
+    """Answer like `resume`, but run the graph yourself, for example to stream it.
 
-    Inside the `with` block the thread is locked. The block's value is the input for the graph: run
-    it by `stream`, with any `stream_mode` or `version`, or by `stream_events` (also v3). The end of
-    the block raises if an answer was not applied.
+    Inside the `with` block, the thread is locked. The block's value is the input for the graph.
+    Pass it to `stream`, with any `stream_mode` or `version`, or to `stream_events` (also v3). The
+    end of the block raises an error if an answer was not applied.
 
     Args:
         graph: The compiled graph. On a server, stream a run of its client instead, with

@@ -27,10 +27,11 @@ __all__ = ["Change", "arewind", "rewind"]
 class Change(TypedDict):
     """The attempt to go back to, and the changes to it.
 
-    attempt: The attempt to make again, 1-based; with a `decision` the one to decide about.
+    attempt: The number of the attempt to make again; the first is 1. With a `decision`, the attempt
+        is not made again: its review gets the decision.
     params: The fields to change in that attempt's params (default: none).
-    decision: What to answer instead to the review of that attempt: `reject()`, ….
-    reason: Why, for the ledger.
+    decision: The new answer to the review of that attempt, such as `reject()`.
+    reason: The reason, for the ledger.
     """
 
     attempt: int
@@ -48,18 +49,20 @@ def rewind(
     context: Any = None,
     **change: Unpack[Change],
 ) -> Any:
-    """Make an attempt again with other params, or answer its review differently.
+    """Make an earlier attempt again with other params, or answer its review differently.
 
-    Attempts before it are kept, and are not paid for again. Attempts after it leave the ledger;
-    their checkpoints stay. The author of the new attempt is `rewind`. Both forms can be rewound
-    while they are paused and after they have finished. On a server, a call in a subgraph can be
-    rewound only while it is paused. If a thread made several calls, pass the `ledger` of one, from
-    `attempts_of`. `context` is LangGraph's `context` for the new run, as for `resume`.
+    Earlier attempts stay in the ledger and are not made again. Later attempts leave the ledger, but
+    their checkpoints stay. The author of the new attempt is `rewind`.
+
+    A call can be rewound while it is paused and after it has finished. On a server, a call in a
+    subgraph can be rewound only while it is paused. If the thread made several calls, pass the
+    `ledger` of one of them, from `attempts_of`. `context` is LangGraph's `context` for the new run.
 
     Raises:
-        ValueError: If there is no such attempt or call, it is out of reach, or the params do not
-            fit a finished call (a paused one asks again).
-        TypeError: If `params` and `decision` are both given, `attempt` is not, or `ledger` is none.
+        ValueError: If the attempt or call does not exist, its checkpoint is gone, or the params do
+            not fit a finished call. (A paused call asks again instead.)
+        TypeError: If `attempt` is missing, `params` and `decision` are both given, or `ledger` is
+            not a `Ledger`.
 
     Example:
         >>> from graph_retry import edit, resume, retry_llm_call
@@ -106,7 +109,8 @@ async def _rewind(
     if ledger is not None:
         reviews = [review for review in reviews if review.namespace == ledger.namespace]
     if len(reviews) == 1:
-        if not 1 <= change["attempt"] <= reviews[0].attempt:  # a server may not show the ledger
+        # Checked here as well, because a server may not show the ledger that was checked above.
+        if not 1 <= change["attempt"] <= reviews[0].attempt:
             raise ValueError(
                 f"`attempt` is {change['attempt']!r}, and the call has {reviews[0].attempt}."
             )

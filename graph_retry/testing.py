@@ -1,4 +1,4 @@
-"""Test code that uses a retry loop: scripted models, recorded ledgers, interrupted runs."""
+"""Tools for testing code with model calls: scripted models, recorded ledgers, simulated crashes."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class _StoppingSaver(InMemorySaver):
     def __init__(self, stop: int | None) -> None:
         super().__init__()
         self._stop = stop
-        # LangGraph copies the saver under strict msgpack; the copies share it.
+        # Under strict msgpack, LangGraph copies the saver. The copies share this counter.
         self._saved = count()
 
     def put(self, *args: Any, **kwargs: Any) -> RunnableConfig:
@@ -210,7 +210,7 @@ def _run(
 
 
 def _stable(value: Any) -> Any:
-    """Leave out the keys that differ between any two runs."""
+    """Return a value without the keys that differ between any two runs, such as times."""
     if is_object(value):
         return {key: _stable(item) for key, item in value.items() if key not in _VOLATILE}
     return [_stable(item) for item in value] if is_array(value) else value
