@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command; without the extra, say what to install."""
+    """Run the command. If the extra is not installed, tell which one to install."""
     try:
         from graph_retry.cli.app import app  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The commands of `graph-retry`, with their options; Typer shows their docstrings as help."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def inbox(
     label: Label = None,
     json: Annotated[bool, typer.Option("--json", help="Write a JSON object a line.")] = False,
 ) -> None:
-    """List what waits, newest first."""
+    """List the open reviews, newest first."""
     reviews = source.inbox(dict(label or ()))
     if json:
         for review in reviews:
@@ -81,7 +81,7 @@ def inbox(
 @app.command()
 @on_source
 def show(source: Source, screen: Screen, *, thread: Thread) -> None:
-    """Show a thread's open reviews, then every attempt with its author, changes and end."""
+    """Show a thread's open reviews, then each attempt with its author, changes and result."""
     thread = source.thread(thread)
     reviews, ledgers = source.reviews(thread), source.ledgers(thread)
     for review in reviews:
@@ -108,11 +108,11 @@ def answer(
     file: Annotated[Path | None, _FILE] = None,
     apply: Annotated[bool, typer.Option("--apply", help="With --file: answer them.")] = False,
 ) -> None:
-    """Answer what waits, and continue the threads.
+    """Answer open reviews, and continue their threads.
 
-    Without THREAD, it asks you about every thread of the inbox. A decision behind THREAD is
-    applied without asking: approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS
-    and the others, each as it is typed at the prompt.
+    Without THREAD, it asks you about every thread of the inbox. A decision after THREAD is applied
+    without asking: approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS and the
+    others, each as it is typed at the prompt.
     """
     source.require_graph()
     words, desk = given.args, Desk(source, screen, by or login())
@@ -153,7 +153,7 @@ def watch(
     bell: Annotated[bool, typer.Option("--bell", help="Ring the terminal's bell.")] = False,
     run: Annotated[str | None, _RUN] = None,
 ) -> None:
-    """List each review as it comes, until Ctrl-C."""
+    """List each new review when it appears, until Ctrl-C."""
     labels = dict(label or ())
     watch_for(source, screen, labels, every=every, bell=bell, command=run, warn=warn)
 
@@ -170,7 +170,7 @@ def web(
     ] = False,
     by: By = None,
 ) -> None:
-    """Show what waits in a browser on this machine, and take answers there."""
+    """Show the open reviews in a browser on this machine, and accept answers there."""
     serve(source, screen, port=port, by=by or login(), read_only=read_only)
 
 

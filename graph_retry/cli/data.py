@@ -1,4 +1,4 @@
-"""Commands on the ledgers of all threads: export corrections, evaluate."""
+"""The commands that read the ledgers of all threads: `corrections` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def corrections(
     how: Annotated[list[str] | None, _HOW] = None,
     label: Label = None,
 ) -> None:
-    """Write what people corrected to a file: a data set."""
+    """Write people's corrections to a file, as a data set."""
     selected: Any = _given(calls=name, how=how, labels=dict(label or ()))
     with _misuse():
         shares = {part: _share(text) for part, text in split} if split else None
@@ -62,7 +62,7 @@ def evaluate(
     label: Label = None,
     keep: Annotated[Path | None, _KEEP] = None,
 ) -> None:
-    """Make recorded calls again with another function, and count who would have been asked."""
+    """Repeat recorded calls with another function, and count the reviews it would need."""
     function = load_object(call, "--call")
     wanted = None if output is None else load_object(output, "--output")
     selected: Any = _given(calls=name, labels_wanted=dict(label or ()), path=keep)
@@ -84,12 +84,12 @@ def _given(**options: Any) -> dict[str, Any]:
 def _share(text: str) -> Any:
     with suppress(ValueError):
         return float(text)
-    return text  # `export` refuses it
+    return text  # `export` refuses this text, and tells how to write shares.
 
 
 @contextmanager
 def _misuse() -> Generator[None]:
-    """Turn a `ValueError` of our own functions, which is about an argument, into a usage error."""
+    """Turn a `ValueError` of this package into a usage error, because it is about an argument."""
     try:
         yield
     except (ValueError, FileNotFoundError) as error:

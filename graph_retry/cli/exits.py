@@ -1,10 +1,10 @@
-"""How the command ends."""
+"""The exit codes of the command, and the exception that ends it with one."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The command's exit codes; `docs/terminal.md` has the table."""
+    """The command's exit codes; `docs/terminal.md` explains each."""
 
     DONE = 0
     FAILED = 1
@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
 
 
 class Stop(Exception):
-    """Ends the command with a code, and a line that says why and what to do."""
+    """End the command with an exit code, and with a line that tells the reason and what to do."""
 
     def __init__(self, code: ExitCode, message: str = "") -> None:
         super().__init__(message)

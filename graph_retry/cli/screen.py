@@ -1,7 +1,7 @@
 """Write the command's output: tables and colours in a terminal, plain lines elsewhere.
 
-Outside a terminal, only the command itself starts a line at the left margin or with two spaces.
-Whatever a model or a provider wrote is indented further, so none of it reads as such a line.
+Outside a terminal, the command's own lines begin at the left margin or after two spaces. Text of a
+model or a provider is indented further, so that no program takes it for a line of the command.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Tone = Literal["plain", "good", "bad", "quiet"]
 Rows = Sequence[Sequence[str]]
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "quiet": "dim"}
-_LONG_WORD = 30  # a longer word may be broken at any place
+_LONG_WORD = 30  # A word with more characters may be broken at any place.
 _INDENT = "    "
 _SPACES = "\n\t\u00a0\u202f\u3000"
 
 
 class Screen:
-    """Standard output. Texts are never read as markup, and cannot steer the terminal."""
+    """Standard output. It never reads texts as markup, and escapes control characters in them."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
@@ -40,11 +40,11 @@ class Screen:
 
     @property
     def has_person(self) -> bool:
-        """Whether somebody can be asked."""
+        """Whether a person can be asked, because input and output are a terminal."""
         return sys.stdin.isatty() and sys.stdout.isatty()
 
     def title(self, text: str) -> None:
-        """Start a section."""
+        """Write the heading of a section."""
         if self.is_terminal:
             rule = Rule(Text(printable(text), "bold"), align="left", style="blue")
             self._console.print("", rule, sep="\n")
@@ -52,21 +52,21 @@ class Screen:
             self._write(f"\n== {indented(text)}")
 
     def say(self, text: str, tone: Tone = "plain") -> None:
-        """Write a sentence; its further lines are indented, because they may quote a model."""
+        """Write a sentence. Its further lines are indented, because they may quote a model."""
         if self.is_terminal:
             self._console.print(Text(printable(text), _STYLES[tone]))
         else:
             self._write(indented(text))
 
     def quote(self, text: str, tone: Tone = "plain") -> None:
-        """Write a text from outside, such as a model's, with every line indented."""
+        """Write a text of a model or provider, with every line indented."""
         if self.is_terminal:
             self._console.print(Padding(Text(printable(text), _STYLES[tone]), (0, 0, 0, 2)))
         else:
             self._write(f"{_INDENT}{indented(text)}")
 
     def json(self, value: Any) -> None:
-        """Write a value as JSON, which spells out the line breaks of its texts."""
+        """Write a value as JSON, in which line breaks of texts are escaped."""
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
         if self.is_terminal:
             self._console.print(Text(printable(text)))
@@ -80,7 +80,7 @@ class Screen:
     @contextmanager
     def progress(self, doing: str, total: int | None = None) -> Generator[Callable[[], None]]:
         """Show a progress bar in a terminal. Call the yielded function after each step."""
-        if not self.is_terminal:  # Rich 14.0 writes an empty line even if its bar is disabled
+        if not self.is_terminal:  # Rich 14.0 writes an empty line even for a disabled bar.
             yield lambda: None
             return
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
@@ -91,8 +91,8 @@ class Screen:
     def table(self, columns: Sequence[str], rows: Rows) -> None:
         """Write a table, without the columns that are empty in every row.
 
-        Outside a terminal, each row is one line that names its columns. In a terminal too narrow
-        for the longest words, each row is a list of its cells.
+        Outside a terminal, each row is one line with the name of each column. If a terminal is too
+        narrow for the longest words, each row becomes a list of its cells.
         """
         if not self.is_terminal:
             for row in rows:
@@ -115,9 +115,9 @@ class Screen:
         self._console.print(table)
 
     def _widths(self, rows: Rows) -> list[int] | None:
-        """Share the width out to columns, none below its longest word; None if that is too much.
+        """Divide the terminal's width among the columns; None if their longest words do not fit.
 
-        Rich breaks words of narrow columns in two where wide ones have room to spare.
+        Rich's own division breaks words in narrow columns, although wide columns have free space.
         """
         columns = [
             [
@@ -149,17 +149,17 @@ def _filled(columns: Sequence[str], row: Sequence[str]) -> list[tuple[str, str]]
 
 
 def indented(text: str) -> str:
-    """Indent all lines but the first."""
+    """Indent all lines after the first."""
     return text.replace("\n", f"\n{_INDENT}")
 
 
 def _one_line(cell: str) -> str:
-    """Spell out what would start another row or another cell."""
+    """Escape line breaks and ` | `, because they would begin another row or cell."""
     return cell.replace("\n", r"\n").replace(" | ", r" \| ")
 
 
 def printable(text: str) -> str:
-    r"""Spell out control characters, so that a model's text cannot steer a terminal.
+    r"""Escape control characters, so that a model's text cannot control a terminal.
 
     Example:
         >>> printable("a\x1b[2Jb")

@@ -1,4 +1,4 @@
-"""One run of the command: it opens the source, and turns failures into exit codes."""
+"""One run of the command: open the source, and turn failures into exit codes."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _WHERE = {
 
 
 class Pair(NamedTuple):
-    """A name and a text, typed as `name=text`."""
+    """The parts of an option that is typed as `name=text`."""
 
     name: str
     text: str
 
 
 def pair(text: str) -> Pair:
-    """Read an option that is written as `name=text`."""
+    """Read an option that is typed as `name=text`."""
     name, sign, rest = text.partition("=")
     if not (sign and name):
         raise typer.BadParameter(f"{text!r} is not written as NAME=TEXT.")
@@ -52,8 +52,8 @@ Label = Annotated[list[Pair] | None, _LABEL]
 def on_source(command: Callable[..., None]) -> Callable[..., None]:
     """Add `--url`, `--db` and `--graph` to a command, and call it with the opened source.
 
-    The command's first two parameters are the source and the screen. Its keyword parameters are
-    its own options, as Typer reads them.
+    The first two parameters of a command are the source and the screen. Typer reads its own options
+    from the keyword parameters. The signature is replaced, because Typer reads the options there.
     """
     _, _, *own = signature(command, eval_str=True).parameters.values()
 
@@ -76,10 +76,10 @@ def on_source(command: Callable[..., None]) -> Callable[..., None]:
 def _session(
     url: str | None, db: str | None, graph: str | None
 ) -> Generator[tuple[Source, Screen]]:
-    """Open the server or database; turn every failure into a line and an exit code."""
+    """Open the server or database, and turn every failure into a line and an exit code."""
     code, why = ExitCode.DONE, ""
     named = {name: os.environ.get(f"GRAPH_RETRY_{name.upper()}") or None for name in _WHERE}
-    if url is None and db is None:  # an option wins over both variables
+    if url is None and db is None:  # One of these options overrides both environment variables.
         url, db = named["url"], named["db"]
     try:
         with warnings.catch_warnings(), open_source(url, db, graph or named["graph"]) as source:
@@ -91,9 +91,9 @@ def _session(
         code, why = ExitCode.STALE, error.message
     except (KeyboardInterrupt, EOFError):
         code, why = ExitCode.INTERRUPTED, "interrupted; open reviews stay open."
-    except (GraphBubbleUp, BrokenPipeError):  # Typer ends quietly if nobody reads the output
+    except (GraphBubbleUp, BrokenPipeError):  # Typer handles a closed pipe without a message.
         raise
-    except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
+    except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
         where = f" (server: {url})" if url else ""
         code, why = ExitCode.FAILED, f"{type(error).__name__}: {error}{where}"
     if why:

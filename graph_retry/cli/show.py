@@ -1,4 +1,4 @@
-"""Reviews and ledgers as a person sees them."""
+"""Write reviews and ledgers for a person, as tables and texts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
-    """Write each review as a row of `INBOX`.
+    """Write each review as a row with the columns `INBOX`.
 
-    Reviews of one function on one thread, as a fan-out makes them, also show their id and the
-    params in which they differ.
+    A fan-out makes several reviews of the same function on one thread. These rows also show their
+    review ids, and the params in which they differ.
     """
     alike: dict[tuple[str | None, str], list[PendingReview]] = defaultdict(list)
     for review in reviews:
@@ -52,7 +52,7 @@ def _marks(review: PendingReview, alike: Sequence[PendingReview]) -> tuple[str, 
 
 
 def as_json(review: PendingReview) -> str:
-    """Write a review as one line of JSON, in ASCII, which no terminal takes for a command."""
+    """Write a review as one line of JSON, in ASCII, so that it cannot control a terminal."""
     return json.dumps(review.to_json())
 
 
@@ -102,7 +102,7 @@ def show_review(screen: Screen, review: PendingReview) -> None:
 
 
 def show_ledger(screen: Screen, ledger: Ledger) -> None:
-    """Show every attempt of a call: its author and changes, its outcome, its cost."""
+    """Show every attempt of a call, with its author, changes, outcome and cost."""
     fork = "" if ledger.current else ", left behind by a fork"
     screen.title(f"Attempts of {ledger.title or 'a call'}{fork}")
     rows = [
@@ -126,7 +126,7 @@ def _changes(ledger: Ledger, number: int) -> str:
         return "(first)"
     try:
         changes = ledger.params_diff(number)
-    except ValueError:  # params of this attempt or the one before are gone
+    except ValueError:  # The checkpoint with these params, or with those before, was deleted.
         return "(not kept)"
     return "\n".join(
         f"{change['path']}: {_text(change['before'], 100)} → {_text(change['after'], 100)}"

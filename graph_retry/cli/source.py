@@ -1,4 +1,4 @@
-"""The sources of reviews: a LangGraph server, or a database with or without its graph."""
+"""Open and read a source of reviews: a LangGraph server, or a database and perhaps its graph."""
 
 from __future__ import annotations
 
@@ -39,18 +39,21 @@ from graph_retry.ledger import Ledger
 
 @dataclass(frozen=True)
 class Source:
-    """An opened server or database, by sync methods; async inside, for every kind of graph."""
+    """An opened server or database, with sync methods.
+
+    Inside, each method runs the async function, because this works for sync and async graphs.
+    """
 
     opened: LangGraphClient | BaseCheckpointSaver[Any] | Pregel[Any, Any, Any, Any]
     runner: asyncio.Runner
 
     @property
     def can_answer(self) -> bool:
-        """Whether threads can be continued from here: a database needs its graph for that."""
+        """Whether this source can resume threads. A database needs its graph for that."""
         return not isinstance(self.opened, BaseCheckpointSaver)
 
     def require_graph(self) -> None:
-        """Refuse to continue threads of a database without its graph."""
+        """Refuse a database without its graph, because it cannot resume threads."""
         if not self.can_answer:
             what = "this continues the graph: name it with `--graph module:variable`."
             raise Stop(ExitCode.USAGE, what)
@@ -66,32 +69,33 @@ class Source:
         return self.runner.run(apending_reviews(self._graph(thread_id), _config(thread_id)))
 
     def ledgers(self, thread_id: str) -> list[Ledger]:
-        """List the calls of one thread."""
+        """List the ledgers of one thread."""
         return self.runner.run(aattempts_of(self._graph(thread_id), _config(thread_id)))
 
     def answer(self, thread_id: str, answers: Mapping[str, Decision], by: str | None) -> Any:
-        """Answer reviews of a thread by id, continue it, and return the graph's state."""
+        """Resume a thread with answers by review id, and return the graph's state."""
         signed, here = {"by": by} if by else {}, {"channel": "terminal"}
         sent: Any = {name: {**signed, **each, **here} for name, each in answers.items()}
         graph = self._graph(thread_id)
         try:
             return self.runner.run(aresume(graph, _config(thread_id), answers=sent))
         except (CallCancelled, RemoteException) as error:
-            # A rejected call may end the run with an error, of which a server gives only the name.
+            # A rejection may end the run with `CallCancelled`, and this is no failure of the
+            # command. A server only gives the name of the error.
             is_rejection = any(decision["type"] == "reject" for decision in answers.values())
             if not is_rejection or CallCancelled.__name__ not in repr(error):
                 raise
             return None
 
     def thread(self, given: str, *, exactly: bool = False) -> str:
-        """Return the id of a thread, which may be given by its beginning if only one waits so.
+        """Return the id of a thread, from its whole id or from the beginning of its id.
 
         Args:
-            given: What was typed.
-            exactly: Refuse a beginning, because nobody would see which thread it means.
+            given: The typed text.
+            exactly: Refuse a beginning. This is for scripts, in which nobody checks the thread.
 
         Raises:
-            Stop: If several waiting threads begin so, or one that has to be named in full.
+            Stop: If several waiting threads begin with this text, or one does and `exactly` is set.
         """
         if self._exists(given):
             return given
@@ -113,22 +117,22 @@ class Source:
         return bool(saver and self.runner.run(saver.aget_tuple(_config(thread_id))))
 
     def go_on(self, thread_id: str) -> None:
-        """Continue a thread from where it stopped."""
+        """Continue a thread from its last checkpoint, without an answer."""
         self.runner.run(aresume(self._graph(thread_id), _config(thread_id)))
 
     def is_unfinished(self, thread_id: str) -> bool:
-        """Return whether a thread has steps left to run; a database alone cannot know."""
+        """Return whether a thread has steps left to run; always False without a graph."""
         return bool(self.can_answer and self._state(thread_id).next)
 
     def other_question(self, thread_id: str) -> str:
-        """Describe an interrupt of another kind that a thread waits for, and how to answer it."""
+        """Describe an interrupt that is not a review of this package, and how to answer it."""
         if not self.can_answer:
             return ""
         question = other_question(self._graph(thread_id), _config(thread_id))
         return self.runner.run(run_async(question))
 
     def standing(self, thread_id: str) -> str:
-        """Say how to continue a thread without an open review; empty if it has ended."""
+        """Tell how to continue a thread that has no open review; "" if the thread has ended."""
         if other := self.other_question(thread_id):
             return f"The thread waits for {other}."
         if not self.is_unfinished(thread_id):
@@ -145,13 +149,13 @@ class Source:
         return self.runner.run(run_async(state))
 
     def _graph(self, thread_id: str) -> Any:
-        """Return the graph, the server's graph or the saver, to read a thread with."""
+        """Return the object to read a thread with: a graph, a server's graph or a checkpointer."""
         if not isinstance(self.opened, LangGraphClient):
             return self.opened
         try:
             thread = self.runner.run(self.opened.threads.get(thread_id))
         except APIStatusError as error:
-            if error.status_code not in (404, 422):  # 422 means that the thread id is not a UUID
+            if error.status_code not in (404, 422):  # 422 means that the thread id is not a UUID.
                 raise
             raise Stop(ExitCode.NOTHING, f"the server has no thread {thread_id!r}.") from None
         name = (thread["metadata"] or {}).get("graph_id")
@@ -162,10 +166,10 @@ class Source:
 
 @contextmanager
 def open_source(url: str | None, db: str | None, graph: str | None) -> Generator[Source]:
-    """Open a server, or a database, on an event loop that lasts as long.
+    """Open a server or a database, together with an event loop for it.
 
     Raises:
-        Stop: If not exactly one of them is named, or it does not exist.
+        Stop: If both or neither of `url` and `db` are given, or the database does not exist.
     """
     if (url is None) == (db is None):
         what = "say where to look: either `--url` (a server) or `--db` (a file or a DSN)"
@@ -186,7 +190,7 @@ def _saver(db: str) -> Any:
     if re.match(r"postgres(ql)?://|\w+ *=", db):
         return _savers("postgres").AsyncPostgresSaver.from_conn_string(db)
     savers = _savers("sqlite")
-    # A saver that is opened on another file would write its tables into it.
+    # Any other file is refused, because a saver would write its tables into the file.
     if not Path(db).is_file() or not _has_checkpoints(Path(db)):
         what = f"`--db` is {db!r}, which is no SQLite file with LangGraph checkpoints, nor a DSN"
         raise Stop(ExitCode.USAGE, f"{what} (postgresql://…).")
@@ -215,7 +219,7 @@ def _config(thread_id: str) -> RunnableConfig:
 
 
 def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, Any, Any]:
-    """Import `module:variable` or `path/to/file.py:variable`, with `saver` as its checkpointer.
+    """Import a graph from `module:variable` or `file.py:variable`, and give it this checkpointer.
 
     Raises:
         Stop: If there is no such variable, or it is not a graph.
@@ -231,7 +235,7 @@ def load_graph(name: str, saver: BaseCheckpointSaver[Any]) -> Pregel[Any, Any, A
 
 
 def load_object(name: str, option: str) -> Any:
-    """Import what `module:variable` or `path/to/file.py:variable` names, for an option.
+    """Import an object from `module:variable` or `path/to/file.py:variable`, for an option.
 
     Raises:
         Stop: If there is no such variable.
@@ -240,7 +244,7 @@ def load_object(name: str, option: str) -> Any:
     path = Path(module_or_file)
     is_file = path.suffix == ".py"
     module, folder = (path.stem, path.resolve().parent) if is_file else (module_or_file, Path.cwd())
-    sys.path.insert(0, str(folder))  # `python file.py` and `python -m module` do the same
+    sys.path.insert(0, str(folder))  # `python file.py` and `python -m module` do the same.
     if not (module_or_file and variable):
         raise _refused(option, name, "it names no variable")
     try:

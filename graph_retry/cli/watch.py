@@ -1,4 +1,4 @@
-"""Wait for new reviews, and call somebody: by a bell or by a command."""
+"""The loop of `graph-retry watch`: list new reviews, ring a bell, and run a command for each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def watch(
     warn: Callable[[str], Any],
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
-    """List each review once, those that wait already included, until Ctrl-C.
+    """List each open review once, including the ones that are open at the start, until Ctrl-C.
 
-    The bell rings once for all new reviews. The command runs for each, with the review as JSON on
-    its standard input. A failed look is reported on standard error, and the watch continues.
+    The bell rings once for all new reviews. The command runs once for each review, with the review
+    as JSON on its standard input. If a later look fails, a warning is written, and the watch
+    continues.
 
     Raises:
         Stop: If the command cannot be run.
@@ -41,7 +42,7 @@ def watch(
         try:
             reviews = source.inbox(labels)
         except Exception as error:
-            if not looked:  # it never worked
+            if not looked:  # The source has never worked, so the error ends the command.
                 raise
             warn(f"{type(error).__name__}: {error}; looking again in {every:g} s.")
         else:

@@ -1,4 +1,4 @@
-"""Serve the page on which people answer reviews, to a browser on this machine."""
+"""The command `graph-retry web`: serve the review pages to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph_retry.cli.source import Source
 
 
 def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_only: bool) -> None:
-    """Serve the page on this machine until Ctrl-C, and print the address that lets in.
+    """Serve the pages on this machine until Ctrl-C, and print their address with its token.
 
     Raises:
         Stop: If the extra is missing, or the port is taken.
@@ -28,7 +28,7 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
     token = secrets.token_urlsafe(24)
     app = create_app(source.opened, token=token, user=by, read_only=read_only)
     options: dict[str, Any] = {"access_log": False, "log_level": "warning", "lifespan": "off"}
-    options["ws"] = "none"  # the page uses no websockets, and loading them may warn
+    options["ws"] = "none"  # The pages use no websockets, and loading them may cause a warning.
     server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **options))
     with closing(_bound(port)) as bound:
         screen.say(f"http://127.0.0.1:{bound.getsockname()[1]}/?token={token}")
@@ -39,12 +39,12 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
 
 
 def _bound(port: int) -> socket.socket:
-    """Return a socket on this machine's own address, which no other machine reaches."""
+    """Return a listening socket on the loopback address, which other machines cannot reach."""
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(("127.0.0.1", port))
-        bound.listen()  # a browser that connects early then waits
+        bound.listen()  # A browser that connects before the server starts then waits.
     except OSError as error:
         bound.close()
         what = f"port {port} cannot be used ({error.strerror}): name another with `--port`."

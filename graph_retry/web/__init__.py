@@ -1,4 +1,4 @@
-"""A page on which people read and answer reviews (the extra `web`)."""
+"""A web app on which people read and answer reviews (the extra `web`)."""
 
 from graph_retry.web.app import create_app
 from graph_retry.web.safety import Access

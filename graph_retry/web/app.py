@@ -1,4 +1,4 @@
-"""The app: its addresses, and what answers each of them."""
+"""Make the web app, with the handler of each address."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def create_app(
     secret: str | None = None,
     max_body: int = 8_000_000,
 ) -> Starlette:
-    """Make the pages on which people read and answer reviews: an ASGI app.
+    """Make an ASGI app with the pages on which people read and answer reviews.
 
-    Nobody sees anything unless one of these says who it is: `authorize`, `token`, Starlette's
-    `AuthenticationMiddleware` in the app it is mounted in, or a link to one review.
+    A request is refused unless its sender is known: by `authorize`, by `token`, by Starlette's
+    `AuthenticationMiddleware` in the surrounding app, or by a link to one review.
 
     Args:
-        source: What `list_reviews` takes: a compiled graph, a client of `langgraph_sdk`, or a
-            checkpointer, whose reviews can be seen and not answered.
+        source: The source of reviews, as in `list_reviews`: a compiled graph, a client of
+            `langgraph_sdk`, or a checkpointer. A checkpointer's reviews can only be read.
         authorize: Called with each request, sync or async. Returns the user's name, an `Access`
-            (which says what they may do), or None for somebody who may see nothing.
-        token: Lets in whoever opens the app with `?token=…`.
-        user: The name of whoever comes with the token; it stands in the ledger as `by`.
-        read_only: Whether reviews can only be seen.
-        config: What the runs that answers start need, as in `list_reviews`.
+            with the user's rights, or None for a user who may see nothing.
+        token: Gives access to anybody who opens the app with `?token=…`.
+        user: The name of the user who comes with the token. The ledger records it as `by`.
+        read_only: Whether reviews can only be read.
+        config: The config of the runs that answers start, as in `list_reviews`.
         context: LangGraph's `context` for these runs, as in `resume`.
-        title: What stands at the top of each page.
-        secret: Signs the forms. Give the same one to processes that serve the same pages, and to
-            `graph_retry.notifications.Links`, whose links are taken then.
-        max_body: Bytes that a form may have.
+        title: The heading of each page.
+        secret: Signs the forms. Give the same secret to all processes that serve the pages, and to
+            `graph_retry.notifications.Links`, so that the app accepts its links.
+        max_body: Maximum bytes of a posted form.
 
     Example:
         >>> from langgraph.checkpoint.memory import InMemorySaver

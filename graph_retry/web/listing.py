@@ -1,4 +1,4 @@
-"""The inbox: which reviews are shown, in which order, how many to a page."""
+"""Filter and sort the open reviews for the inbox, and divide them into pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 @dataclass(frozen=True)
 class View:
-    """A person's filters of the inbox. A cookie keeps them, so addresses reveal nothing."""
+    """A person's filters of the inbox. A cookie keeps them, so that addresses reveal nothing."""
 
     order: str = "newest"
     call: str = ""
@@ -35,12 +35,12 @@ class View:
     text: str = ""
 
     def as_cookie(self) -> str:
-        """Write it in characters that a cookie may have."""
+        """Write the filters in characters that a cookie may contain."""
         return json.dumps(asdict(self)).encode().hex()
 
 
 def view_of(cookie: str) -> View:
-    """Read a cookie; one that cannot be read shows everything."""
+    """Read the filters from a cookie; an unreadable cookie means no filters."""
     try:
         known = json.loads(bytes.fromhex(cookie))
         given = {
@@ -53,9 +53,10 @@ def view_of(cookie: str) -> View:
 
 @dataclass
 class Listing:
-    """A page of the inbox, with what there is to choose from.
+    """One page of the inbox.
 
-    `alike` tells of each row how many of the list wait like it, itself included.
+    `found` counts the reviews that fit the filters, and `total` all that are not deferred. `alike`
+    counts the similar reviews, by the key `Row.alike`. `choices` has the values of each filter.
     """
 
     rows: list[Row]
@@ -69,7 +70,7 @@ class Listing:
 
 
 def make_listing(rows: Iterable[Row], view: View, page: int) -> Listing:
-    """Filter, sort and cut the list."""
+    """Filter and sort the rows, and cut out one page."""
     known = list(rows)
     chosen = [row for row in known if _is_wanted(row, view)]
     alike = Counter(row.alike for row in chosen)
@@ -106,13 +107,13 @@ def _is_wanted(row: Row, view: View) -> bool:
 
 
 def is_put_off(row: Row) -> bool:
-    """Return whether a review was deferred."""
+    """Return whether a review is deferred to a later time."""
     until = row.review.deferred_until
     return until is not None and not is_expired(until)
 
 
 def ago(moment: str | None) -> str:
-    """Say how long ago a moment was, or how far ahead it is.
+    """Write the time since a moment, or the time until it.
 
     Example:
         >>> ago("2020-01-01T00:00:00+00:00").endswith("days ago")
@@ -128,7 +129,7 @@ def ago(moment: str | None) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """Write a time in its largest unit."""
+    """Write a number of seconds in its largest unit."""
     for unit, size in _UNITS:
         if number := int(seconds // size):
             return f"{number:,} {unit}{'' if number == 1 else 's'}"
@@ -136,7 +137,7 @@ def in_words(seconds: float) -> str:
 
 
 def spoken(path: str) -> str:
-    """Say where a JSON Pointer leads.
+    """Write a JSON Pointer for people, with list items counted from 1.
 
     Example:
         >>> spoken("/items/0/price"), spoken("")
@@ -148,7 +149,7 @@ def spoken(path: str) -> str:
 
 
 def without_type(received: str) -> str:
-    """Return a received value without the Python type behind it.
+    """Return the text of a received value without its Python type.
 
     Example:
         >>> without_type('"EUR 12" (str)')

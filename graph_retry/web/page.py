@@ -1,4 +1,4 @@
-"""The common parts of all pages: the user, the templates, and error pages."""
+"""The common parts of all pages: access, templates and error pages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response
 
 
 class Site:
-    """The common parts of all handlers."""
+    """The state and methods that all handlers of pages share."""
 
     def __init__(
         self, *, waiting: Waiting, runs: Runs, guard: Guard, title: str, is_read_only: bool,
@@ -50,7 +50,7 @@ class Site:
         self._templates = environment()
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Make an endpoint of a handler: only for who may see, and with errors as pages."""
+        """Make an endpoint from a handler. It checks access, and shows refusals as pages."""
 
         @wraps(handler)
         async def endpoint(request: Request) -> Response:
@@ -64,36 +64,36 @@ class Site:
         return endpoint
 
     async def by_link(self, request: Request) -> Response:
-        """Take a link to one review."""
+        """Answer a request with a signed link to one review."""
         try:
             return self.guard.by_link(request)
         except NotAllowedError as error:
             return self.message(request, error.status, "That is not possible.", str(error))
 
     async def form(self, request: Request, most: int | None = None) -> Posted:
-        """Read a form that one of these pages sent."""
+        """Read a posted form, and check that one of our pages sent it."""
         form = await bounded_form(request, most or self._max_body)
         self.guard.check_form(request, text_of(form, "form"))
         return form
 
     def can_answer(self, access: Access) -> bool:
-        """Return whether the user may answer here."""
+        """Return whether this user may answer reviews in this app."""
         return access.may_decide and not self.is_read_only
 
     async def not_found(self, request: Request, error: Exception) -> Response:
-        """Say that there is no such page."""
+        """Return the page for an unknown address."""
         del error
         return self.message(request, 404, "There is no such page.", "Go back to the list.")
 
     async def failed(self, request: Request, error: Exception) -> Response:
-        """Say that something went wrong here; the server's log has the rest."""
+        """Return the page for an unexpected error; the server's log has the details."""
         text = f"{type(error).__name__}: the log of the server has the details."
         page = self.message(request, 500, "This page failed.", text)
-        page.headers.update(HEADERS)  # the middleware does not see this error
+        page.headers.update(HEADERS)  # Starlette makes this page outside of our middleware.
         return page
 
     def gone(self, request: Request, access: Access) -> Response:
-        """Say that a review is over."""
+        """Return the page for a review that is no longer open."""
         return self.message(
             request, 410, "This review is closed.",
             "Somebody answered it, or it expired. An answer here changes nothing.", access,
@@ -102,7 +102,7 @@ class Site:
     def message(
         self, request: Request, status: int, title: str, text: str, access: Access | None = None
     ) -> Response:
-        """Return a page with only this message."""
+        """Return a page with only a heading and a text."""
         return self.page(
             request, access or Access(may_decide=False), "message.html", status,
             heading=title, text=text, is_known=access is not None,
@@ -111,7 +111,7 @@ class Site:
     def page(
         self, request: Request, access: Access, template: str, status: int = 200, **shown: Any
     ) -> Response:
-        """Draw a page."""
+        """Render a template as a page, and give the browser a cookie for its forms."""
         cookie = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(16)
         text = self._templates.get_template(template).render(
             **shown,
@@ -128,7 +128,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Return the template environment: all values are escaped, and invisible characters shown."""
+    """Return the template environment. It escapes all values and makes invisible ones visible."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -163,5 +163,5 @@ def _shown(value: Any) -> Any:
 
 
 def root_of(request: Request) -> str:
-    """Return where the app is mounted, without a slash at the end."""
+    """Return the path under which the app is mounted, without a slash at the end."""
     return str(request.scope.get("root_path", "")).rstrip("/")

@@ -1,4 +1,4 @@
-"""What became of the calls of all threads: a short row for each, read while somebody looks."""
+"""The past calls of all threads, for the history page: a short row of each call is in memory."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from graph_retry.web.safety import Access
 from graph_retry.web.waiting import Waiting
 
 DAYS = 30
-"""Days that a plot shows."""
+"""Number of days that a plot shows."""
 
 MOST = 50_000
-"""Calls that are kept in memory: the figures are those of the ones read first."""
+"""Maximum number of calls in memory. The figures then cover only the calls that were read first."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
 
 def thread_key(thread_id: str | None) -> str:
-    """Name a thread in an address, so that the address tells nothing of it."""
+    """Return a hash of a thread's id for addresses, so that an address does not reveal the id."""
     return hashlib.sha256(f"thread\0{thread_id}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """One call: `waited` are the seconds that people took, and `changed` what they changed."""
+    """One call; `waited` are people's response times in seconds, `changed` the changed places."""
 
     name: str
     thread: str
@@ -48,12 +48,12 @@ class PastCall:
 
     @property
     def has_output(self) -> bool:
-        """Whether the call ended with an output, a person's included."""
+        """Whether the call ended with an output, of the model or a person."""
         return self.outcome in ("succeeded", "responded", "overruled")
 
 
 def past_call(ledger: Ledger) -> PastCall | None:
-    """Make the row of a call; None where its records are not kept."""
+    """Make the row of a call; None if its ledger no longer has any record."""
     known = [each for each in ledger.attempts if each["kept_in"] is None]
     if not known:
         return None
@@ -83,7 +83,10 @@ def _waited(attempt: Attempt) -> float | None:
 
 
 def _changed(ledger: Ledger, attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield where people changed params and outputs; items of lists count as one place."""
+    """Yield the places that people changed in params and outputs.
+
+    All items of a list count as the same place, so that their changes are counted together.
+    """
     for each in attempts:
         decision = each["decision"] or {}
         if not str(decision.get("author", "")).startswith("human"):
@@ -98,13 +101,17 @@ def _changed(ledger: Ledger, attempts: Iterable[Attempt]) -> Iterator[str]:
             else:
                 continue
             yield from {_NUMBERS.sub("/*", place) for place, _, _ in pairs}
-        except ValueError:  # these params are no longer kept
+        except ValueError:  # The checkpoint with these params was deleted.
             continue
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of some calls of one name. What nobody knows is None: see `sum_up`."""
+    """The figures of some calls with the same name; unknown figures are None.
+
+    `success` is in percent of the ended calls. `wait` is the median time in seconds that a call
+    waited for a person.
+    """
 
     attempts: int
     success: float | None
@@ -114,7 +121,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class CallFigures:
-    """The figures of one call: in all, and by day, the oldest first."""
+    """The figures of all calls with one name: in total, and by day with the oldest day first."""
 
     name: str
     calls: int
@@ -123,10 +130,10 @@ class CallFigures:
 
 
 class Past:
-    """The calls of a source, read from all threads when somebody first looks, and when asked.
+    """The past calls of a source. They are read at the first view, and again on request.
 
     Args:
-        waiting: Knows the source.
+        waiting: The open reviews, which know the source.
     """
 
     def __init__(self, waiting: Waiting) -> None:
@@ -139,34 +146,34 @@ class Past:
 
     @property
     def is_reading(self) -> bool:
-        """Whether threads are being read."""
+        """Whether a task is reading the threads."""
         return self._reading is not None and not self._reading.done()
 
     def read(self) -> None:
-        """Begin to read all threads, unless that goes on."""
+        """Start to read all threads, unless a task is already reading them."""
         if not self.is_reading:
             self._reading = asyncio.create_task(self._read())
 
     async def started(self) -> None:
-        """Begin to read where nothing was read, and wait a moment for what there is."""
+        """Start the first reading if necessary, and wait up to a second for its result."""
         if self._reading is None:
             self.read()
         if self._reading is not None:
             await asyncio.wait({self._reading}, timeout=1.0)
 
     def calls(self, access: Access) -> list[PastCall]:
-        """List the calls that somebody may see."""
+        """List the calls that the user may see."""
         labels = access.labels.items()
         return [each for each in self._calls if labels <= each.labels.items()]
 
     def know(self, thread_id: str) -> str:
-        """Take in a thread, and return its name in addresses."""
+        """Remember a thread, and return its key in addresses."""
         key = thread_key(thread_id)
         self._threads[key] = thread_id
         return key
 
     def thread(self, key: str) -> str | None:
-        """Return the thread of a name."""
+        """Return the id of the thread with a key; None if it is unknown."""
         rows = self._waiting.shown_to(Access())
         known = (row.review.thread_id for row in rows if thread_key(row.review.thread_id) == key)
         return self._threads.get(key) or next(known, None)
@@ -174,7 +181,7 @@ class Past:
     async def _read(self) -> None:
         self.problem, fresh = "", list[PastCall]()
         if not self._calls:
-            self._calls = fresh  # the page shows the figures while they grow
+            self._calls = fresh  # The page shows the figures while they are being read.
         try:
             async for ledger in self._ledgers():
                 if len(fresh) >= MOST:
@@ -182,7 +189,7 @@ class Past:
                 if (call := past_call(ledger)) is not None:
                     fresh.append(call)
                     self.know(call.thread)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the page says so
+        except Exception as error:  # noqa: BLE001 - the page shows any error
             self.problem = f"{type(error).__name__}: {error}"[:500]
         self._calls, self.read_at = fresh, datetime.now(UTC)
 
@@ -197,7 +204,7 @@ class Past:
 
 
 def sum_up(calls: Sequence[PastCall]) -> Figures:
-    """Sum up calls: success in percent of the ended ones, and the median wait for a person."""
+    """Compute the figures of some calls."""
     ended = [call for call in calls if call.outcome not in ("waiting", "open")]
     tokens = [call.tokens for call in calls if call.tokens is not None]
     waits = sorted(wait for call in calls for wait in call.waited)
@@ -210,7 +217,7 @@ def sum_up(calls: Sequence[PastCall]) -> Figures:
 
 
 def figures_of(calls: Iterable[PastCall], today: date) -> list[CallFigures]:
-    """Sum up calls by name, those with the most attempts first."""
+    """Compute the figures of calls by name; the name with the most attempts comes first."""
     named: dict[str, list[PastCall]] = defaultdict(list)
     daily: dict[tuple[str, str], list[PastCall]] = defaultdict(list)
     for call in calls:
@@ -227,6 +234,6 @@ def figures_of(calls: Iterable[PastCall], today: date) -> list[CallFigures]:
 
 
 def changed_most(calls: Iterable[PastCall]) -> list[tuple[str, str, int]]:
-    """Count what people changed: call, place and number, the most frequent first."""
+    """Count people's changes by call and place, with the most frequent first."""
     counts = Counter((call.name, place) for call in calls for place in call.changed)
     return [(name, place, number) for (name, place), number in counts.most_common(15)]

@@ -1,4 +1,4 @@
-"""A line of the list: the short fields of an open review."""
+"""The row of an open review in the inbox, with only its short fields."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A review in lists.
+    """An open review as a row of the inbox.
 
-    `alike` is equal for reviews of one call that failed in the same way and may be answered in the
-    same ways. `searched` is what a search looks at.
+    `key` names it in addresses. `kind` is the failure kind in words. `labels` are texts such as
+    `tenant: acme`. `searched` is the text that a search looks through. `alike` is equal for reviews
+    of one call that failed in the same way and offer the same decisions.
     """
 
     key: str
@@ -29,7 +30,7 @@ class Row:
 
 
 def row_of(review: PendingReview) -> Row:
-    """Make the line of a review."""
+    """Make the row of a review, without its long fields, because all rows stay in memory."""
     value = {name: review.value[name] for name in ("checkpoint_ns", "review_configs")}
     parts: dict[str, Any] = {"params": {}, "suggested_params": None, "history": [], "diff": []}
     short = replace(review, value=value, raw_output=None, output=None, problem=None, **parts)
@@ -41,14 +42,15 @@ def row_of(review: PendingReview) -> Row:
 
 
 def kind_of(review: PendingReview) -> str:
-    """Return the kind of a review in a word or two."""
+    """Return the failure kind of a review in words, or that its output is valid."""
     return KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
 
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:
     """Return a key that is equal for reviews that may need the same answer.
 
-    Items of lists count as one place: the third price is as wrong as the first.
+    All items of a list count as the same place. So a wrong third price makes a review like another
+    review with a wrong first price.
     """
     failure = review.failure or {"kind": "", "type": ""}
     issues = {(_NUMBERS.sub("/*", issue["path"]), issue["code"]) for issue in review.issues}
@@ -59,7 +61,7 @@ def _alike(review: PendingReview) -> tuple[Any, ...]:
 
 
 def facts(review: PendingReview) -> dict[str, Any]:
-    """Return the texts of a review in its line of the inbox: place, message and received value."""
+    """Return the texts of a review's row: its kind, and place, message and value of each issue."""
     if review.failure is None:
         said = [("", "The output is valid and needs an approval.", "")]
     elif review.issues and review.failure["kind"] == "invalid_schema":

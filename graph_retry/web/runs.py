@@ -1,4 +1,4 @@
-"""Answers that are being applied: each once, however often its form is sent."""
+"""Apply posted answers in the background, each once, even if a browser sends its form twice."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
 
 SOON_S = 1.5
-"""Seconds that a page waits for outcomes, before it says that this takes longer."""
+"""Seconds that a page waits for outcomes. After that it shows that the run takes longer."""
 
 AT_ONCE = 4
-"""Threads of one form that run at a time."""
+"""Number of LangGraph threads that one form resumes at the same time."""
 
 _DONE = {
     "reject": ("The call is stopped.", "It ended without an output."),
@@ -40,10 +40,10 @@ _DONE = {
 
 @dataclass
 class Outcome:
-    """The outcome of an answer.
+    """The outcome of an answer, for the page.
 
-    `tone` is `good`, `bad` or `plain`. `problem` says why an answer was refused; then the page
-    shows `reviews` again with what was typed. `following` are reviews that the thread asks now.
+    `tone` is `good`, `bad` or `plain`. `problem` tells why an answer was refused. In this case the
+    page shows the form again, with the typed values. `following` are the thread's open reviews now.
     """
 
     title: str
@@ -56,7 +56,11 @@ class Outcome:
 
 @dataclass
 class Run:
-    """The answers to reviews of one thread: what was posted, and the outcome in the end."""
+    """The answers to the reviews of one thread.
+
+    `decisions` are by review id. `posted` are the fields of the form. `told` is the outcome, which
+    is None while the thread runs.
+    """
 
     reviews: list[PendingReview]
     decisions: dict[str, Any]
@@ -66,14 +70,17 @@ class Run:
 
 @dataclass
 class Sent:
-    """A form that was sent: a run for each thread. `stale` answers of it were left out."""
+    """A posted form, with one run for each thread.
+
+    `stale` counts answers that were not applied, because their reviews had changed.
+    """
 
     runs: list[Run]
     stale: int = 0
     task: asyncio.Future[Any] | None = None
 
     async def wait(self, seconds: float) -> bool:
-        """Wait a moment for the outcomes; return whether all are there."""
+        """Wait up to some seconds for the outcomes; return whether all are known."""
         if self.task is not None:
             await asyncio.wait({self.task}, timeout=seconds)
             if self.task.done():
@@ -84,8 +91,8 @@ class Sent:
 class Runs:
     """Applies the answers of each form once.
 
-    The name of a form is drawn when the form is drawn: a double click, a reload, and a second
-    press of the button all send the same name.
+    Each rendered form has a random name. A double click, a reload and a second press of the button
+    send the same name, so that a repeated form is recognized.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:
@@ -93,11 +100,11 @@ class Runs:
         self._sent: dict[str, Sent] = {}
 
     def get(self, name: str) -> Sent | None:
-        """Return a form that was sent, by its name."""
+        """Return the posted form with this name, or None."""
         return self._sent.get(name)
 
     def start(self, name: str, sent: Sent) -> None:
-        """Start to apply the answers of a form, a few threads at a time."""
+        """Start to apply the answers of a form, to a few threads at a time."""
         self._sent[name] = sent
         for old in list(self._sent)[:-KEPT]:
             if all(run.told for run in self._sent[old].runs):
@@ -111,7 +118,7 @@ class Runs:
         sent.task = asyncio.gather(*map(in_turn, sent.runs))
 
     async def _apply(self, run: Run) -> Outcome:
-        """Answer, continue the thread, and record the outcome, errors included."""
+        """Resume the thread with the answers, and return the outcome; an error is an outcome."""
         row, cancelled = run.reviews[0], False
         try:
             await self._waiting.answer(row, run.decisions, self._context)
@@ -122,7 +129,7 @@ class Runs:
             return await self._look(run, outcome)
         except GraphBubbleUp:
             raise
-        except Exception as error:  # noqa: BLE001 - the graph's, the database's, the server's
+        except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
             cancelled = isinstance(error, CallCancelled) or (
                 isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
             )
@@ -133,10 +140,10 @@ class Runs:
         return await self._look(run, await self._told(run))
 
     async def _look(self, run: Run, outcome: Outcome) -> Outcome:
-        """Add what the thread waits for now, and forget what it does not."""
+        """Add the thread's open reviews to the outcome, and forget the closed ones."""
         try:
             outcome.following = await self._waiting.of_thread(run.reviews[0])
-        except Exception as error:  # noqa: BLE001 - the outcome is known: it is told in any case
+        except Exception as error:  # noqa: BLE001 - the known outcome must be shown in any case
             outcome.text += f" What the thread waits for now cannot be read: {error!r:.300}."
             return outcome
         open_keys = {key_of(review) for review in outcome.following}
@@ -146,7 +153,7 @@ class Runs:
         if outcome.problem:
             calls = [namespace_in(review.value) for review in run.reviews]
             again = [review for review in outcome.following if namespace_in(review.value) in calls]
-            if not again:  # somebody else answered it meanwhile
+            if not again:  # Somebody else has answered the review meanwhile.
                 return Outcome("This review is closed.", outcome.problem, "plain", "", "", again)
         return outcome
 

@@ -1,4 +1,4 @@
-"""Control who may see and decide, and what a browser may do with the pages."""
+"""The security of the pages: access, cookies, form tokens, size limits and HTTP headers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Sent with every answer: nothing from elsewhere is loaded, run, framed or kept."""
+"""Headers of every response. They forbid scripts and frames from other sites, and caching."""
 
 
 @dataclass(frozen=True)
@@ -41,34 +41,36 @@ class Access:
     """The rights of a user.
 
     Args:
-        user: Who it is: `by` in the ledger.
-        may_decide: Whether they may answer; otherwise they only see.
-        labels: Only calls with these labels are shown to them, such as `{"tenant": "acme"}`.
+        user: The user's name, which the ledger records as `by`.
+        may_decide: Whether the user may answer reviews, or only read them.
+        labels: The user sees only calls with these labels, such as `{"tenant": "acme"}`.
     """
 
     user: str | None = None
     may_decide: bool = True
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     key: str | None = field(default=None, kw_only=True)
-    """The one review that may be seen, of somebody who came by a link to it."""
+    """The key of the only review that the user may see, if the user came by a link to it."""
 
     def sees(self, review: Review) -> bool:
-        """Return whether a review may be shown."""
+        """Return whether the user may see a review."""
         is_named = self.key is None or self.key == key_of(review)
         return is_named and self.labels.items() <= review.labels.items()
 
     @property
     def signed(self) -> dict[str, str]:
-        """The fields that the ledger gets for a decision made on the page: `channel` and `by`."""
+        """The keys `channel` and `by`, which are added to each decision from the page."""
         return {"channel": "web"} | ({"by": self.user} if self.user else {})
 
 
 Authorize = Callable[[Request], Access | str | Awaitable[Access | str | None] | None]
-"""Says who asks: an `Access`, a user's name, or None for somebody who may see nothing."""
+"""A function that identifies the sender of a request, sync or async.
+
+It returns an `Access`, a user's name, or None for a user who may see nothing."""
 
 
 class NotAllowedError(Exception):
-    """A request that is refused; the text says what to do about it."""
+    """A request is refused; the message tells the user what to do."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -76,13 +78,13 @@ class NotAllowedError(Exception):
 
 
 class Guard:
-    """Lets in who may see, bounds what they send, and sends `HEADERS`.
+    """Identifies the sender of each request, and checks that a posted form comes from our pages.
 
     Args:
-        authorize: Says who asks; without it the mounting app's own authentication does.
-        token: Lets in whoever has it, once in the address and from then on in a cookie.
-        user: The name of whoever comes with the token.
-        secret: Signs the forms; processes that serve the same pages need the same one.
+        authorize: Identifies the sender. Without it, the surrounding app's authentication is used.
+        token: Gives access. It comes once in the address, and after that in a cookie.
+        user: The name of the user who comes with the token.
+        secret: Signs the forms. All processes that serve the same pages need the same secret.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class Guard:
         """Return the access of the sender of a request.
 
         Raises:
-            NotAllowedError: If they may see nothing.
+            NotAllowedError: If the sender may see nothing.
         """
         try:
             return await self._logged_in(request)
@@ -129,21 +131,21 @@ class Guard:
         return Access(str(user.display_name))
 
     def logged_in(self, request: Request) -> RedirectResponse | None:
-        """Turn the token in an address into a cookie, and go on without it."""
+        """Move the token from an address into a cookie, and redirect to the address without it."""
         given = request.query_params.get("token")
         if given is None or self._token is None or request.method != "GET":
             return None
-        # Two slashes at the beginning would name another host.
+        # An address that begins with two slashes would redirect to another host.
         home = RedirectResponse("/" + str(request.scope["path"]).lstrip("/\\"), 303)
         if hmac.compare_digest(given.encode(), self._token.encode()):
             self.set_cookie(request, home, TOKEN_COOKIE, self._cookie(self._token))
         return home
 
     def by_link(self, request: Request) -> RedirectResponse:
-        """Turn a link into a cookie of the one review's page, and go on there.
+        """Move the token of a link into a cookie for its review's page, and redirect to the page.
 
         Raises:
-            NotAllowedError: If it was not made with this app's `secret`, or has expired.
+            NotAllowedError: If the link was not signed with this app's `secret`, or has expired.
         """
         token = request.path_params["token"]
         link = read_link(token, self._secret)
@@ -155,7 +157,7 @@ class Guard:
         return there
 
     def follow(self, request: Request, response: Any, access: Access, keys: Iterable[str]) -> None:
-        """Let who came by a link see reviews in which the same question is asked again."""
+        """Let a user who came by a link also see reviews that ask the same question again."""
         link = read_link(request.cookies.get(LINK_COOKIE, ""), self._secret)
         if access.key is None or link is None:
             return
@@ -167,21 +169,21 @@ class Guard:
     def set_cookie(
         self, request: Request, response: Any, name: str, value: str, path: str = ""
     ) -> None:
-        """Set a cookie that no script reads and no other site sends with a form."""
+        """Set a cookie that scripts cannot read, and that forms of other sites do not send."""
         response.set_cookie(
             name, value, httponly=True, samesite="lax", secure=request.url.scheme == "https",
             path=path or request.scope["root_path"] or "/",
         )  # fmt: skip
 
     def form_token(self, cookie: str) -> str:
-        """Return the token in the forms of a browser with this cookie."""
+        """Return the token for the forms of a browser that has this cookie."""
         return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
 
     def check_form(self, request: Request, given: object) -> None:
-        """Take a form only from a page of ours, in the browser it was sent to.
+        """Check that a form comes from one of our pages, in the browser that got the page.
 
         Raises:
-            NotAllowedError: If it came from elsewhere.
+            NotAllowedError: If the form comes from anywhere else.
         """
         cookie = request.cookies.get(FORM_COOKIE, "")
         is_ours = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
@@ -197,13 +199,13 @@ class Guard:
 
 
 class Headers:
-    """Adds `HEADERS` to every answer of an app."""
+    """ASGI middleware that adds `HEADERS` to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -214,10 +216,10 @@ class Headers:
 
 
 async def bounded_form(request: Request, most: int) -> list[tuple[str, str]]:
-    """Read a posted form of at most `most` bytes; files are not taken.
+    """Read a posted form of at most `most` bytes, without files.
 
     Raises:
-        NotAllowedError: If it is longer.
+        NotAllowedError: If the form is longer.
     """
     too_long = NotAllowedError(413, f"That is more than {most // 1_000_000:,} MB: send less.")
     if int(request.headers.get("content-length") or 0) > most:
@@ -239,5 +241,5 @@ async def bounded_form(request: Request, most: int) -> list[tuple[str, str]]:
 
 
 def text_of(form: list[tuple[str, str]], name: str) -> str:
-    """Return the last text of a name in a posted form."""
+    """Return the last value of the field `name` in a posted form, or ""."""
     return next((text for key, text in reversed(form) if key == name), "")

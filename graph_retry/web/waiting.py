@@ -1,4 +1,7 @@
-"""What waits, in short rows in memory, so that a page costs what it shows; and given answers."""
+"""The open reviews of a source as short rows in memory, so that a page need not read all threads.
+
+A look is one reading of the source, which brings the rows up to date. It runs in a task of its own.
+"""
 
 from __future__ import annotations
 
@@ -26,37 +29,37 @@ from graph_retry.web.rows import Row, row_of
 from graph_retry.web.safety import Access
 
 PAGE = 100
-"""Reviews read at a time."""
+"""Number of reviews that are read at a time."""
 
 AGAIN = 25
-"""Known reviews that are read again at each look, those read longest ago first."""
+"""Number of known reviews that each look reads again, those with the oldest reading first."""
 
 FRESH_S = 1.0
-"""Seconds for which the last look is taken for what waits."""
+"""Seconds after a look in which no new look begins."""
 
 FIRST_S = 2.0
-"""Seconds that a page waits for the first look, which goes on behind it."""
+"""Seconds that a page waits for the first look, which continues in the background."""
 
 NEWS_S = 0.25
 """Seconds that a page waits for a later look."""
 
 OVER = 1_000
-"""Reviews remembered after they are over, for those who still have them open."""
+"""Number of closed reviews that are remembered, for people who still have them on their screen."""
 
 T = TypeVar("T")
 
 
 class Waiting:
-    """The open reviews of a source, in short rows.
+    """The open reviews of a source, as short rows.
 
-    A look at a database reads the keys of its table of open reviews, which is cheap, and the
-    threads of its new rows, newest first. A look at a server, or at a storage without that table,
-    reads everything. The next look waits as long as this one took. Opening a review always reads
-    its thread.
+    A look at a database reads the keys in its table of open reviews, which is cheap, and then the
+    threads of new keys, the newest first. A look at a server, or at a storage without this table,
+    reads everything. The pause before the next look is as long as this look took. The page of one
+    review always reads its thread.
 
     Args:
-        source: What `list_reviews` takes.
-        config: What `list_reviews` takes as `config`.
+        source: The source, as in `list_reviews`.
+        config: The config, as in `list_reviews`.
     """
 
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
@@ -72,7 +75,7 @@ class Waiting:
 
     @property
     def can_answer(self) -> bool:
-        """Whether threads can be continued from here: a checkpointer alone cannot."""
+        """Whether the source can resume threads. A checkpointer alone cannot."""
         return saver_of(self.source) is not self.source
 
     def shown_to(self, access: Access) -> list[Row]:
@@ -82,13 +85,13 @@ class Waiting:
         return [row for row in self._rows.values() if access.sees(row.review)]
 
     def alike(self, key: str, access: Access) -> list[Row]:
-        """List what waits like a review, which comes first; of a review that is not known, none."""
+        """List the reviews that are like one review, which comes first; none if it is unknown."""
         first = self._rows.get(key)
         others = [row for row in self.shown_to(access) if first and row.alike == first.alike]
         return sorted(others, key=lambda row: row.key != key)
 
     async def refresh(self) -> None:
-        """Look what waits, unless that was done a moment ago; a long look goes on behind."""
+        """Look at the source, unless the last look is recent; a long look continues behind."""
         if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
             self._looking = asyncio.create_task(self._look())
         await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)
@@ -96,7 +99,7 @@ class Waiting:
             self._looking.result()
 
     async def find(self, key: str, access: Access) -> list[PendingReview]:
-        """Return a review as it is now, and the others of its thread; nothing if it is over."""
+        """Return a review as it is now, then others of its thread; nothing if it is closed."""
         found = await self._find(key)
         seen = [review for review in found if access.sees(review)]
         return seen if seen and key_of(seen[0]) == key else []
@@ -104,10 +107,10 @@ class Waiting:
     async def asked_again(
         self, key: str, access: Access
     ) -> tuple[PendingReview, PendingReview] | None:
-        """Return a review that is over and the one that asks the same, if there is one.
+        """Return a closed review and the open review that asks the same question, or None.
 
-        A question is asked again about the same attempt after it was put off or given to somebody,
-        and after an answer to it was refused.
+        A question about the same attempt is asked again, as a new review, after somebody deferred
+        or assigned the first one, and after an answer was refused.
         """
         before = self._over.get(key)
         if before is None or not access.sees(before):
@@ -136,7 +139,7 @@ class Waiting:
         return sorted(found, key=lambda review: key_of(review) != key)
 
     async def of_thread(self, row: PendingReview) -> list[PendingReview]:
-        """Read what a thread waits for now; of a checkpointer alone, the one review."""
+        """Read a thread's open reviews; from a checkpointer alone, only the given review."""
         if row.graph is None:
             return await self._read_one(key_of(row))
         found: list[PendingReview] = await self._call(
@@ -146,7 +149,7 @@ class Waiting:
         return found
 
     async def _read_one(self, key: str) -> list[PendingReview]:
-        """Read one review with its whole history; nothing if it is over."""
+        """Read one review with its whole history; nothing if it is closed."""
         if key in self._noted:
             found = await self._read_noted([key])
         elif key in self._rows:
@@ -156,7 +159,7 @@ class Waiting:
         return await self._drive(whole_reviews, self.source, found)
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
-        """Answer reviews of a thread, by their ids, and run it on."""
+        """Resume a thread with answers by review id."""
         return await self._call(
             resume, aresume, row.graph, row.config, answers=answers, context=context
         )
@@ -175,7 +178,7 @@ class Waiting:
         return await self._call(attempts_of, aattempts_of, graph, config)
 
     def drop(self, key: str) -> None:
-        """Forget a review that waits no longer."""
+        """Move a review from the open ones to the closed ones."""
         if (row := self._rows.pop(key, None)) is not None:
             self.version += 1
             self._over[key] = row.review
@@ -186,7 +189,7 @@ class Waiting:
         for review in reviews:
             key = key_of(review)
             self.version += key not in self._rows
-            self._rows.pop(key, None)  # the last rows in the dict were read last
+            self._rows.pop(key, None)  # The order of the dict is the order in which rows were read.
             self._rows[key] = row_of(review)
 
     async def _look(self) -> None:
@@ -205,7 +208,7 @@ class Waiting:
         self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
     async def _list_table(self) -> bool:
-        """Read the keys of the table of open reviews; False where there is no table."""
+        """Read the keys in the table of open reviews; return False if there is no table."""
         listed = await self._drive(noted_reviews, self.source, self._base)
         if listed is not None:
             self._noted = {address_key(row.thread_id, row.review_id): row for row in listed}
@@ -213,7 +216,7 @@ class Waiting:
         return listed is not None
 
     async def _read_part(self, keys: list[str]) -> None:
-        """Read reviews of the table, and forget those that are over."""
+        """Read some reviews of the table, and drop those that are closed."""
         found = await self._read_noted(keys)
         shown = {key_of(review) for review in found}
         for key in keys:
@@ -223,7 +226,7 @@ class Waiting:
 
     async def _look_at_all(self) -> None:
         if not self.is_whole:
-            self._take(await self._all(limit=PAGE))  # one page is shown until all rows are read
+            self._take(await self._all(limit=PAGE))  # One page is shown until all rows are read.
         found = await self._all()
         self._drop_all_but({key_of(review) for review in found})
         self._take(found)
@@ -240,7 +243,7 @@ class Waiting:
         return await self._drive(find_all, self.source, limit, None, self._base)
 
     async def _drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
-        """Run a flow, which is written once for both kinds of sources."""
+        """Run a coroutine of this package, in a thread if the source has only sync methods."""
         if await self.is_for_sync():
             return await asyncio.to_thread(lambda: run_sync(flow(*args)))
         return await run_async(flow(*args))
@@ -249,20 +252,20 @@ class Waiting:
         self, function: Callable[..., T], twin: Callable[..., Coroutine[Any, Any, T]],
         *args: Any, **options: Any
     ) -> T:  # fmt: skip
-        """Call one of a pair: the async one, unless the source is for sync callers only."""
+        """Call the async `twin`, or `function` in a thread if the source has only sync methods."""
         if await self.is_for_sync():
             return await asyncio.to_thread(function, *args, **options)
         return await twin(*args, **options)
 
     async def is_for_sync(self) -> bool:
-        """Tell whether the source is for sync callers only."""
+        """Return whether the source has only sync methods."""
         if self._is_sync is None:
             self._is_sync = await _is_sync_only(self.source)
         return self._is_sync
 
 
 async def _is_sync_only(source: Any) -> bool:
-    """Return whether a source has sync methods only, as `SqliteSaver` and sync clients do."""
+    """Return whether a source has only sync methods, as `SqliteSaver` and sync clients do."""
     saver = saver_of(source)
     if saver is None:
         return not inspect.iscoroutinefunction(source.threads.search)

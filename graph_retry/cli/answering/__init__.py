@@ -1,1 +1,1 @@
-"""How the console command takes answers: asked one by one, as words, or from a file."""
+"""Read answers for `graph-retry answer`: typed at a prompt, as arguments, or from a file."""

@@ -1,4 +1,4 @@
-"""Answer the reviews of a thread, and print the results."""
+"""Answer the reviews of a thread from the console, and print the results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ENDED = {
     "responded": "Finished with the output you gave.",
     "overruled": "Finished with the output as it is, flagged as overruled.",
 }
-"""The report on a call that a decision ended, by the `outcome` in the decision's row."""
+"""The message about a call that a decision ended, by the `outcome` in the decision's row."""
 
 
 @dataclass
 class Desk:
-    """Takes answers in the name of `by`, thread by thread."""
+    """The console's dialog: it asks about reviews, and sends the answers in the name of `by`."""
 
     source: Source
     screen: Screen
@@ -35,10 +35,10 @@ class Desk:
     _explained: list[str] = field(default_factory=list[str])
 
     def walk(self) -> ExitCode:
-        """Ask the person at the terminal about every thread of the inbox, new ones included.
+        """Ask the person at the terminal about every thread in the inbox, including new threads.
 
         Raises:
-            Stop: If nothing waits.
+            Stop: If no review is open.
         """
         code, seen = ExitCode.DONE, set[str]()
         while threads := list(dict.fromkeys(str(one.thread_id) for one in self.source.inbox())):
@@ -59,10 +59,12 @@ class Desk:
         return code
 
     def ask(self, thread_id: str, review_id: str | None) -> ExitCode:
-        """Ask the person at the terminal about all open reviews of a thread, or about one call's.
+        """Ask the person at the terminal about a thread's open reviews.
+
+        With `review_id`, only the reviews of its call are asked about, including later attempts.
 
         Raises:
-            Stop: If nothing waits.
+            Stop: If no review of the thread is open.
         """
         reviews = self._open(thread_id, review_id)
         if not reviews:
@@ -80,7 +82,7 @@ class Desk:
                 if code and draft.text:
                     again = f"edit {draft.path}".strip()
                     self.screen.say(f"Type {again} to continue with your text.")
-            done.add(review.review_id)  # a server may still show it
+            done.add(review.review_id)  # A server may still list an answered review.
             reviews = [
                 review
                 for review in self.source.reviews(thread_id)
@@ -94,18 +96,18 @@ class Desk:
         review_id: str | None,
         decide: Callable[[dict[str, Any]], Decision],
     ) -> ExitCode:
-        """Answer one review with the decision that `decide` makes of the params it shows.
+        """Answer one review with the decision that `decide` makes from the shown params.
 
         Raises:
-            Stop: If nothing waits, or more than one review and none is named.
-            StaleDecision: If the named review waits no longer.
+            Stop: If no review is open, or several are open and `review_id` names none.
+            StaleDecision: If the named review is no longer open.
         """
         reviews = self._open(thread_id, review_id)
         if len(reviews) > 1:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if reviews:
             return self._answer(thread_id, reviews[0], decide(reviews[0].shown))
-        if review_id is not None:  # this raises, and says who answered
+        if review_id is not None:  # A closed review raises here, with the name of its answerer.
             self.source.answer(thread_id, {review_id: decide({})}, self.by)
         raise self._nothing(thread_id)
 
@@ -113,7 +115,7 @@ class Desk:
         """Continue a thread without an answer, and print the result.
 
         Raises:
-            Stop: If nothing of it is left to run.
+            Stop: If the thread has no step left to run.
         """
         if not self.source.is_unfinished(thread_id):
             raise Stop(ExitCode.NOTHING, f"thread {thread_id!r} has no step left to run.")
@@ -126,13 +128,13 @@ class Desk:
             self.screen.say("Finished.", "good")
 
     def _open(self, thread_id: str, review_id: str | None) -> list[PendingReview]:
-        """List the open reviews, or those whose id is or begins with `review_id`."""
+        """List a thread's open reviews. With `review_id`, the id must match or begin with it."""
         reviews = self.source.reviews(thread_id)
         named = [review for review in reviews if review_id == review.review_id]
         return named or [one for one in reviews if one.review_id.startswith(review_id or "")]
 
     def _typed(self, review: PendingReview, draft: Draft) -> Decision | None:
-        """Return a typed decision, or None if the person skips this review."""
+        """Read lines until one is a decision; return None if the person skips this review."""
         offered = review.allowed_decisions
         while True:
             try:
@@ -147,7 +149,7 @@ class Desk:
                 self.screen.say(f"Not understood: {problem}", "bad")
 
     def _explain(self, review: PendingReview, *, anew: bool = False) -> None:
-        """List the decisions; in full only once, because whoever walks an inbox knows them."""
+        """Print the offered decisions. The same explanations are printed in full only once."""
         offered = review.allowed_decisions
         text = ways(offered, review)
         if anew or text not in self._explained:
@@ -157,7 +159,7 @@ class Desk:
             self.screen.say(f"{', '.join([*offered, 'skip'])}; ? explains them", "quiet")
 
     def _answer(self, thread_id: str, review: PendingReview, decision: Decision) -> ExitCode:
-        """Answer one review and print the result."""
+        """Send the answer to one review, print the result, and return the exit code."""
         try:
             result = self.source.answer(thread_id, {review.review_id: decision}, self.by)
         except AnswerRefused as refused:
@@ -190,7 +192,7 @@ class Desk:
             self.screen.say(f"The output of attempt {number} is valid.", "good")
 
     def _show_end(self, thread_id: str, review: PendingReview, result: Any) -> None:
-        """Write the call's output, or the graph's state if the call's own is not shown."""
+        """Print the call's output, or the graph's state if the call has no ledger."""
         ledgers = self.source.ledgers(thread_id)
         here = [one for one in ledgers if one.current and one.namespace == _call(review)]
         ledger = here[0] if here else None

@@ -1,4 +1,4 @@
-"""Answer many reviews from a file of JSON Lines: as a dry run first, then for good."""
+"""Answer many reviews from a file of JSON Lines, first as a dry run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graph_retry.errors import AnswerRefused, StaleDecision
 
 @dataclass
 class Line:
-    """One answer of the file, and the result of it."""
+    """One line of the file: an answer, and its result."""
 
     number: int
     thread_id: str
@@ -34,10 +34,10 @@ class Line:
 def answer_from(
     source: Source, screen: Screen, file: Path, by: str | None, *, apply: bool
 ) -> ExitCode:
-    """Show what each line of a file would answer; apply the answers if that is wanted.
+    """Print the review that each line of a file answers. With `apply`, send the answers.
 
     A line is an object with `thread_id`, `review_id` and `decision`, such as a line of `inbox
-    --json` with a decision added. The answers of one thread are applied in one run.
+    --json` with a decision added. The answers to one thread are applied in one run.
 
     Raises:
         Stop: If a line cannot be read. Then no line is applied.
@@ -110,13 +110,13 @@ def _why_not(line: Line, review: PendingReview | None) -> str:
 def _applied(
     source: Source, thread_id: str, lines: list[Line], by: str | None
 ) -> tuple[ExitCode, str]:
-    """Answer reviews of one thread; an error is a result, so that other threads are answered."""
+    """Answer reviews of one thread. An error becomes a result, so that other threads continue."""
     try:
         source.answer(thread_id, {line.review_id: line.decision for line in lines}, by)
     except AnswerRefused as refused:
         return ExitCode.ASKED_AGAIN, f"asked again: {refused.message}"
     except StaleDecision as stale:
         return ExitCode.STALE, f"not open: {stale.message}"
-    except Exception as error:  # noqa: BLE001 - the graph's, the server's
+    except Exception as error:  # noqa: BLE001 - of the graph or the server
         return ExitCode.FAILED, f"{type(error).__name__}: {error}"
     return ExitCode.DONE, "answered"

@@ -1,4 +1,4 @@
-"""Read a decision: from the words of a command, from a typed line, from an editor."""
+"""Read a decision from the arguments of a command, from a typed line, or from an editor."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from graph_retry.cli.exits import ExitCode, Stop
 
 
 class UnreadableError(ValueError):
-    """A typed text is not a decision; the message says why."""
+    """A typed text is not a decision; the message tells why."""
 
 
 def from_words(words: Sequence[str], shown: dict[str, Any]) -> Decision:
-    """Return the decision of words behind the thread, such as `reject too dear`.
+    """Return the decision in the arguments after the thread, such as `reject too dear`.
 
     A text of `-` is read from standard input.
 
@@ -71,7 +71,7 @@ The beginning of a word is enough, where no other word here begins with it."""
 
 
 def ways(offered: Sequence[str], review: Review) -> str:
-    """List the decisions that can be typed to answer a review, with what follows from each."""
+    """List the decisions that can be typed to answer a review, with the effect of each."""
     lines: list[str] = []
     for kind in offered:
         first, *others = (f"{kind} {typed}".strip() for typed in ROWS[kind].typed)
@@ -81,10 +81,10 @@ def ways(offered: Sequence[str], review: Review) -> str:
 
 
 def completed(line: str, offered: Sequence[str]) -> str:
-    """Complete the first word of a typed line, if it begins exactly one that can be typed here.
+    """Complete the first word of a typed line, if it is the beginning of one possible word only.
 
     Raises:
-        UnreadableError: If it begins several.
+        UnreadableError: If it is the beginning of several words.
 
     Example:
         >>> completed("rej too dear", ["approve", "reject", "respond"])
@@ -102,9 +102,9 @@ def completed(line: str, offered: Sequence[str]) -> str:
 
 @dataclass
 class Draft:
-    """The text that somebody saved in their editor, to continue with if it is refused.
+    """The text that a person saved in an editor. After a refusal, the editor opens it again.
 
-    `path` is the text that they opened; it is empty for all params as JSON.
+    `path` is the JSON Pointer of the opened text, or "" for all params as JSON.
     """
 
     text: str | None = None
@@ -117,9 +117,9 @@ def from_line(
     draft: Draft | None = None,
     offered: Sequence[str] = (*ROWS,),
 ) -> Decision:
-    """Return the decision that somebody typed; `offered` are the words that a refusal names.
+    """Return the decision in a typed line; a refusal lists the words in `offered`.
 
-    `edit` opens the params in their editor, and `edit` with the name of a text opens that text.
+    `edit` opens the params in an editor. `edit` with the name of a text opens this text.
 
     Raises:
         UnreadableError: If the line is not a decision.
@@ -170,11 +170,11 @@ def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """Read `field=value` changes.
 
-    A value is read as JSON if it is JSON, otherwise as text. For a field that shows text, every
+    A value is read as JSON if it is JSON, otherwise as text. For a field that shows a text, each
     value except `null` stays as typed.
 
     Raises:
-        UnreadableError: If one is not written like this.
+        UnreadableError: If a change is not written as `field=value`.
 
     Example:
         >>> edited({"seed": 1, "zip": "07"}, ["seed=2", "zip=08"])
@@ -190,13 +190,13 @@ def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
 
 
 def in_editor(shown: dict[str, Any], draft: Draft, path: str = "") -> dict[str, Any]:
-    """Let somebody change the params in their editor; return the fields they changed.
+    """Let a person change the params in an editor, and return the changed fields.
 
-    The text at `path` is opened as text, and everything else as JSON. The editor opens on the
-    draft, if there is one for this path. What they save becomes the draft.
+    A text at `path` is opened as plain text, and all params as JSON. If there is a draft for this
+    path, the editor opens the draft. The saved text becomes the draft.
 
     Raises:
-        UnreadableError: If the saved text is not such an edit.
+        UnreadableError: If the saved text is not an edit of the params.
     """
     text = text_at(shown, path)
     if draft.text is None or draft.path != path:
@@ -223,7 +223,7 @@ def text_at(shown: dict[str, Any], path: str) -> str | None:
 
 
 def _saved(text: str, name: str) -> str:
-    """Open a text in the editor and return the saved text, without the editor's last line break."""
+    """Open a text in the person's editor; return the saved text without its last line break."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / name
@@ -250,7 +250,7 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _missing(before: dict[str, Any], after: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield removed fields: an edit is merged onto the shown params, so they would stay."""
+    """Yield the removed fields, which an edit cannot remove, because it is merged."""
     for name, value in before.items():
         if name not in after:
             yield path + name
@@ -268,7 +268,7 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _read_output(name: str) -> str:
-    """Return JSON unchanged, or the text of a file."""
+    """Return typed JSON unchanged, or read the file with this name (`-` is standard input)."""
     if not name:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
     if name[0] in '{["':

@@ -1,4 +1,4 @@
-"""One review on the page: the errors, the model's text, and a form for each answer."""
+"""The content of one review on the page: the errors, the model's text, and a form for each way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LINE = re.compile(r"\d+\. (/\S*|\(whole value\)): (.*)")
 _NAMED = re.compile(r"`([^`]+)` (.*)")
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
-"""Labels of the values that are no objects."""
+"""Labels of the values that are not objects."""
 
 _LATER = {
     "in an hour": 1,
@@ -41,14 +41,18 @@ _LATER = {
     "in 3 days": 72,
     "in a week": 168,
 }
-"""How long a question is put off, in hours: nobody need know a time zone."""
+"""The choices for deferring a review, in hours from now, because these need no time zone."""
 
 Posted = Sequence[tuple[str, str]]
 
 
 @dataclass
 class Card:
-    """One review, and the values typed into its form."""
+    """One review, with its ways to answer and the person's input.
+
+    `chosen` is the word of the chosen way. `problem` and `problem_lines` tell why an answer was
+    refused. `forms` has the fields by the key of a value, and `words` the messages by way.
+    """
 
     review: PendingReview
     ways: list[Way]
@@ -60,12 +64,12 @@ class Card:
 
     @property
     def key(self) -> str:
-        """The review's name in addresses."""
+        """The name of the review in addresses."""
         return key_of(self.review)
 
     @property
     def title(self) -> str:
-        """The event, in a sentence for somebody who was just woken up."""
+        """The problem in one short sentence, as the heading of the page."""
         review = self.review
         if review.failure is None:
             return "The model's output is valid. Should it be used?"
@@ -77,20 +81,20 @@ class Card:
 
     @property
     def last(self) -> Any:
-        """The record of the attempt under review; None where the ledger cannot be read."""
+        """The record of the attempt under review; None if the ledger cannot be read."""
         records = [each for each in self.review.history if each["number"] == self.review.attempt]
         return records[-1] if records else None
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """The model's text in pieces; faulty pieces have the pointer of their error."""
+        """The model's text in pieces, each with the pointer of its error, or "" if it has none."""
         last: dict[str, Any] = self.last or {}
         raw = _written(last.get("raw"), self.review.raw_output)
         if raw is None:
             return []
         read: str = (last.get("repaired") or {"text": raw})["text"]
         before, is_in, after = raw.partition(read)
-        if not is_in:  # reading it took more than leaving out what is around
+        if not is_in:  # The text was repaired, so that it is no part of the model's own text.
             before, after = "", ""
         pointers = [issue["path"] for issue in self.review.issues]
         pieces = [(before, ""), *marked(read, pointers), (after, "")]
@@ -98,13 +102,13 @@ class Card:
 
     @property
     def was_repaired(self) -> bool:
-        """Whether `pieces` shows what was made of the model's text, which is another."""
+        """Whether `pieces` shows the repaired text, and not the model's own text."""
         raw = _written((self.last or {}).get("raw"), None)
         return raw is not None and "".join(text for text, _ in self.pieces) != raw
 
     @property
     def suggestion(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The changes of the suggested params, by field, word by word."""
+        """The suggested changes of the params, as a comparison of words for each place."""
         review = self.review
         if review.suggested_params is None:
             return []
@@ -112,23 +116,23 @@ class Card:
 
     @property
     def params(self) -> Field:
-        """The params of the call, for reading."""
+        """The params of the call as fields, to be read."""
         return _form(self.review, {}).field(self.review.params_schema or {}, self.review.params)
 
     @property
     def suggested_fields(self) -> list[str]:
-        """The top-level fields that the suggestion changes, as pointers."""
+        """The JSON Pointers of the top-level fields that the suggestion changes."""
         tops = (f"/{where.split('/')[1]}" for where, _ in self.suggestion)
         return list(dict.fromkeys(tops))
 
     @property
     def attempts(self) -> list[dict[str, Any]]:
-        """The attempts so far, the last first: who changed what for each, and how it ended."""
+        """The attempts so far, the last one first, with their changes and results."""
         return attempts_told(Ledger(self.review.history))
 
     @property
     def output(self) -> str:
-        """The valid output, to read."""
+        """The valid output as text."""
         output = self.review.output
         return (
             output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
@@ -150,9 +154,10 @@ _HAPPENED = {
 def make_card(
     review: PendingReview, posted: Posted | None = None, problem: str = "", place: str | None = None
 ) -> Card:
-    """Make the card of a review, with what was typed into it before, if it was.
+    """Make the card of a review. `posted` are the fields of its form, if a person has sent it.
 
-    `problem` says why what was typed was not taken; the fields it names are marked.
+    `problem` tells why the posted answer was refused. The fields that it names are marked, or the
+    field at the pointer `place`.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _own(card.key, posted or ())
@@ -176,7 +181,7 @@ def make_card(
 
 
 def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
-    """Add the issues of the model's output, except those of values that a person has changed."""
+    """Add the issues of the model's output to the fields that the person has not changed."""
     before, refused = first_value(review, "output"), set(told)
     for issue in review.issues:
         old, new = (resolve_pointer(each, issue["path"], ABSENT) for each in (before, value))
@@ -185,17 +190,17 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are identical, or both absent."""
+    """Return whether two values are identical as JSON, or both `ABSENT`."""
     if one is ABSENT or other is ABSENT:
         return one is other
     return identical(one, other)
 
 
 def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
-    """Return the chosen way of a card, and the values typed for it.
+    """Return the chosen way of a card, and the person's input for it.
 
     Raises:
-        NotYetError: If none was.
+        NotYetError: If no way is chosen.
     """
     mine = _own(card.key, posted)
     chosen = dict(mine).get("way", "")
@@ -208,7 +213,7 @@ def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
 
 
 def _own(key: str, posted: Posted) -> list[tuple[str, str]]:
-    """Return the posted fields of one review, without its key."""
+    """Return the posted fields of one review, without the review's key in their names."""
     start = f"{key}."
     return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
 
@@ -226,7 +231,7 @@ def _form(review: Review, told: Mapping[str, Sequence[str]], way: Way | None = N
 
 
 def _control(which: str, made: Field, value: Any) -> Field:
-    """Give a value that is no object the control and the label that its name asks for."""
+    """Give the values `until`, `to` and `choice` their own label, and `until` its choices."""
     made.label = made.label or _ASKED.get(which, "")
     if which == "until" and not isinstance(value, str):
         now = datetime.now(UTC)
@@ -249,7 +254,7 @@ def first_value(review: Review, which: str) -> Any:
         return review.output
     records = [each for each in review.history if each["number"] == review.attempt]
     if not records or review.value.get("redacted"):
-        return ABSENT  # a redacted text must not become the output
+        return ABSENT  # A redacted text must not become the output.
     try:
         return parsed_value(records[-1])
     except ValueError:
@@ -257,11 +262,11 @@ def first_value(review: Review, which: str) -> Any:
 
 
 def _changed(review: Review, way: Way, mine: Posted) -> Any:
-    """Return the posted value of a form, after what its buttons do: add, remove, take."""
+    """Return the posted value of a form, changed by the pressed button, if one was pressed."""
     within = _within(way.needs, mine)
     value = read_form(within)
     if way.needs == "params" and is_object(value):
-        value = {**review.shown, **value}  # locked fields are not posted
+        value = {**review.shown, **value}  # Browsers do not post locked fields.
     for name, where in within:
         if name == "do":
             value = _done(review, way.schema, value, *where.split(":", 1))
@@ -269,7 +274,7 @@ def _changed(review: Review, way: Way, mine: Posted) -> Any:
 
 
 def _done(review: Review, node: Any, value: Any, what: str, where: str) -> Any:
-    """Do what a button of the form asks for at a pointer."""
+    """Apply a button at a pointer: add or remove an item, or take a field's old or new value."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in unquote(where).split("/")[1:]]
     root = review.value["response_schema"]
     if what in ("old", "new") and parts and is_object(value):
@@ -289,7 +294,7 @@ def _done(review: Review, node: Any, value: Any, what: str, where: str) -> Any:
 
 
 def _step(owner: dict[str, Any], root: Any, value: Any, part: str) -> tuple[Any, Any]:
-    """Go one step down a value and its schema; nothing is below what is not there."""
+    """Return the schema and the value of one member or item; `None, ABSENT` if there is none."""
     if is_array(value) and part.isdecimal() and int(part) < len(value):
         return element(owner, int(part), root), value[int(part)]
     if is_object(value) and part in value:
@@ -298,9 +303,9 @@ def _step(owner: dict[str, Any], root: Any, value: Any, part: str) -> tuple[Any,
 
 
 def _placed(problem: str, place: str | None) -> tuple[dict[str, list[str]], str, list[str]]:
-    """Find the fields that a refusal names: by pointer, what to say there; and what is left.
+    """Split a refusal into messages by the pointer of a field, a heading, and other lines.
 
-    A refusal has a line for each issue, as `format_issues` and the library's judge write them.
+    A refusal has one line for each issue, as `format_issues` and `_review/edits` write them.
     """
     if place is not None:
         return {place: [problem]}, problem, []
@@ -332,7 +337,7 @@ def _written(raw: Any, otherwise: str | None) -> str | None:
 
 
 def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the changes between two JSON values, by pointer, word by word."""
+    """Return the changes between two JSON values, as a comparison of words for each pointer."""
     return [(where, _pieces(before, after)) for where, before, after in changes(old, new)]
 
 
@@ -354,7 +359,7 @@ def plain_json(value: Any) -> str:
 
 
 def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
-    """Tell the attempts of a call, the last first: who changed what for each, and how it ended."""
+    """Return the attempts of a call for a page, the last one first, with changes and results."""
     return [_told(ledger, record["number"]) for record in reversed(ledger.attempts)]
 
 
@@ -364,7 +369,7 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
     changed: list[tuple[str, list[tuple[str, str]]]] = []
     try:
         changed = [] if first else compared(ledger.params_at(number - 1), ledger.params_at(number))
-    except ValueError:  # these params, or the ones before them, were not kept
+    except ValueError:  # The checkpoint with these params, or with those before, was deleted.
         known = False
     else:
         known = True

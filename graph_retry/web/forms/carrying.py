@@ -1,8 +1,9 @@
-"""Carry what somebody changed in one review over to others that failed in the same way.
+"""Apply a person's changes in one review to other reviews that failed in the same way.
 
-A change is carried over exactly or not at all. Where the place holds what the first review held, it
-gets what the person put there. Where it holds another value, a number is replaced, and words that
-were added before or after a text are added there. Everything else is left to the person.
+A change is applied exactly or not at all. If the place in the other review has the same old value,
+it gets the person's new value. If it has another value, a number is replaced by the new number, and
+text that the person added at the beginning or end is added there as well. All other changes are
+refused, so that the person answers this review separately.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from graph_retry.web.listing import spoken
 
 
 def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) -> dict[str, Any]:
-    """Return the decision about another review that does what one about the first does.
+    """Return a decision about `other` that makes the same change as `decision` about `first`.
 
     Raises:
-        NotYetError: If that is not possible; the text says why.
+        NotYetError: If this is not possible; the message tells why.
     """
     if way.word not in other.allowed_decisions:
         raise NotYetError("This answer is not allowed here.")
@@ -39,10 +40,10 @@ def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) ->
 
 
 def carry(before: Any, after: Any, there: Any) -> Any:
-    """Make the change from `before` to `after` in another value.
+    """Make the change from `before` to `after` in the value `there`.
 
     Raises:
-        NotYetError: If a place that changes is another one there.
+        NotYetError: If a changed place has another value in `there`.
 
     Example:
         >>> carry({"a": "Read."}, {"a": "Read. In euros."}, {"a": "Look.", "b": 1})
@@ -63,7 +64,7 @@ def carry(before: Any, after: Any, there: Any) -> Any:
 
 
 def _value(was: Any, wanted: Any, present: Any) -> tuple[Any] | None:
-    """Return the new value of a place with the value `present`, or None if it is in doubt."""
+    """Return the new value of a place that holds `present`, as a tuple; None if it is uncertain."""
     if is_same(present, was) or is_same(present, wanted):
         return (wanted,)
     if isinstance(was, str) and isinstance(wanted, str) and isinstance(present, str) and was:
@@ -83,7 +84,7 @@ def _at(owner: Any, step: str) -> Any:
 
 
 def _put(owner: Any, step: str, value: Any) -> bool:
-    """Put a value where a step leads, or take it away; tell whether there is such a place."""
+    """Set or remove the value at a key or index; return False if there is no such place."""
     if is_object(owner):
         owner.pop(step, None) if value is ABSENT else owner.update({step: value})
         return True

@@ -1,8 +1,8 @@
-"""A JSON value as the fields of a form, and the posted form as a JSON value again.
+"""Turn a JSON value into the fields of an HTML form, and a posted form back into a JSON value.
 
-A field is named by its kind and its JSON Pointer, as in `number:/temperature`: the posted form says
-all that is needed to read it. A control is chosen only where it gives its value back unchanged: a
-text that a browser would alter is shown as JSON.
+The name of a control has its kind and its JSON Pointer, such as `number:/temperature`, so that the
+posted form can be read without its schema. A browser must send each value back unchanged. A text
+that a browser would alter is therefore shown as JSON.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from graph_retry._schemas import alternatives, element
 from graph_retry.web.forms.schema import branch_of, roles, roles_of
 
 MAX_FIELDS = 400
-"""Fields that a form has at most: what is beyond them is shown as JSON."""
+"""Maximum number of fields in a form. The values after these are shown as JSON."""
 
 _ALTERED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
     "\ud800-\udfff\ufeff\ufff9-\uffff]"
 )
-"""Characters that a text box drops or replaces, that cannot be seen, or that turn text around."""
+"""Characters that a text box changes, that are invisible, or that reverse the text direction."""
 
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -56,7 +56,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Unread:
-    """A typed text that is not a value of its field; it is shown again, with the reason."""
+    """A typed text that is not a value of its field. The form shows it again, with the reason."""
 
     kind: str
     text: str
@@ -65,11 +65,11 @@ class Unread:
 
 @dataclass
 class Field:
-    """A control of a form, or a group of them.
+    """A control of a form, or a group of controls.
 
-    `kind` says which control it is, `text` what it holds. `empty` is what a tick beside it makes of
-    it, `null` or `absent`; it is empty where the field must have a value. `role` is the key of a
-    chat message that tells who speaks.
+    `kind` is the kind of control, and `text` its content. `empty` is the effect of the tick box
+    beside the control: `null`, `absent`, or "" if the field must have a value. `is_empty` means
+    that the box is ticked. `role` is the key for the speaker, if the value is a chat message.
     """
 
     kind: str
@@ -82,31 +82,31 @@ class Field:
     is_empty: bool = False
     choices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     fields: list[Any] = field(default_factory=list[Any])
-    """The fields below it."""
+    """The fields of a group."""
     image: str = ""
     role: str = ""
     is_locked: bool = False
 
     @property
     def rows(self) -> int:
-        """The lines that the text takes on a page, up to a screen of them."""
+        """The height of the text box in lines, from 1 to 16."""
         lines = sum(1 + len(line) // 72 for line in self.text[:20_000].split("\n"))
         return max(1, min(lines, 16))
 
     @property
     def has_problems(self) -> bool:
-        """Whether something is wrong with this field, or below it."""
+        """Whether this field, or a field in it, has a problem."""
         return bool(self.problems) or any(part.has_problems for part in self.fields)
 
 
 class Form:
-    """Makes the fields of values that one JSON Schema describes.
+    """Makes the fields for values, by their JSON Schema.
 
     Args:
-        root: The document that references point into.
-        problems: What is wrong, by JSON Pointer.
-        show_absent: Whether properties that the value does not have are offered, too.
-        locked: Names of top-level fields that cannot be changed.
+        root: The whole schema, in which references are resolved.
+        problems: Messages about wrong values, by JSON Pointer.
+        show_absent: Whether the form also offers properties that the value does not have.
+        locked: Names of top-level fields that a person cannot change.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Form:
         self.placed: set[str] = set()
 
     def field(self, node: Any, value: Any, path: tuple[Any, ...] = (), empty: str = "") -> Field:
-        """Make the field of a value, with the fields of what is in it."""
+        """Make the field of a value, with the fields of its members or items."""
         found = alternatives(node, self._root)
         own: dict[str, Any] = node if is_object(node) else {}
         nullable = any(part.get("type") == "null" for part in found)
@@ -160,14 +160,14 @@ class Form:
         return made
 
     def _kind(self, found: list[dict[str, Any]], branch: dict[str, Any], value: Any) -> str:
-        """Choose the control: by the schema, and by the value where the schema leaves it open."""
+        """Choose the kind of control by the schema, or by the value if the schema is open."""
         if self._left <= 0:
             return "json"
         if _choices(found, value):
             return "choice"
         kind, declared = _KINDS.get(type(value), ""), _CONTROLS.get(str(branch.get("type")), "")
         if not kind or (declared and kind == "text"):
-            kind = declared or "json"  # a text that is no number is shown where the number belongs
+            kind = declared or "json"  # A text in place of a number is shown in a number's control.
         elif declared and kind != declared:
             kind = declared if declared in ("object", "list", "text") else "json"
         if kind == "object" and (value is None or value is ABSENT) and not self._show_absent:
@@ -184,7 +184,7 @@ class Form:
         return "date" if kind == "text" and branch.get("format") == "date" else kind
 
     def _fill(self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]) -> None:
-        """Make the fields of an object's properties, or of a list's items."""
+        """Add the fields of an object's properties, or of a list's items."""
         if made.kind == "list":
             items: list[Any] = value if is_array(value) else []
             made.fields = [
@@ -213,7 +213,7 @@ class Form:
 
 
 def quoted(pointer: str) -> str:
-    """Write a pointer as the name of a control, in characters that every browser sends as they are.
+    """Write a JSON Pointer as a control's name, in characters that each browser sends unchanged.
 
     Example:
         >>> quoted('/a b/"c"')
@@ -223,7 +223,7 @@ def quoted(pointer: str) -> str:
 
 
 def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str]]:
-    """List the allowed values, as JSON and as words; empty if any value is allowed."""
+    """List the allowed values, as JSON and as words; empty if the schema lists no values."""
     allowed: list[Any] = []
     for node in found:
         if node.get("type") == "null":
@@ -254,10 +254,10 @@ def _text(kind: str, value: Any) -> str:
 
 
 def read_form(posted: Iterable[tuple[str, str]]) -> Any:
-    """Read the value of a posted form; what cannot be read stands in it as `Unread`.
+    """Read the value of a posted form. An unreadable field becomes an `Unread` in the value.
 
     Returns:
-        The value, or `ABSENT` where it has no field or is left out.
+        The value, or `ABSENT` if the form has no field for it, or the person left it out.
 
     Example:
         >>> read_form([("object:", ""), ("number:/n", "0.5"), ("list:/tags", ""),
@@ -324,7 +324,7 @@ def _read_date(kind: str, text: str) -> Any:
 
 
 def _read_choice(kind: str, text: str) -> Any:
-    return _read_json(kind, text) if text else ABSENT  # this is the choice to leave the field out
+    return _read_json(kind, text) if text else ABSENT  # The choice "leave out" has an empty value.
 
 
 def _read_json(kind: str, text: str) -> Any:
@@ -348,14 +348,14 @@ _READERS: dict[str, Any] = {
 
 
 def has_unread(value: Any) -> bool:
-    """Return whether something in a value could not be read."""
+    """Return whether a value contains an `Unread`."""
     if is_object(value) or is_array(value):
         return any(map(has_unread, value.values() if is_object(value) else value))
     return isinstance(value, Unread)
 
 
 def visible(value: Any) -> Any:
-    r"""Spell out the characters of a text that cannot be seen, or that turn text around.
+    r"""Write invisible characters, and those that reverse the text direction, as JSON escapes.
 
     Example:
         >>> print(visible("price\u202e05"))

@@ -1,4 +1,4 @@
-"""Show where to look in a text: the faulty place of a JSON document, the words that changed."""
+"""Mark places in a text for people: faulty values in a JSON document, and changed words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MAX_WORDS = 4_000
-"""Words of a text that are compared with those of another: beyond, the texts are shown whole."""
+"""Maximum number of words of a text that are compared. Longer texts are shown whole."""
 
 _CONTEXT = 12
-"""Equal words that are shown beside a change."""
+"""Number of equal words that are shown on each side of a change."""
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -21,7 +21,7 @@ _SCALAR = re.compile(r'[^\s,\]}"]+')
 
 
 def spans(text: str) -> dict[str, tuple[int, int]]:
-    """Return where each value of a JSON document begins and ends, by JSON Pointer.
+    """Return the start and end of each value in a JSON document, by JSON Pointer.
 
     Raises:
         ValueError: If the text is not one JSON document.
@@ -37,7 +37,7 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
 
 
 def _walk(text: str, start: int, where: str, found: dict[str, tuple[int, int]]) -> int:
-    """Note the span of the value that begins at `start`, and of all in it; return its end."""
+    """Record the span of the value at `start`, and of the values in it; return its end."""
     opened = text[start]
     if opened == '"':
         end = _end(_STRING, text, start)
@@ -65,9 +65,9 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
-    """Cut a JSON text into pieces, with the pointer of what is wrong beside the faulty ones.
+    """Cut a JSON text into pieces, each with the pointer of its fault, or "" if it is not faulty.
 
-    What is missing is marked by what it is missing from. A text that is not JSON is one piece.
+    For a missing value, the object around it is marked. A text that is not JSON is one piece.
 
     Example:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])
@@ -98,7 +98,9 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Compare two texts word by word: pieces that are `same`, `gone`, `new`, or left out (`cut`).
+    """Compare two texts word by word; return pieces that are `same`, `gone`, `new` or `cut`.
+
+    A long equal part is replaced by a `cut` piece, which counts its words.
 
     Example:
         >>> word_diff("Read the bill.", "Read the whole bill.")

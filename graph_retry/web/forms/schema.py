@@ -1,4 +1,4 @@
-"""A JSON Schema applied to one value: the alternative that it fits, and what a new item is."""
+"""Questions of a form to a JSON Schema: the branch that fits a value, and a new item's value."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ROLES = {
     "role": ("user", "assistant", "system", "developer", "tool"),
     "type": ("human", "ai", "system", "tool"),
 }
-"""The roles of chat messages, in the words of providers and of LangChain."""
+"""The roles of chat messages: `role` as providers name them, `type` as LangChain does."""
 
 
 def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Choose the alternative that a value is of: by its kind, then by the constants it repeats."""
+    """Choose the branch of a union that fits a value, by its constants or else by its kind."""
     kind = kind_of(value)
     fitting = [node for node in found if "type" not in node or kind in kinds(node)]
     if is_object(value):
@@ -32,7 +32,7 @@ def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
 def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
     """Return the initial value of a new list item: its default, or an empty value of its type.
 
-    A chat message begins without words; one with another role than the last, which speaks next.
+    If the last item `like` is a chat message, the new item is an empty message of the same role.
 
     Example:
         >>> blank({"type": "string"}, {}), blank({}, {}, {"role": "user", "content": "Hello"})
@@ -49,7 +49,7 @@ def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
 
 
 def roles_of(value: Any) -> str:
-    """Return the key that tells who speaks in a chat message; empty for anything else.
+    """Return the key of a chat message that holds its role; "" for any other value.
 
     Example:
         >>> roles_of({"role": "user", "content": "Hello"}), roles_of({"type": "text", "text": ""})
@@ -61,5 +61,5 @@ def roles_of(value: Any) -> str:
 
 
 def roles(key: str) -> tuple[str, ...]:
-    """List the words that a key of a chat message may have."""
+    """List the roles that are allowed under this key of a chat message."""
     return _ROLES[key]

@@ -1,8 +1,8 @@
-"""The ways to answer a review: a decision of the table each, with what its form must hold.
+"""The ways to answer a review on the page: each offered decision, with the form that it needs.
 
-The table of decisions and the schema of an answer tell which there are, what each needs, and what
-it leads to. Here are only the words of the page's buttons; a decision without any has the words
-that every client shows.
+The offered decisions, their keys and their effects come from the table of decisions and from the
+schema of the answer. This module only adds the words of the page's buttons. A decision without such
+words gets those that all clients show.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graph_retry.web.forms.fields import has_unread
 
 
 class NotYetError(ValueError):
-    """The form is incomplete; `place` is the pointer of the field to complete."""
+    """A form is not complete or not possible; `place` is the JSON Pointer of the wrong field."""
 
     def __init__(self, why: str, place: str | None = None) -> None:
         super().__init__(why)
@@ -28,7 +28,7 @@ class NotYetError(ValueError):
 
 
 class Button(NamedTuple):
-    """The words of one way: its key, its title, what follows from it, and the button that sends."""
+    """The words of one way: its key on the keyboard, its title, its effect, and its send button."""
 
     key: str
     title: str
@@ -109,7 +109,7 @@ _REASONS = {"needed": "What the model should know", "why": "Why"}
 
 @dataclass(frozen=True)
 class Filled:
-    """The input for one way: its value and its words."""
+    """A person's input for one way: the value of its form, and the text of its message box."""
 
     value: Any = ABSENT
     words: str = ""
@@ -119,9 +119,10 @@ class Filled:
 class Way:
     """One way to answer.
 
-    `needs` names the value that it has a form for, such as `params`, `output` or `until`; it is
-    empty where there is none. `schema` describes that value. `words` labels its box for words,
-    which is optional unless `must_say`.
+    `word` is the decision. `needs` is the key of the value that its form asks for, such as
+    `params`, `output` or `until`, or "" if it has no form. `schema` describes this value. `words`
+    labels the box for a message, which is required if `must_say` is set. `is_dangerous` marks a way
+    that ends the call at once.
     """
 
     word: str
@@ -134,18 +135,18 @@ class Way:
 
     @property
     def takes_output(self) -> bool:
-        """Whether an output is taken, where no other call is made."""
+        """Whether this way takes an output, if it does not call the model again."""
         return self.word == "approve" or ROWS[self.word].outcome in ("responded", "overruled")
 
     def calls(self, review: Review) -> bool:
-        """Return whether the model is called again."""
+        """Return whether this way calls the model again."""
         return ROWS[self.word].calls[review.failure is None]
 
     def make(self, review: Review, filled: Filled) -> dict[str, Any]:
-        """Make the decision of what was filled in.
+        """Make the decision from a person's input.
 
         Raises:
-            NotYetError: If that is no decision yet.
+            NotYetError: If the input is not complete, or not readable.
         """
         if self.must_say and not filled.words:
             raise NotYetError("Write something first.")
@@ -159,7 +160,7 @@ class Way:
 
 
 def ways_of(review: Review) -> list[Way]:
-    """List the ways that a review allows, in the order in which they are offered."""
+    """List the ways to answer that a review offers, in the order of the page."""
     words = sorted(review.allowed_decisions, key=_place)
     return [_way(word, review) for word in words if word in ROWS]
 
@@ -214,7 +215,7 @@ def _whole(filled: Filled) -> Any:
 
 
 def _changed(value: Any, review: Review) -> dict[str, Any]:
-    """Return the changes of an edit to the shown params."""
+    """Return the fields that a person changed in the shown params."""
     if place := _removed(value, review.shown):
         raise NotYetError("A field can be changed, not removed: put it back.", place)
     changes = changed_fields(review.shown, value)
@@ -224,7 +225,7 @@ def _changed(value: Any, review: Review) -> dict[str, Any]:
 
 
 def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `after` that are others, or that `before` does not have."""
+    """Return the fields of `after` that differ from `before`, or are not in `before`."""
     return {
         name: part
         for name, part in after.items()
@@ -233,7 +234,7 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
 
 
 def _removed(value: Any, shown: Any, path: tuple[str, ...] = ()) -> str:
-    """Return the pointer of what an edited object has no more: merged, it would stay."""
+    """Return the pointer of a removed field, or "", because an edit cannot remove a field."""
     if not (is_object(value) and is_object(shown)):
         return ""
     for name, before in shown.items():

@@ -1,7 +1,8 @@
-"""Fix once, apply to many: one answer is previewed for each review like it, and sent for each.
+"""The pages that apply one answer to all reviews that failed in the same way.
 
-A review is answered only as it was shown: the form repeats the mark of what was previewed, and a
-review whose answer would be another one by now is left open.
+The first page previews the answer for each review. The person ticks previews and sends them. Each
+preview has a mark, a hash of its review and its decision. If a review has changed since the
+preview, its mark differs, and the review is left open.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ from graph_retry.web.runs import SOON_S, Run, Sent
 from graph_retry.web.safety import Access, NotAllowedError, text_of
 
 MOST = 25
-"""Reviews that are previewed, and answered, at a time: a person looks at each."""
+"""Maximum number of reviews on one page of previews, because a person must look at each."""
 
 
 @dataclass
 class Preview:
-    """One review that may be answered as the first one is, and what would come of it.
+    """The effect that the first review's answer would have on one similar review.
 
-    `why` tells why it cannot be. `asked` is what the model would be asked with, compared with what
-    it was asked with; `output` is what would be taken, and `doubts` what its schema says of it.
+    `decision` is the adapted answer, or None if this is not possible, for the reason in `why`.
+    `asked` compares the old params with the new ones, if the model is called again. Otherwise
+    `output` is the output that is taken, `changed` compares it with the model's output, and
+    `doubts` lists its errors by its schema.
     """
 
     review: PendingReview
@@ -49,19 +52,19 @@ class Preview:
 
     @property
     def key(self) -> str:
-        """The review's name in addresses."""
+        """The name of the review in addresses."""
         return key_of(self.review)
 
     @property
     def mark(self) -> str:
-        """What a form repeats of a review that was looked at: it, and what it was answered with."""
+        """The key of the review, with a hash of the review and its decision."""
         return f"{self.key}:{digest(self.review.review_id, self.decision)}"
 
 
 async def preview(
     site: Site, request: Request, access: Access, first: PendingReview, form: Posted
 ) -> Response:
-    """Show what an answer to one review would do to each of those like it."""
+    """Show the preview of one review's answer for each similar review."""
     card = make_card(first, form)
     way, _ = filled_of(card, form)
     rows = site.waiting.alike(key_of(first), access)
@@ -74,13 +77,13 @@ async def preview(
 
 
 async def answer_alike(site: Site, request: Request, access: Access) -> Response:
-    """Answer the reviews that were looked at and ticked, each by itself."""
+    """Answer each ticked review, unless it has changed since its preview."""
     form = await site.form(request)
     if access.key is not None or not site.can_answer(access):
         raise NotAllowedError(403, "You can read these reviews, but not answer them.")
     key, name = request.path_params["key"], text_of(form, "answer")
     there = RedirectResponse(f"{root_of(request)}/r/{key}/alike/{name}", 303)
-    if site.runs.get(name):  # sent twice
+    if site.runs.get(name):  # The browser has sent this form twice.
         return there
     asked = _unpacked(text_of(form, "asked"))
     found = await site.waiting.find(key, access)
@@ -125,7 +128,7 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
 async def _previews(
     site: Site, access: Access, first: PendingReview, form: Posted, keys: list[str]
 ) -> list[Preview]:
-    """Make the preview of each review that still waits, from the posted answer to the first."""
+    """Make the preview of each review that is still open, from the posted answer to the first."""
     way, filled = filled_of(make_card(first, form), form)
     decision = way.make(first, filled)
     shown: list[Preview] = []
@@ -156,7 +159,7 @@ def _preview(
 
 
 def _doubts(review: PendingReview, output: Any) -> list[str]:
-    """Return the errors of an output by its schema; the call's own check comes later."""
+    """Return the errors of an output by its schema. The call's own validator runs only later."""
     root = review.value["response_schema"]
     schema = {"$ref": "#/$defs/output", "$defs": root.get("$defs", {"output": {}})}
     issues = SchemaValidator(schema).check(output).issues
@@ -164,7 +167,7 @@ def _doubts(review: PendingReview, output: Any) -> list[str]:
 
 
 def _packed(form: Posted) -> str:
-    """Write a posted form as one value, in characters that every browser sends as they are."""
+    """Write a posted form as one field, in characters that each browser sends unchanged."""
     kept = [(name, text) for name, text in form if name not in ("form", "answer", "alike")]
     return base64.b64encode(json.dumps(kept).encode()).decode()
 

@@ -1,4 +1,4 @@
-"""The page of figures over all calls, and the page of one thread's ledger."""
+"""The history page with the figures of all calls, and the page of one thread's ledgers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graph_retry.web.past import changed_most, figures_of
 from graph_retry.web.safety import Access, text_of
 
 _CALLS = 20
-"""Names of calls that have figures, and calls that are listed as the last ones."""
+"""Maximum number of names with figures, and of calls in the list of the latest ones."""
 
 
 async def history(site: Site, request: Request, access: Access) -> Response:
-    """Show the figures of all calls; a posted form has them read anew."""
+    """Show the figures of all calls. A posted form starts a new reading of all threads."""
     if request.method == "POST":
         await site.form(request, 10_000)
         site.past.read()
@@ -34,7 +34,7 @@ async def history(site: Site, request: Request, access: Access) -> Response:
 
 
 async def find_thread(site: Site, request: Request, access: Access) -> Response:
-    """Go to the page of a thread that somebody names."""
+    """Redirect to the page of the thread whose id was posted."""
     del access
     form = await site.form(request, 10_000)
     key = site.past.know(text_of(form, "thread").strip()[:1_000])
@@ -42,7 +42,7 @@ async def find_thread(site: Site, request: Request, access: Access) -> Response:
 
 
 async def thread(site: Site, request: Request, access: Access) -> Response:
-    """Show the ledgers of a thread."""
+    """Show the ledgers of a thread, except those that the user may not see."""
     thread_id = site.past.thread(request.path_params["key"])
     ledgers = [] if not thread_id else await site.waiting.ledgers_of(thread_id)
     labels = access.labels.items()

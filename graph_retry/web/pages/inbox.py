@@ -1,4 +1,4 @@
-"""The list: what waits, as somebody wants to see it, and news of it."""
+"""The inbox page: the list of open reviews, its filters, and live updates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from graph_retry.web.safety import Access, text_of
 VIEW_COOKIE = "graph-retry-view"
 
 _LIVE_S = 2.0
+"""Seconds between two looks at the source while a page is open."""
+
 _BEAT_S = 15.0
-"""Seconds between looks at what waits, and between signs of life, while a page is open."""
+"""Seconds without news after which a comment keeps the connection alive."""
 
 
 async def inbox(site: Site, request: Request, access: Access) -> Response:
-    """List what waits."""
+    """Show the list of open reviews."""
     await site.waiting.refresh()
     number = request.query_params.get("page", "1")
     listing = listed(site, request, access, int(number) if number.isdecimal() else 1)
@@ -32,13 +34,13 @@ async def inbox(site: Site, request: Request, access: Access) -> Response:
 
 
 def listed(site: Site, request: Request, access: Access, page: int = 1) -> Listing:
-    """Return the page of the list that somebody sees."""
+    """Return one page of the list, by the user's rights and filters."""
     view = view_of(request.cookies.get(VIEW_COOKIE, ""))
     return make_listing(site.waiting.shown_to(access), view, page)
 
 
 async def change_view(site: Site, request: Request, access: Access) -> Response:
-    """Keep a person's filters of the inbox."""
+    """Save the posted filters of the inbox in a cookie."""
     del access
     form = await site.form(request, 100_000)
     given = {name: text_of(form, name)[:200] for name in View.__dataclass_fields__}
@@ -49,13 +51,13 @@ async def change_view(site: Site, request: Request, access: Access) -> Response:
 
 
 async def live(site: Site, request: Request, access: Access) -> Response:
-    """Notify a page of every change of the open reviews, without their content."""
+    """Send an open page an event for each change of the open reviews, without their content."""
     del access
 
     async def changes() -> AsyncIterator[str]:
         version, quiet = -1, 0.0
         while not await request.is_disconnected():
-            # The storage may be away for a moment; the next request shows it.
+            # The storage may be unreachable for a moment. If it stays so, the next page shows it.
             with suppress(Exception):
                 await site.waiting.refresh()
             quiet += _LIVE_S

@@ -1,4 +1,4 @@
-"""One review, or those of a thread: shown, answered, and what became of the answer."""
+"""The page of one review, or of all reviews of a thread, and the page of an answer's outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graph_retry.web.safety import Access, NotAllowedError, text_of
 
 
 async def review(site: Site, request: Request, access: Access) -> Response:
-    """Show a review, or take an answer to it and to others of its thread."""
+    """Show a review, or handle its posted form, which may answer other reviews of the thread."""
     key = request.path_params["key"]
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
@@ -39,7 +39,7 @@ async def review(site: Site, request: Request, access: Access) -> Response:
 async def _asked_again(
     site: Site, request: Request, access: Access, before: PendingReview, review: PendingReview
 ) -> Response:
-    """Lead from a review that is over to the one that asks the same, with what was typed."""
+    """Lead from a closed review to the one that asks the same question, with the typed values."""
     page: Response = RedirectResponse(f"{root_of(request)}/r/{key_of(review)}", 303)
     if request.method == "POST":
         typed = Run([before], {}, await site.form(request))
@@ -52,13 +52,13 @@ async def _asked_again(
 async def _take(
     site: Site, request: Request, access: Access, found: list[PendingReview]
 ) -> Response:
-    """Take a posted form: what its buttons ask for, or the answer that was chosen."""
+    """Handle a posted form: apply its button and show it again, or start the chosen answer."""
     form = await site.form(request)
     if not site.can_answer(access):
         raise NotAllowedError(403, "You can read this review, but not answer it.")
     name, key = text_of(form, "answer"), request.path_params["key"]
     there = RedirectResponse(f"{root_of(request)}/r/{key}/a/{name}", 303)
-    if site.runs.get(name):  # sent twice
+    if site.runs.get(name):  # The browser has sent this form twice.
         return there
     if not found or key not in (mine := set(_keys(form))):
         return site.gone(request, access)
@@ -90,7 +90,7 @@ async def _take(
 
 
 async def outcome(site: Site, request: Request, access: Access) -> Response:
-    """Show the outcome of an answer; a refused one is shown again as it was typed."""
+    """Show the outcome of an answer. A refused answer is shown in its form again, as typed."""
     sent, key = site.runs.get(request.path_params["name"]), request.path_params["key"]
     runs = [run for run in sent.runs if key in map(key_of, run.reviews)] if sent else []
     if sent is None or not runs or not access.sees(runs[0].reviews[0]):
@@ -105,7 +105,7 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     if told.problem:
         cards = _again(run, told.following, told.problem)
         page = review_page(site, request, access, cards, told.following)
-        # A link shows only one question. If it is asked again, the link must still show it.
+        # A link gives access to one review only. The same question is now asked by a new review.
         site.guard.follow(request, page, access, [card.key for card in cards])
         return page
     others = [] if access.key else listed(site, request, access).rows
@@ -121,7 +121,7 @@ def review_page(
     site: Site, request: Request, access: Access, cards: list[Card], found: list[PendingReview],
     status: int = 200,
 ) -> Response:  # fmt: skip
-    """Draw the page of one review, or of several of a thread."""
+    """Render the page of one review, or of several reviews of a thread."""
     shown = [card.review for card in cards]
     others = [] if access.key else [review for review in found if review not in shown]
     alike = 0 if access.key else len(site.waiting.alike(cards[0].key, access))
@@ -132,12 +132,12 @@ def review_page(
 
 
 def _keys(form: Posted) -> list[str]:
-    """Return the keys of the reviews that a posted form is about."""
+    """Return the keys of the reviews in a posted form."""
     return [text for name, text in form if name == "review"]
 
 
 def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]:
-    """Make the cards of reviews that are asked again, with what was typed for them before."""
+    """Make the cards of reviews that ask again, with the values typed for the earlier reviews."""
     old = {namespace_in(review.value): key_of(review) for review in run.reviews}
     cards: list[Card] = []
     for review in following:
