@@ -152,7 +152,7 @@ async def wait(future: Future[None]) -> None:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether `function` is declared async. An undeclared one may return a coroutine too."""
+    """Return whether a function is declared `async`. Any other may still return a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004
     )

@@ -37,7 +37,7 @@ _NAMED = lazy(
 )
 _VALUE = lazy(
     rf"\[?(?:b(?=[\"']))?(?:{_QUOTE}(?P<quoted>[^\"'\\]{{4,4000}})"
-    r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # no code
+    r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # A bracket means that this is code.
 )
 _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
 """Values that are not credentials: placeholders in examples, printed settings, paths."""

@@ -239,7 +239,7 @@ def child_of(node: Any, part: Any) -> Any:
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:
     """Return the first problem that keeps `value` from being plain JSON in graph state, or None.
 
-    `path` is where `value` stands. An instance of a subclass (of `str`, for example) is a problem,
+    `path` is the path of `value`. An instance of a subclass (of `str`, for example) is a problem,
     because a checkpointer would return the base class.
     """
     kind = cast("Any", type(value))

@@ -24,6 +24,7 @@ LOCK_NAME = "graph_retry:"
 """The prefix of an advisory lock's name. PostgreSQL's key is `hashtextextended(name, 0)`."""
 
 _mutexes: WeakValueDictionary[tuple[int, str], Any] = WeakValueDictionary()
+"""The mutexes of this process, by storage and thread. One disappears with its last `ThreadLock`."""
 
 
 _IN_THE_WAY = "move away what stands there, which is no lock of graph-retry's"
@@ -69,6 +70,7 @@ class ThreadLock:
         """
         if not self._mutex.acquire(blocking=False):
             return False
+        # If the outside lock is not acquired, the end of this block releases the mutex.
         with ExitStack() as taken:
             taken.callback(self._mutex.release)
             if self._outside is None:
@@ -111,6 +113,7 @@ class _FileLock:
 
     def __init__(self, database: str, thread_id: str) -> None:
         self._database, self._folder = Path(database), Path(f"{database}.locks")
+        # A hash, because a thread id may contain characters that a file name must not have.
         name = blake2s(thread_id.encode(), digest_size=16).hexdigest()
         self._path = self._folder / f"{name}.lock"
         self._lock: Any = None

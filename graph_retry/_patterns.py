@@ -12,7 +12,7 @@ class _Lazy:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(re.compile(self._source, self._flags), name)
-        setattr(self, name, method)  # the next use finds the compiled pattern's method
+        setattr(self, name, method)  # The next use finds this method without `__getattr__`.
         return method
 
 

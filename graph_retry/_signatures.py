@@ -228,7 +228,7 @@ def check_hook(hook: Any, option: str = "on_retry") -> None:
     else:
         try:
             inspect.signature(hook).bind(None, 1, None)
-        except ValueError:  # a builtin without a signature
+        except ValueError:  # Some builtins have no signature to check.
             return
         except TypeError as error:
             wrong = f"`{name_of(hook, option)}`, which does not take these three ({error})"
@@ -253,7 +253,7 @@ def check_callback(function: Any, argument: str, *, may_be_async: bool) -> None:
         raise ValueError(f"{wanted} and is not async")
     try:
         inspect.signature(function).bind(None)
-    except ValueError:  # a builtin without a signature
+    except ValueError:  # Some builtins have no signature to check.
         return
     except TypeError as error:
         raise ValueError(f"{wanted} ({error})") from None

@@ -194,5 +194,6 @@ def schemas(
     if params_type is None:
         return state, state, state, state
     shown = make("RetryInput", inputs)
-    encoded = make("RetryInput", {**inputs, LOOP: NotRequired[Any]})  # see `Made.first_state`
+    # `Made.first_state` adds the position to the input, beside the encoded params.
+    encoded = make("RetryInput", {**inputs, LOOP: NotRequired[Any]})
     return state, encoded, make("RetryOutput", outputs), shown

@@ -15,7 +15,7 @@ _LOG = logging.getLogger("graph_retry")
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Join pieces of text. A character that was split into two surrogates is joined as well."""
+    """Join pieces of text. If two pieces hold the halves of one character, join the halves."""
     text = "".join(texts)
     if not re.search("[\ud800-\udbff][\udc00-\udfff]", text):
         return text

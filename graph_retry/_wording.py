@@ -98,7 +98,7 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
 
 
 def whole_sentences(text: str, limit: int) -> str:
-    """Shorten a text to at most `limit` characters and a note, behind a sentence, line or word.
+    """Cut a text after a sentence, line or word, to at most `limit` characters, and add a note.
 
     Example:
         >>> whole_sentences("Read it. Then write it down.", 12)

@@ -125,6 +125,7 @@ def evaluate(
 
     async def all_of_them() -> Evaluation:
         loop = asyncio.get_running_loop()
+        # Sync functions run in this executor, so it needs a thread for each concurrent call.
         loop.set_default_executor(ThreadPoolExecutor(run.concurrency))
         return await run.on(ledgers())
 

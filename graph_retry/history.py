@@ -95,7 +95,7 @@ async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
                 f"the server does not show the attempts of calls that were made "
                 f"({', '.join(hidden)}): give the state of the outermost graph the key `attempts` "
                 "(nothing needs to write it), or read them where the checkpointer is.",
-                stacklevel=5 if is_sync() else 4,  # the sync function adds a frame
+                stacklevel=5 if is_sync() else 4,  # The sync function adds a frame.
             )
     shown = [ledger for ledger in calls if ledger.attempts]
     thread = thread_of(config)

@@ -120,9 +120,11 @@ def sign(link: Link, secret: str | bytes) -> str:
 def read_link(token: str, secret: str | bytes) -> Link | None:
     """Read a link's token; None if it was not signed with this secret or has expired."""
     text, _, signature = token.partition(".")
+    # A comparison in constant time tells a forger nothing about the right signature.
     if not hmac.compare_digest(signature.encode(), _signature(text, secret).encode()):
         return None
     try:
+        # `_encoded` has removed the padding that base64 needs.
         key, expires, to = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, binascii.Error):
         return None

@@ -49,7 +49,7 @@ class Replayed:
 
 
 class ReplayOptions(RetryOptions, total=False):
-    """Options of `replay`: those of the call, and three more.
+    """Options of `replay`: all options of a call, and three more.
 
     output: The output type of the call.
     params_type: The type in which hooks get the params (default `dict`).

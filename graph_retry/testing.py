@@ -33,10 +33,10 @@ _VOLATILE = (
 
 
 class ScriptedLLM:
-    """A model that follows a script: it returns the next step, or raises it if it is an exception.
+    """A fake model with a script. Each call returns the next step, or raises it (an exception).
 
-    `calls` are the params of its calls. The `with` block, or `assert_finished`, fails the test if
-    the model was called more or fewer times than the script has steps.
+    `calls` holds the params of the calls. At its end, the `with` block fails the test if the model
+    was called more or fewer times than the script has steps; so does `assert_finished`.
 
     Example:
         >>> from graph_retry import retry_llm_call
@@ -63,7 +63,7 @@ class ScriptedLLM:
         return step
 
     def assert_finished(self) -> None:
-        """Fail, with an AssertionError, unless the model was called once for each step."""
+        """Raise an AssertionError unless the model was called once for each step."""
         if len(self.calls) != len(self.steps):
             raise AssertionError(self._mismatch())
 
@@ -80,13 +80,14 @@ class ScriptedLLM:
 
 
 def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
-    """Make a model that returns or raises the results of a ledger again.
+    """Create a fake model that returns or raises the recorded results of a ledger.
 
-    An exception has its recorded class name, message and kind. Three kinds are lost, because only a
-    `classify` function gives them to exceptions: `invalid_schema`, `truncated` and `refusal`.
+    A raised exception has the recorded class name, message and failure kind. The kinds
+    `invalid_schema`, `truncated` and `refusal` are lost, because only a `classify` function gives
+    them to exceptions.
 
     Raises:
-        ValueError: If a record no longer has the result of its attempt.
+        ValueError: If the record of an attempt was deleted.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
@@ -133,11 +134,16 @@ def assert_replayable(
     *,
     steps: Sequence[Any],
 ) -> int:
-    """Stop a run after each checkpoint, continue it in a new graph, and compare the results.
+    """Simulate a crash after each checkpoint, continue in a new graph, and compare the results.
 
-    `make_graph` compiles the graph with a model and a checkpointer. `answers` are decisions in the
-    order of the reviews. Each of the `steps` must be used exactly once. Returns the number of
-    checkpoints after which the run was stopped.
+    Args:
+        make_graph: Compiles the graph with a given model and checkpointer.
+        given: The input of the graph.
+        answers: Decisions, in the order of the reviews.
+        steps: The script of the model. Each step must be used exactly once.
+
+    Returns:
+        The number of checkpoints after which a crash was simulated.
 
     Raises:
         AssertionError: If a call was repeated or left out, or if state or ledger differ.

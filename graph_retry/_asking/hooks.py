@@ -101,6 +101,7 @@ async def _asked(
 
     author = role if role == name else f"{role}:{name}"
     revised = await once(f"{author}#{number}", ask)
+    # Equal params are no proposal, because sending them again would be a blind retry.
     changed = [Encoded(*each) for each in revised or () if each != list(params)]
     if not changed:
         return None

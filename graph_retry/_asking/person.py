@@ -87,6 +87,7 @@ class Taken:
 async def take_answer(given: StepInput) -> Taken:
     """Take the answer that `resume` wrote, or ask the automatic reviewers, then a person."""
     plan, loop, attempts = given.plan, given.loop, given.attempts
+    # `resume` writes its answer into state before the run, so then nobody is asked any more.
     recorded: Any = given.state.get(ANSWER)
     if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
         return _back(plan, loop, fork, recorded.get("refused"))

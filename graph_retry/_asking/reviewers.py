@@ -58,9 +58,12 @@ async def ask_reviewers(
     for reviewer in plan.settings.reviewer:
         name = f"agent:{name_of(reviewer, 'reviewer')}"
 
+        # The default argument binds the reviewer of this turn of the loop.
         async def ask(reviewer: Reviewer = reviewer) -> tuple[Any, str | None]:
             try:
                 return await call(reviewer, review), None
+            # LangGraph's control flow must pass. An async function in a sync run is a mistake that
+            # the developer must see.
             except (GraphBubbleUp, AsyncUnderSyncError):
                 raise
             except Exception as error:  # noqa: BLE001 - an agent's trouble must not hide the review

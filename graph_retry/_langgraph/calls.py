@@ -111,7 +111,7 @@ class Made:
         try:
             return self.codec.load(*self._as_given(self.values))
         except (TypeError, ValueError):
-            # A saved retry node continues with any input; an unsaved one raises this in `call`.
+            # A saved call uses its saved params. For a new call, the `call` step raises this error.
             if not self.is_task:
                 raise
             return None
@@ -154,7 +154,7 @@ class Slot:
     at_rest: Future[None] = field(default_factory=Future[None])
 
     def end(self) -> None:
-        """Note that the run of the call has ended."""
+        """Mark the run of the call as ended."""
         if not self.at_rest.done():
             self.at_rest.set_result(None)
 

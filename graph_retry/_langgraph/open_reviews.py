@@ -115,7 +115,7 @@ async def delete_answered(saver: BaseCheckpointSaver[Any], row: Row) -> None:
 
 
 async def delete(saver: BaseCheckpointSaver[Any], row: Row) -> None:
-    """Delete the row of a closed review, unless its call has meanwhile asked a new question."""
+    """Delete the row of a review. If its call has asked a new question, that row stays."""
     await query(saver, _DELETE, *row[:3])
 
 

@@ -1,8 +1,8 @@
 """The questions that a thread shows to people. Only these can be answered.
 
 LangGraph gives a plain answer (one without an interrupt id) to the first question of the run. After
-a crash, perhaps nobody has seen that question. In a task with several calls, the question may
-belong to a different call than the one that the person saw.
+a crash, perhaps nobody has seen that question. If a task makes several calls, the question may
+belong to a call that the person has not seen.
 
 LangGraph saves questions as writes to the channel INTERRUPT, and answers as writes to RESUME. Both
 are beside the newest checkpoint of the outermost graph until the step ends. (Observed by reading

@@ -45,9 +45,11 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     # shows the difference: each first step writes the key `ANSWER`.
     past = run.past if ANSWER not in given.state else None
     if past is not None:
+        # The past call was beyond this step: restore its state, and the router goes on from there.
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
         given = read_input(run, {**given.state, **past})
+    # `review_later` made this input: it wants a review of its last attempt, and no call.
     if given.attempts and given.attempts[-1].get("to_review"):
         return reviewed_later(given)
     plan, state, settings = given.plan, given.state, given.plan.settings

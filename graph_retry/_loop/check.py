@@ -194,7 +194,7 @@ def _read(
         raise TypeError(f"`repair` returned {came} for a text: return a text, changed or not.")
     if changed == parsed.text:
         return parsed
-    # If the first reading succeeded, the function received JSON, in whatever format the text was.
+    # After a successful reading, `parsed.text` is JSON, so the changed text is JSON as well.
     if written is not None and parsed.failure is not None:
         return read_as(written, changed, level, schema=schema, complete=complete)
     return parse(changed)

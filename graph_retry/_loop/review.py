@@ -40,6 +40,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
     if taken.by_agent and taken.value is None:
         return _escalate(given, taken)
     verdict: Accepted | Refused
+    # An answer that a person gave after the review had expired does not count.
     if taken.author == "human" and is_expired(taken.question.expires_at, taken.came_at):
         taken = replace(taken, author="system", channel="system")
         verdict = await _default(given, taken.question)
@@ -47,6 +48,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         verdict = Refused(taken.problem)
     else:
         verdict = await judge(taken.value, taken.question)
+    # A person may repeat a call with equal params. An automatic reviewer may not, beyond one time.
     if taken.by_agent and isinstance(verdict, Accepted):
         blind = await not_again(given.plan, given.attempts, taken.author, verdict)
         verdict = verdict if blind is None else Refused(blind)

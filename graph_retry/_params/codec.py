@@ -211,7 +211,7 @@ class ParamsCodec(Generic[ParamsT]):
             if all(type(a) is int and type(b) is float and a == b for _, a, b in changed):
                 # A whole number in a `float` field is that float (PEP 484).
                 return self._verified(again, owner)
-            path = changed[0][0].removesuffix("/-")  # `-` means all elements: name their list.
+            path = changed[0][0].removesuffix("/-")  # `-` is every element, so name the list.
             problem = ValueError(
                 f"{part_of(path, owner)} would come back changed from graph state: declare the "
                 "type that it really has, with a validation that leaves it as it is, pass plain "
@@ -278,7 +278,8 @@ class ParamsCodec(Generic[ParamsT]):
             raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
         again = Writer("params", typed=typed).write(self._laid_out(params))[0]
         if not (types or tags or any(changes(view, again))):
-            return Verified(Encoded(again, {}), params)  # Writing the params gave the same JSON.
+            # The params were written as the same JSON again, so nothing is lost or unknown.
+            return Verified(Encoded(again, {}), params)
         complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
         if unknown := list(self._unknown_fields(view, complete)):
             raise ParamsInvalid(unknown)
@@ -351,7 +352,10 @@ class ParamsCodec(Generic[ParamsT]):
         return {"object": value, "bare": {"value": value}, "empty": {}}[self._type.form]
 
     def _unknown_fields(self, view: Any, known: Any) -> Iterator[Issue]:
-        """Yield an issue for each key of a view that is missing in `known`, its rebuilt form."""
+        """Yield an issue for each key of `view` that the params type does not know.
+
+        `known` is the view that was written from the rebuilt params.
+        """
         for path in [path for path, _, after in changes(view, known) if after is ABSENT]:
             parent = resolve_pointer(known, path.rpartition("/")[0])
             if is_object(parent):

@@ -63,6 +63,8 @@ async def make_request(
             )
             if plan.validator is not None:
                 raise_error_in(result)
+        # LangGraph's control flow must pass. An async function in a sync run is a mistake that the
+        # developer must see.
         except (GraphBubbleUp, AsyncUnderSyncError):
             raise
         except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
@@ -71,6 +73,7 @@ async def make_request(
             outcome = outcome_of_result(plan, result)
             outcome["record"].update(reception.stopped)
         finally:
+            # A sync function that timed out still runs in its thread, and may still read a stream.
             reception.end()
         ended(outcome["record"], result)
     transient = settings.transient

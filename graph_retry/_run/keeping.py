@@ -67,12 +67,14 @@ async def leave_earlier(
     if ends:
         made = await whole_here(after)
         changes = [new for new, old in zip(made, after, strict=True) if old.get("kept_in")]
+        # The whole ledger is in state again, so the position no longer has to summarize it.
         update[LOOP] = {**loop, "seen": [], "spent": None}
     elif len(after) > 1 and after[-1]["number"] not in [old["number"] for old in before]:
         changes = await _slimmed_here(after[:-1], before)
         update[LOOP] = _noted(settings, loop, changes, before) if changes else loop
     if not (anew or (ends and changes)):
         return {**update, key: [*changes, *(given or [])]} if changes else update
+    # `Overwrite`, because the reducer of the key would merge these records into the old ledger.
     records = merge_attempts(after, changes)
     kept = records if ends else without_implied(list(map(stub, records)))
     return {**update, key: Overwrite(kept)}
@@ -131,7 +133,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return a record as state keeps it: a stub if another checkpoint holds it, else unchanged."""
+    """Return a stub of a record if another checkpoint holds it; otherwise the record itself."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None

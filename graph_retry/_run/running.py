@@ -187,6 +187,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if self.plan is not None:
             plan = replace(self.plan, codec=self.plan.codec.for_one_run())
         saver = saver_in(configurable) or self._own_saver
+        # LangGraph refuses `durability` together with `checkpoint_during`, its deprecated form.
         if saver is not None and "checkpoint_during" not in options:
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))

@@ -58,6 +58,7 @@ _INSTRUMENTS = {
 """Each metric's factory method and its unit."""
 
 _made: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+"""The metrics that were made, by OpenTelemetry's meter provider."""
 
 
 class CallTrace:
@@ -88,6 +89,7 @@ class CallTrace:
             return
         known = dict.fromkeys(record.get("traceparent", "") for record in attempts)
         before = [_after(traceparent) for traceparent in known if traceparent]
+        # An active span of the application is the parent; otherwise the first run's span is.
         around = _trace().get_current_span().get_span_context().is_valid
         attributes = {
             "gen_ai.operation.name": "invoke_workflow",
@@ -232,6 +234,7 @@ class CallTrace:
 
 def tracer() -> Any:
     """Return OpenTelemetry's tracer, or None in a process that has not set tracing up."""
+    # Never import OpenTelemetry here: an application that has set it up has imported it.
     trace: Any = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return None

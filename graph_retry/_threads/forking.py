@@ -60,7 +60,7 @@ async def go_back(
     saver = saver_of(graph)
     if saver is not None and fork is not None:
         saved = await list_checkpoints(saver, config)
-        # The list begins with the newest. If that is the fork, its step may yet make the call.
+        # The newest checkpoint comes first. If it is the fork, its step can still make the call.
         is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
         if is_over and ledger.namespace not in continued_in(saved, fork):
             raise AnswerRefused(

@@ -55,7 +55,7 @@ class HeldThread:
 
     @property
     def given(self) -> Command[Any] | None:
-        """The input of the run: a `Command` if there are answers by interrupt id, else None."""
+        """The input of the run: a `Command` with the answers by interrupt id; None without any."""
         return Command(resume=self.by_id) if self.by_id else None
 
     def __enter__(self) -> None: ...

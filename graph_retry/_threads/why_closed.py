@@ -37,7 +37,7 @@ async def why_closed(
 ) -> str:
     """Return why a review is closed: who answered it first, or what ended it.
 
-    It waits for a run to save the answer: a function's call does so after its question is gone.
+    It may wait for some seconds, because a run saves an answer after its question has disappeared.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:
@@ -49,7 +49,7 @@ async def why_closed(
         pause = next(lengths)
         await sleep(pause)
         waited += pause
-    if who is None and at_rest:  # In a running thread, the call may be about to ask.
+    if who is None and at_rest:  # While a run is active, it may be about to ask.
         who = _not_shown(thread, review_id)
     other = await other_question(graph, config)
     why = who or "it was answered already, or never asked here"
