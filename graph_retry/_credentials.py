@@ -45,14 +45,14 @@ _NO_VALUE = lazy(r"[A-Z_]+$|SecretStr|[*/<~]")
 _PLACES = tuple(
     lazy(pattern, re.IGNORECASE)
     for pattern in (
-        # The rest of a header, with or without quotes. Of cookies, everything.
+        # The value of the headers `Authorization` and `Cookie`, with or without quotes.
         r"(authorization\s{0,5}[:=]\s{0,5}(?:[\w-]{2,40}(?:\s|%20))?)(?=[^\r\n]{0,99}\d)[^\r\n]{6,}",
         r"(authorization[\"'],?\s{0,5}:?\s{0,5}\[?b?[\"'](?:[\w-]{2,40}\s)?)(?=[^\"']{0,99}\d)[^\"']{6,}",
         r"(cookie[\"']?\s{0,5}[:=]\s{0,5}b?[\"']?)(?=[\w.-]{1,80}=)[^\"'\r\n]{8,}",
         r"(\b(?:bearer|basic)\s)(?=[^\s\"',;]{0,200}(?:[\d=]|(?-i:[a-z][A-Z])))[^\s\"',;]{8,}",
         r"(\s(?:-u|--user)[\s=][\"']?[^\s:\"']{1,100}:)[^\s\"']+",
-        r"(\blogin\s\S{1,100}\spassword\s)\S+",  # `.netrc`
-        # The user-info of an address.
+        r"(\blogin\s\S{1,100}\spassword\s)\S+",  # A line of a `.netrc` file.
+        # The password or the name in a URL, as in `https://name:password@host`.
         r"(://[^\s/:@]{0,100}:)[^\s/]{1,200}(?=@)",
         r"(://)(?=[^\s/:@]{0,200}\d)[^\s/:@]{12,200}(?=@)",
         r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))+",

@@ -24,7 +24,7 @@ SHOWN_ISSUES = 20
 MAX_ISSUES = 100
 MESSAGE_CHARS = 500
 VALUE_CHARS = 200
-MAX_DEPTH = 200  # Pydantic's JSON parser and the checkpointers fail at little more.
+MAX_DEPTH = 200  # Pydantic's JSON parser and checkpointers fail soon after.
 REFUSED = "the validator refused the value"
 ABSENT: Any = object()
 """A marker for a missing value, for places where `None` would be a value."""

@@ -133,7 +133,10 @@ def property_names(schema: Any) -> frozenset[str]:
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields of a record that `redact` changes, redacted; empty without a redactor."""
+    """Return an update for a record in which all texts of its result are redacted.
+
+    It is empty without a redactor.
+    """
     if redact is None:
         return {}
 
@@ -170,7 +173,8 @@ def shown_record(record: Attempt) -> Attempt:
     shown = record.get("params_shown")
     patch: Any = [{"op": "replace", "path": "", "value": shown}]
     known: Any = {"params_patch": patch if shown is not None else None, "params_types": {}}
-    if "params_shown" in record and shown is None:  # This function made the record.
+    # A record that this function returned before has redacted params in its patch already.
+    if "params_shown" in record and shown is None:
         known = {}
     if record.get("status") == "running":
         known |= {"raw": None, "repaired": None, "parsed": None, "failure": None}

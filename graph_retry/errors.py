@@ -33,7 +33,7 @@ __all__ = [
 
 
 class GraphRetryError(Exception):
-    """Base of all errors of this library; `attempts` is the ledger, as far as it is known."""
+    """The base of all errors of this library. `attempts` holds the ledger, if it is known."""
 
     def __init__(self, message: str, attempts: list[Attempt] | None = None) -> None:
         super().__init__(message)

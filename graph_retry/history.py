@@ -135,7 +135,7 @@ def aevery_ledger(
 async def ledgers_in(
     source: LedgerSource, threads: Iterable[str] | None = None
 ) -> AsyncGenerator[Ledger]:
-    """Yield the ledgers of a source, in a coroutine for sync and async code."""
+    """Yield the ledgers of a source; `run_steps` and `arun_steps` drive this generator."""
     if saver_of(source) is not None or is_client(source):
         for graph, config in await _places_in(source, threads):
             for ledger in await _told_ledgers(graph, config):

@@ -106,7 +106,7 @@ async def find_all(
     before: PendingReview | None = None,
     config: RunnableConfig | None = None,
 ) -> list[PendingReview]:
-    """List the reviews of a source, in a coroutine for sync and async code.
+    """List the open reviews of a source, without their whole histories.
 
     Raises:
         TypeError: If `source` has no threads, or an argument has the wrong type.

@@ -79,7 +79,7 @@ class Ledger:
 
     @property
     def outcome(self) -> Outcome:
-        """How the call ended. `open` means that nobody decided its end, or the ledger lacks it."""
+        """How the call ended; `open` if its end was never decided, or is unknown."""
         if not self.attempts:
             return "open"
         last = self.attempts[-1]

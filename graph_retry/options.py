@@ -272,7 +272,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
     """
     unknown = sorted(set(options) - set(RetryOptions.__annotations__))
     if unknown:
-        # The middleware takes no `output`, so do not suggest the unknown name itself.
+        # The middleware has no argument `output`. If that is the unknown name, do not suggest it.
         arguments = {"on_retry", "output"} - {unknown[0]}
         known = (*RetryOptions.__annotations__, *sorted(arguments))
         meant = did_you_mean(unknown[0], known) or f" The options are {', '.join(known)}."

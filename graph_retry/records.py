@@ -34,7 +34,7 @@ RepairLevel = Literal["none", "minimal", "standard", "aggressive"]
 
 
 class Issue(TypedDict):
-    """One error of a value."""
+    """One error in a value that a model returned."""
 
     path: str
     """A JSON Pointer; `""` is the whole value."""
@@ -97,7 +97,7 @@ class KeptIn(TypedDict):
 
 
 class GateVerdict(TypedDict):
-    """The verdict of a gate about a valid output."""
+    """The verdict of a `graph_retry.hooks.Gate` about a valid output."""
 
     ask: bool
     """Whether a person is asked."""

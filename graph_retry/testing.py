@@ -172,7 +172,7 @@ class _StoppedError(Exception):
 
 
 class _StoppingSaver(InMemorySaver):
-    """Ends the run after a number of checkpoints, like a crash."""
+    """A saver that simulates a crash: it raises after a number of checkpoints."""
 
     def __init__(self, stop: int | None) -> None:
         super().__init__()

@@ -166,8 +166,8 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
     place = {"checkpoint_ns": call_namespace(), "checkpoint_id": begun and begun.checkpoint_id}
     payload: dict[str, Any] = {**build_payload(question), **place}
     shown_schema: dict[str, Any] = payload["response_schema"]
-    # Everything before `interrupt` runs again when the run is resumed. `notify` is a task and the
-    # row is replaced, so both may be repeated.
+    # A resumed run repeats everything before `interrupt`. That is safe: `notify` runs as a task,
+    # and the row replaces itself.
     if not _was_left_open(given.loop):
         await notify(plan, payload, attempts)
     here = (current_thread(), call_namespace(), question.review_id, question.asked_at)
@@ -185,7 +185,10 @@ async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
 
 
 def _was_left_open(loop: Loop) -> bool:
-    """Return whether a person has only deferred or assigned the question: no new notification."""
+    """Return whether the question is only asked again because a person deferred or assigned it.
+
+    `notify` is not called for such a question.
+    """
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
 

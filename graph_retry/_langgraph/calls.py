@@ -247,7 +247,7 @@ async def _wait_for_anchor(
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         places.setdefault(checkpoint_id, []).append(place)
-    for same in places.values():  # A `@task` may list an id in two namespaces; one has it.
+    for same in places.values():  # A `@task` lists an id in two namespaces, but only one has it.
         pause, waited = 0.001, 0.0
         while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
             await sleep(pause)

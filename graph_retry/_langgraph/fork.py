@@ -91,7 +91,7 @@ async def put_fork(saver: BaseCheckpointSaver[Any], old: RunnableConfig, note: s
     saved = await read_checkpoint(saver, old)
     if saved is None:
         raise ValueError(f"{REFUSED}the checkpoint it goes back to is gone.")
-    own_id = str(uuid6(node=_NODE, clock_seq=-2))  # As LangGraph makes ids.
+    own_id = str(uuid6(node=_NODE, clock_seq=-2))  # `uuid6` as LangGraph calls it.
     copy: Checkpoint = {**saved.checkpoint, "id": own_id, "ts": empty_checkpoint()["ts"]}
     step = saved.metadata.get("step", -1) + 1
     told: Any = {**saved.metadata, "source": "fork", "step": step, _FORK: note}

@@ -147,7 +147,7 @@ async def validate_attempt(
     record = attempts[-1]
     if validator is None or record["failure"] is not None:
         return {"number": record["number"]}, None
-    # A run has replaced this validator in its plan already; a replay has not.
+    # In a run, `read_input` has read the schema from the params. In a replay, it is read here.
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):
         validator = validator.fitted(at.view)
     checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))

@@ -1,7 +1,7 @@
 """The `review` step: ask the open question, take one answer, and apply it.
 
-A bad answer never raises, because that would fail the user's run. It is refused, and the question
-is asked again.
+A bad answer does not raise, because an error would fail the user's run. The answer is refused, and
+the question is asked again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         verdict = Refused(taken.problem)
     else:
         verdict = await judge(taken.value, taken.question)
-    # A person may repeat a call with equal params. An automatic reviewer may not, beyond one time.
+    # A person may repeat a call with the same params. An automatic reviewer may only once.
     if taken.by_agent and isinstance(verdict, Accepted):
         blind = await not_again(given.plan, given.attempts, taken.author, verdict)
         verdict = verdict if blind is None else Refused(blind)

@@ -329,9 +329,9 @@ class ParamsCodec(Generic[ParamsT]):
         return known is not None and known.encoded.view is view and known.encoded.types == types
 
     def _as_view(self, value: Any) -> Any:
-        """Return the value of a state channel as a view, which may contain Python values.
+        """Return the value of a state channel as a view that may still contain Python objects.
 
-        An instance of the params' class is returned as it is.
+        An instance of the params' class is returned unchanged.
         """
         kind = self._type
         if kind.instance not in (dict, object) and isinstance(value, kind.instance):

@@ -178,7 +178,7 @@ class Writer:
         # Pydantic would consume an iterator by writing it.
         if not isinstance(value, Iterator):
             with suppress(PydanticSerializationError, PydanticUserError, ValueError, TypeError):
-                adapter = adapter_of(cast("Hashable", cls))  # Such as a URL or a pattern.
+                adapter = adapter_of(cast("Hashable", cls))  # This writes, for example, a URL.
                 plain = adapter.dump_python(value, mode="json", warnings=False)
                 return self.write(plain, path)[0], {}
         if self.complete:
@@ -255,7 +255,7 @@ def restore(
 
 
 def _places(holder: Any, tokens: list[str], at: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """Yield the container of each tagged part, its key there, and its pointer."""
+    """Yield each part that a tag's pointer names, as (its container, its key there, its path)."""
     keys: list[Any] = []
     token = tokens[0].replace("~1", "/").replace("~0", "~")
     if is_object(holder):

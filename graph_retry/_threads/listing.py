@@ -111,7 +111,7 @@ class Finder(Generic[WaitingT]):
 
     async def read_all(self) -> list[WaitingT]:
         """Scan all threads in pages of checkpoints, so that only one page is in memory."""
-        ordered = has_table(self.saver)  # They list all threads in order of ids.
+        ordered = has_table(self.saver)  # These savers sort all threads by id.
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
         size, before, last = _SCANNED, None, ""
         while True:
@@ -123,7 +123,7 @@ class Finder(Generic[WaitingT]):
                 _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
-            # A copied thread has the same ids, so a page begins with the last id of the previous.
+            # Copied threads share ids, so the next page begins with the last id of this page again.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
