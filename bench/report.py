@@ -1,6 +1,6 @@
-"""All tables as one page of Markdown: what `docs/comparison.md` is.
+"""Print all tables of measurements as one page of Markdown, which is `docs/comparison.md`.
 
-Each table is made by a script of its own, in a process of its own.
+Each table comes from its own script, which runs in its own process.
 Run: `python -m bench.report`, or `make bench`, which writes the page.
 """
 
@@ -17,7 +17,7 @@ PACKAGES = ("langgraph", "langchain-core", "pydantic")
 
 
 class Section(NamedTuple):
-    """One table or more: a heading, what they tell, and the script that prints them."""
+    """One section of the page: a heading, a text about its tables, and the script for them."""
 
     title: str
     about: str
@@ -27,48 +27,50 @@ class Section(NamedTuple):
 SECTIONS = [
     Section(
         "Calls for N edits",
-        "How many model calls are paid until a person's Nth edit has made the call succeed. A loop "
-        "in one node runs again from its first line after each answer.",
+        "The number of paid model calls until a person's Nth edit makes the call succeed. A loop "
+        "inside one node pays more, because LangGraph runs the node again from its first line "
+        "after each answer.",
         "edits",
     ),
     Section(
         "Recovery from malformed answers",
-        "5,000 extractions with a known truth, on a scripted model that is the same for all: once "
-        "in this process, once with each library's own client over loopback HTTP, set up as its "
-        "documentation shows. Nobody is asked.",
+        "5,000 extractions with known results, on the same scripted model for all libraries. The "
+        "first table runs in one process. The second uses each library's own client over loopback "
+        "HTTP, set up as its documentation shows. No person is asked.",
         "ladder",
     ),
     Section(
         "Overhead",
-        "A call that succeeds at once, against a subgraph of two nodes written by hand that keeps "
-        "the call in one step and the check in another. Ratios are from one run.",
+        "A call that succeeds at the first attempt, compared with a handwritten subgraph of two "
+        "nodes, one for the call and one for the check. Both sides of a ratio are from the same "
+        "run.",
         "overhead",
     ),
     Section(
         "Bytes in the database",
-        "A thread whose attempts all fail, against a node by hand that appends each attempt to a "
-        "list in state. A ratio of 4 is linear.",
+        "A thread whose attempts all fail, compared with a handwritten node that appends each "
+        "attempt to a list in state. A ratio of 4 means that the storage grows linearly.",
         "storage",
     ),
     Section(
         "Reading broken JSON",
-        "A corpus of documents in many kinds of disrepair, each with the value it stands for. What "
-        "is wrong was accepted, and is not what the document says. [What is read](reading.md).",
+        "A corpus of broken documents, each with its correct value. A `wrong` reading is one that "
+        "was accepted with another value. See [Reading](reading.md).",
         "repair_score",
     ),
     Section(
         "Documents damaged at random",
-        "Each by one character or one token. What leaves another document rather than a broken one "
-        "is left out.",
+        "Each document is damaged in one character or one token. Damage that makes another valid "
+        "document, and not a broken one, is left out.",
         "repair_damage --cases 10000 --show 0",
     ),
     Section(
         "Judging an answer while it comes",
-        "In tokens of four characters. Where the time for a character stays, the cost is linear. "
-        "[Streams](streaming.md).",
+        "The answers come in tokens of four characters. If the time for each character stays the "
+        "same for longer answers, the cost is linear. See [Streams](streaming.md).",
         "streaming",
     ),
-    Section("Import", "In fresh processes, with compiled modules.", "import_time"),
+    Section("Import", "Each import runs in a fresh process, with compiled modules.", "import_time"),
 ]
 
 
@@ -88,17 +90,17 @@ def main() -> None:
         "# Comparison\n\n"
         f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {platform.system()} on "
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-        f"{versions}. Counts are the same everywhere; times depend on the machine, and on what "
-        "else it does.\n"
+        f"{versions}. Counts are the same on every machine. Times depend on the machine and its "
+        "load.\n"
     )
     for section in SECTIONS:
         tables = printed(section.script)
         print(f"## {section.title}\n\n{section.about}\n\n{tables}\n", flush=True)
     print(
         f"While this was measured the load average was {os.getloadavg()[2]:.0f} (15 minutes): "
-        "where it is above the number of cores, times are too long and their ratios rough.\n"
+        "if it is above the number of cores, times are too long and their ratios are rough.\n"
     )
-    print("What has been killed, raced and loaded is in [reliability](reliability.md).")
+    print("For the tests with crashes, races and load, see [reliability](reliability.md).")
 
 
 if __name__ == "__main__":
