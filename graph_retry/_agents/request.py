@@ -93,6 +93,7 @@ def requested(
     request: ModelRequest[Any], params: ModelParams, models: Mapping[str, BaseChatModel], last: int
 ) -> AttemptRequest:
     """Return the request with the params applied; unchanged messages stay the same objects."""
+    # An unchanged message stays the same object, because params lack its provider's metadata.
     known = {_spelled(as_params(message)): message for message in request.messages}
     messages: list[AnyMessage] = []
     for shown in params.messages:

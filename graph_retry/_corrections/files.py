@@ -68,6 +68,7 @@ class Writer:
         for part, file in self._files.items():
             file.write(self._kind.end if self._written[part] or self._kind.head else "")
         self._stack.close()
+        # The files get their names only now, so that an export that fails leaves no file behind.
         for path in self._paths.values():
             if kind is None:
                 _unfinished(path).replace(path)
@@ -76,7 +77,7 @@ class Writer:
 
     def add(self, row: Correction) -> None:
         """Write a row to the file of its part, or count it as left out of this format."""
-        part = _part_of(row["thread"] or row["id"], self._split)
+        part = _part_of(row["thread"] or row["id"], self._split)  # no thread in two parts
         named = cast("Correction", {**row, "split": part} if part else row)
         try:
             made = self._kind.render(redacted_row(named, self._redact), self._messages)

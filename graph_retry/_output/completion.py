@@ -170,6 +170,7 @@ def _of_tool_calls(
     older = message.additional_kwargs.get("function_call")
     if not calls and is_object(older):
         calls = [{"name": older.get("name"), "args": older.get("arguments"), "id": None}]
+    # LangChain lists valid and invalid calls apart. Here they get back the provider's order.
     order = [call.get("id") for call in _raw_calls(message)]
     calls.sort(key=lambda call: order.index(call["id"]) if call["id"] in order else len(order))
     wants_list = validator is not None and validator.wants_list

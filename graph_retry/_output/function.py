@@ -83,10 +83,10 @@ class FunctionValidator(Validator):
 
     async def _ajudge(self, value: Any) -> tuple[Any, list[Issue]]:
         try:
-            given = copy.deepcopy(value)
+            given = copy.deepcopy(value)  # The function may change its argument.
             answer = await awaited(self.function(given), self.function)
         except (GraphBubbleUp, AsyncUnderSyncError):
-            raise
+            raise  # `GraphBubbleUp` is LangGraph's control flow, such as an interrupt.
         except Exception as error:  # noqa: BLE001 - the function is the caller's
             return value, self._raised(error)
         return self._decided(value, given, answer)

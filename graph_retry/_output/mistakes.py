@@ -95,7 +95,7 @@ def _code_of(function: Callable[..., Any] | Runnable[Any, Any]) -> CodeType | No
     target: Any = inspect.unwrap(unwrapped(function))
     if not (inspect.isfunction(target) or inspect.ismethod(target)):
         target = getattr(target, "func", None) or getattr(target, "__call__", None)  # noqa: B004
-    code = getattr(target, "__code__", None)  # a method has the code of its function
+    code = getattr(target, "__code__", None)  # A method has the code of its function.
     return code if isinstance(code, CodeType) else None
 
 

@@ -337,6 +337,7 @@ def why_not_offered(question: Question) -> dict[str, str | None]:
         return row.missing(question)
 
     reasons = {kind: why(kind, row) for kind, row in ROWS.items()}
+    # Without any decision that ends the review, the thread could never continue.
     ends = any(reason is None and not ROWS[kind].waits for kind, reason in reasons.items())
     return reasons if ends else {**reasons, "reject": None}
 

@@ -46,8 +46,8 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
     try:
         return await _judged(answer, question)
     except (GraphBubbleUp, AsyncUnderSyncError):
-        raise
-    except Exception as error:  # noqa: BLE001 - of a caller's validator; it would raise again for ever
+        raise  # `GraphBubbleUp` is LangGraph's control flow, such as an interrupt in a validator.
+    except Exception as error:  # noqa: BLE001 - it would come again at each resume
         problem = f"The answer could not be checked: {wrap_error(error)[0]['message']}"
         return Refused(cut(problem, 500))
 

@@ -197,7 +197,7 @@ def _added(prompt: str | list[Any], text: str, answer: str, quoted: int = 500) -
         return f"{unframed(COMMENT, unframed(FEEDBACK, prompt))}\n\n{text}"
     last = str(content_of(prompt[-1])) if prompt else ""
     if last.startswith(FEEDBACK.begin):
-        prompt = prompt[:-2]
+        prompt = prompt[:-2]  # Feedback is two turns: the model's answer and its errors.
     elif last.startswith(COMMENT.begin):
         prompt = prompt[:-1]
     if text.startswith(COMMENT.begin):

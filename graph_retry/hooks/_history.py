@@ -75,7 +75,7 @@ class Shortening:
             return None
         prompt = self._prompt(params)
         messages: list[Any] = [*prompt.value]
-        known = [
+        known = [  # The ids are positions, by which the kept messages are found after trimming.
             message.model_copy(update={"id": str(number)})
             for number, message in enumerate(convert_to_messages(messages))
         ]

@@ -130,6 +130,8 @@ class Runs:
         except GraphBubbleUp:
             raise
         except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
+            # A rejection may end the run with `CallCancelled`, and this is the wanted outcome. A
+            # server gives only the name of the error.
             cancelled = isinstance(error, CallCancelled) or (
                 isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
             )

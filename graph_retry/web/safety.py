@@ -186,6 +186,7 @@ class Guard:
             NotAllowedError: If the form comes from anywhere else.
         """
         cookie = request.cookies.get(FORM_COOKIE, "")
+        # Older browsers do not send this header. For these, the token alone decides.
         is_ours = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
         token = self.form_token(cookie)
         if not (cookie and is_ours and hmac.compare_digest(str(given).encode(), token.encode())):

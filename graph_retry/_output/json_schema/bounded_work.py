@@ -1,9 +1,9 @@
-"""Judging by a JSON Schema in bounded work, whatever the value and the schema are.
+"""Validate by a JSON Schema with a bounded amount of work, for any value and any schema.
 
-Three things would not be: `uniqueItems`, which compares each item with each other; keywords that
-judge one value several times (`anyOf`, `if`), whose cost doubles with each level of a schema that
-refers to itself; and `unevaluatedProperties` and `unevaluatedItems`, which compare each member with
-each evaluated one. The first is done by hashing, for the rest steps count.
+`jsonschema` alone has no such bound, for three reasons. `uniqueItems` compares each item with every
+other item. `anyOf`, `if` and others validate a value several times, so that the cost doubles with
+each level of a recursive schema. `unevaluatedProperties` and `unevaluatedItems` compare each member
+with each evaluated member. Here `uniqueItems` uses hashes, and the steps of all others are counted.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import jsonschema
 from graph_retry._issues import literal
 from graph_retry._json import is_array, is_object
 
-_lib: Any = jsonschema  # Its type stubs leave much untyped.
+_lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 
 _STEPS = 500_000
 _STEPS_PER_VALUE = 200
-"""Keywords that may be judged: some for any value, and more for each value inside a larger one."""
+"""The maximum number of steps: a fixed number, and some for each value inside the whole value."""
 _COMPARISONS = 20
-"""Comparisons of members that take as long as one keyword."""
+"""Number of comparisons of members that take as long as one step, which is one keyword."""
 
 
 class TooMuchWorkError(Exception):
-    """More keywords were judged than any schema without doubling needs."""
+    """The validation took more steps than are allowed for the size of the value."""
 
 
 _left: ContextVar[list[int] | None] = ContextVar("graph_retry_schema_steps", default=None)
 
 
 def with_bounded_work(draft: Any) -> Any:
-    """Return a draft's validator class that counts its steps, inside of `errors_of`."""
+    """Return a draft's validator class that counts its steps while `errors_of` runs."""
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
     return _lib.validators.extend(
         draft, {name: _counted(name, rule) for name, rule in rules.items()}
@@ -46,7 +46,7 @@ def errors_of(validator: Any, value: Any, most: int) -> list[Any]:
     """List the first errors of a value.
 
     Raises:
-        TooMuchWorkError: If judging it takes more steps than its size explains.
+        TooMuchWorkError: If this takes more steps than are allowed for the size of the value.
     """
     token = _left.set([_STEPS + _STEPS_PER_VALUE * _size(value)])
     try:
@@ -89,7 +89,9 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[A
 
 
 def _key(value: Any) -> Hashable:
-    """Return a key that is equal for values that JSON Schema calls equal: 1 and 1.0, but not true.
+    """Return a hashable key that is equal for equal values, as JSON Schema defines this.
+
+    1 and 1.0 are equal, but 1 and true are not.
 
     Example:
         >>> _key([1, True]) == _key([1.0, True]), _key(1) == _key(True)

@@ -1,6 +1,7 @@
-"""JSON Schema's `pattern` and `patternProperties` in linear time.
+"""Match JSON Schema's `pattern` and `patternProperties` in linear time.
 
-The stock rules match by backtracking, which a pattern such as `^(a+)+$` makes exponential.
+The rules of `jsonschema` match with `re`, which backtracks. For a pattern such as `^(a+)+$` this
+takes exponential time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import jsonschema
 from pydantic_core import SchemaError, core_schema
 from pydantic_core import SchemaValidator as CompiledSchema
 
-_lib: Any = jsonschema  # Its type stubs leave much untyped.
+_lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 _PART = re.compile(r"\\[<>]|\\.|(\[\^?)(\]?(?:\\.|[^\\\]])*)\]", re.DOTALL)
 _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
 
@@ -22,7 +23,7 @@ _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
 def with_linear_patterns(draft: Any) -> Any:
     """Return a draft's validator class that matches every pattern in linear time.
 
-    `dependencies` holds in every draft: the newer ones would ignore it without a word.
+    The keyword `dependencies` is checked in every draft, because newer drafts ignore it silently.
     """
     known = {"dependencies": _lib.Draft7Validator.VALIDATORS["dependencies"], **draft.VALIDATORS}
     additional = _additional(known["additionalProperties"])
@@ -32,13 +33,14 @@ def with_linear_patterns(draft: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def matcher(pattern: str) -> Callable[[str], bool]:
-    r"""Return a search for a pattern that takes linear time.
+    r"""Return a function that searches a pattern in a text in linear time.
 
-    `$` is the very end, as in ECMA 262; `.`, `\w` and the like are those of `re`.
+    `$` matches only at the end of the text, as in ECMA 262. `.`, `\w` and similar classes match the
+    same characters as in `re`.
 
     Raises:
-        ValueError: If there is no such search: for look-around, back-references, or too many
-            repeats.
+        ValueError: If linear time is impossible, because of look-around, back-references, or too
+            many repeats.
 
     Example:
         >>> matcher("(a+)+$")("a" * 100_000 + "b")
@@ -52,7 +54,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _as_rust(part: re.Match[str]) -> str:
-    """Write a part of a pattern so that Rust sees no operators where `re` has characters."""
+    """Escape a part of a pattern that is an operator in Rust, but only characters in `re`."""
     if part[1] is None:
         return part[0][1:] if part[0] in (r"\<", r"\>") else part[0]
     inner = _RANGE.sub(
@@ -78,7 +80,7 @@ def _pattern_properties(validator: Any, wanted: Any, value: Any, _: Any) -> Iter
 
 
 def _additional(stock: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the stock rule for the properties that no pattern matches: it would backtrack."""
+    """Wrap the rule for `additionalProperties`, which would match patterns with backtracking."""
 
     def judge(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
         patterns = schema.get("patternProperties")

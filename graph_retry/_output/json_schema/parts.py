@@ -1,7 +1,7 @@
-"""The rules for the parts of a value that a JSON Schema describes.
+"""The rules for the parts of a growing value, from a JSON Schema.
 
-A container is looked into where its schema has one alternative that may be a container, of one
-kind. In any other union the whole is waited for.
+The parts of an object or list have rules only if exactly one branch of its schema allows a
+container, of one kind. In any other union, only the complete value can be validated.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CONTAINERS = {"object": dict[str, Any], "array": list[Any]}
 
 
 class SchemaPart(Part):
-    """The rules of one schema of a document.
+    """The rules from one node of a JSON Schema.
 
     Args:
-        node: The schema.
-        judge: A `jsonschema` validator of the document.
-        root: The document, with its `$schema`.
+        node: The node, which is the schema for one place of the value.
+        judge: A `jsonschema` validator for the whole schema.
+        root: The whole schema, with its `$schema`.
     """
 
     def __init__(self, node: Any, judge: Any, root: Any) -> None:
@@ -32,7 +32,7 @@ class SchemaPart(Part):
 
     @cached_property
     def _open(self) -> dict[str, Any]:
-        """The one alternative that a container may have here; `{}` if there is none."""
+        """The only branch that allows a container here; `{}` if there is no such branch."""
         found = [
             one for one in alternatives(self._node, self._root) if kinds(one) & {"object", "array"}
         ]
@@ -41,7 +41,7 @@ class SchemaPart(Part):
 
     @property
     def container(self) -> type[Any] | None:  # type: ignore[override]
-        """The kind of container that the schema allows."""
+        """`dict` or `list`, if the schema allows only this container; otherwise None."""
         if not self._open:
             return None
         return dict if "object" in kinds(self._open) else list
@@ -52,7 +52,7 @@ class SchemaPart(Part):
         return self._open.get("maxItems")
 
     def inner(self, key: Key) -> Part:
-        """Return the rules of a member's or an element's schema."""
+        """Return the rules for the member or element at `key`."""
         node = (
             element(self._open, key, self._root)
             if isinstance(key, int)
@@ -65,9 +65,9 @@ class SchemaPart(Part):
         return SchemaPart(node, self._judge, self._root)
 
     def errors(self, value: Any) -> list[Issue]:
-        """Return the errors of a value by its schema alone."""
+        """Validate a value by this node, and return the errors."""
         try:
             judge = self._judge.evolve(schema=self._node)
             return [schema_issue(error) for error in errors_of(judge, value, MAX_ISSUES)]
-        except Exception:  # noqa: BLE001 - only the whole shows errors of the schema
+        except Exception:  # noqa: BLE001 - the validation of the whole reports schema errors
             return []

@@ -1,4 +1,4 @@
-"""A validator for JSON Schema. Importing this module imports `jsonschema`."""
+"""The validator for a JSON Schema. It is imported on demand, because `jsonschema` loads slowly."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ from graph_retry.records import Issue
 
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REGISTRY: Any = jsonschema_specifications.REGISTRY
-_lib: Any = jsonschema  # Its type stubs leave much untyped.
+_lib: Any = jsonschema  # The type stubs of `jsonschema` leave much untyped.
 _KEYWORDS = frozenset(
     {"$id", "id", "$anchor", "$comment", "$defs", "$vocabulary", "definitions", "then", "else"}
     | {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
     | {"format", "contentEncoding", "contentMediaType", "contentSchema", "$recursiveRef"}
 ).union(_lib.Draft4Validator.VALIDATORS, _lib.Draft202012Validator.VALIDATORS)
-"""Keywords of the drafts; a schema that has none of them accepts anything."""
+"""The keywords of all drafts. A schema without any of these accepts every value."""
 _FORMATS = frozenset(
     {"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname"}
     | {"ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template"}
     | {"json-pointer", "relative-json-pointer", "regex"}
 )
-"""Formats of the drafts. Any other is nobody's standard, and an annotation in any case."""
+"""The formats of all drafts. Any other format is not standard, and is only an annotation."""
 
 
 class SchemaValidator(Validator):
-    """Validate plain JSON against a JSON Schema of any draft from 4 on; nothing is converted.
+    """Validate plain JSON by a JSON Schema of draft 4 or later, without conversions.
 
-    The draft is the one `$schema` names, 2020-12 by default. References inside the schema and to
-    the drafts themselves work; nothing is fetched. `format` is an annotation, and checked only with
-    `check_formats`. Patterns are matched in linear time: one that needs look-around,
-    back-references or more than some thousand repeats is refused.
+    `$schema` names the draft; the default is 2020-12. References work inside the schema and to the
+    drafts, and nothing is fetched from the network. `format` is checked only with `check_formats`.
+    Patterns are matched in linear time. A pattern is refused if it needs look-around,
+    back-references, or more than some thousand repeats.
     """
 
     def __init__(self, schema: dict[str, Any], *, check_formats: bool = False) -> None:
@@ -69,7 +69,7 @@ class SchemaValidator(Validator):
         draft = _lib.validators.validator_for({"$schema": str(uri)}, default=_lib.Draft3Validator)
         if draft is _lib.Draft3Validator:
             raise _faulty(f"has `$schema` {literal(uri)}; name a draft from 4 on, or leave it out")
-        # The draft is known. With `$schema`, jsonschema would choose its own class again.
+        # With `$schema`, `jsonschema` would choose its own class for the draft, and not ours.
         document = {key: value for key, value in self.schema.items() if key != "$schema"}
         try:
             draft.check_schema(document, format_checker=_lib.FormatChecker(formats=()))
@@ -90,11 +90,11 @@ class SchemaValidator(Validator):
 
     @property
     def part(self) -> Part:
-        """The rules for the parts of an unfinished value."""
+        """The rules for the parts of a value that is still arriving."""
         return SchemaPart(self.schema, self._validator, self.schema)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
-        """Return the value as JSON (a model instance is dumped), and its issues."""
+        """Return the value as JSON, and its issues; a model instance is dumped to JSON first."""
         value, unreadable = attempt(to_jsonable_python, value)
         problem = None if unreadable else json_problem(value)
         if problem:
@@ -120,7 +120,7 @@ def _faulty(what: str) -> ValueError:
 
 
 def _format_checker(document: dict[str, Any], draft: Any) -> Any:
-    """Return the checker of `format`; refuse standard formats that cannot be checked here."""
+    """Return the checker for `format`; refuse standard formats that need a missing package."""
     checker = draft.FORMAT_CHECKER
     for contents in _contents(document, specification_with(draft.META_SCHEMA["$schema"])):
         name = contents.get("format")
@@ -133,7 +133,7 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
 
 
 def _check_parts(document: dict[str, Any], specification: Any) -> None:
-    """Raise `ValueError` for a reference that leads nowhere, or a pattern that cannot be linear."""
+    """Raise `ValueError` for a reference to nothing, and for a pattern that is not linear."""
     words: set[str] = set()
     for contents in _contents(document, specification):
         _check_patterns(contents)
@@ -144,7 +144,7 @@ def _check_parts(document: dict[str, Any], specification: Any) -> None:
 
 
 def _contents(document: dict[str, Any], specification: Any) -> Iterator[dict[str, Any]]:
-    """Yield every schema in a schema, once; raise `ValueError` for a reference to nowhere."""
+    """Yield each schema inside a schema once; raise `ValueError` for a reference to nothing."""
     root = specification.create_resource(document)
     pending = [(root, _REGISTRY.resolver_with_root(root))]
     seen: dict[int, dict[str, Any]] = {}

@@ -1,6 +1,6 @@
-"""Judge an answer while it is still being written: only faults that later text cannot mend count.
+"""Validate an answer while it streams, so that a stream can be stopped early.
 
-`growing` reads the document that a text begins with, as far as it has come. `part` validates its
-settled parts, by the rules of a type (`typed_part`) or of a JSON Schema (`json_schema/parts`).
-`watch` puts them together.
+Only faults that later text cannot correct count. `growing` reads the value of an incomplete text.
+`part` validates the settled parts of this value, by the rules of a type (`typed_part`) or of a JSON
+Schema (`json_schema/parts`). `watch` combines these two steps.
 """

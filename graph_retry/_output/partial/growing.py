@@ -1,6 +1,6 @@
-"""Texts that grow: the document that a text begins with, and the arguments of tool calls.
+"""Read a text that arrives in pieces: plain text, a JSON document, or the arguments of tool calls.
 
-A growing text is read again from time to time, so that its value so far can be shown and judged.
+A growing text is read again from time to time, so that its value so far can be shown and validated.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from graph_retry._patterns import lazy
 from graph_retry._streams import joined, without_half
 
 _STEP = 32
-"""Characters after which a short text is read again."""
+"""Number of new characters after which a short text is read again."""
 _GROWTH = 16
-"""A long text is read again when it has grown by this part of its length.
+"""A long text is read again when it has grown by one sixteenth of its length.
 
-All the readings of a text are then together `_GROWTH + 1` times as long as the text.
+All readings of a text together then read `_GROWTH + 1` times the length of the text.
 """
 
 _SPACE = r"[\s\ufeff\u200b-\u200f\u2060]*+"
@@ -32,7 +32,7 @@ _THOUGHTS = r"(?s:<(think|thinking|thought|reasoning)\b[^>]*>.*?</\1>)?"
 _BEGIN = lazy(rf"(?i){_SPACE}{_THOUGHTS}{_SPACE}{_FENCE}{_SPACE}(?=[{{\[])")
 _MAY_BEGIN = lazy(rf"{_SPACE}(?:[<`~]|\Z)")
 _IN_PROSE = lazy(
-    r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # a fence, even inside a line
+    r"(?im)(?:`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\n\s*+(?=[{\[])"  # A fence may begin in a line.
     r"|(?=\{\s*+[\"}])|^[ \t]*+(?=\[\s*+[\[{\"])"
 )
 _KEY = lazy(r"\"(?:[^\"\\]|\\.)*+(?:\"(\s*:\s*(?=\S))?|\Z)", re.DOTALL)
@@ -42,7 +42,7 @@ class GrowingText:
     """A text that arrives piece by piece; `value` is the text so far."""
 
     begins_the_text = True
-    """Whether the value is what the text begins with; what follows prose may be an example."""
+    """Whether the value begins the text. After prose, a document may be only an example."""
 
     def __init__(self) -> None:
         self.value: Any = ABSENT
@@ -52,12 +52,12 @@ class GrowingText:
 
     @property
     def text(self) -> str:
-        """Everything that has come."""
+        """The whole text so far."""
         self._pieces = [joined(self._pieces)]
         return self._pieces[0]
 
     def add(self, piece: str) -> bool:
-        """Take a piece; tell whether the text was read again, so that there may be more to see."""
+        """Add a piece; return whether the text was read again, so that `value` may have grown."""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._next:
@@ -66,11 +66,11 @@ class GrowingText:
         return self._read(self.text)
 
     def without_open_text(self) -> Any:
-        """Return the value without a text at its end that has not ended; `ABSENT` if it is one."""
+        """Return the value without an unfinished text at its end; `ABSENT` if it is only a text."""
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Return whether each key of the text is in the value: one that is there twice is not."""
+        """Return whether the value has each key of the text; a repeated key is only there once."""
         return True
 
     def _read(self, text: str) -> bool:
@@ -79,10 +79,10 @@ class GrowingText:
 
 
 class GrowingDocument(GrowingText):
-    """A JSON text that arrives piece by piece; `value` is its value so far.
+    """A text with a JSON document that arrives piece by piece; `value` is its value so far.
 
-    Only strict JSON is read. After anything else `value` is unknown, because the reader of the
-    whole text may repair it.
+    Only strict JSON is read. After the first other character `value` no longer grows, because the
+    reader of the whole text may repair it in an unknown way.
     """
 
     def __init__(self) -> None:
@@ -108,12 +108,12 @@ class GrowingDocument(GrowingText):
         try:
             read = without_half(text[self._start :])
             self.value = from_json(read, allow_partial="trailing-strings")
-        except (TypeError, ValueError):  # it contains half a character, or is not strict JSON
+        except (TypeError, ValueError):  # The text has half a character, or is not strict JSON.
             self._ended = True
         return not self._ended
 
     def _beginning(self, text: str) -> int:
-        """Return where the document begins, or -1 as long as that is not known."""
+        """Return the position at which the document begins, or -1 while it is unknown."""
         if match := _BEGIN.match(text):
             return match.end()
         if _MAY_BEGIN.match(text):
@@ -131,11 +131,11 @@ def _members(value: Any) -> int:
 
 
 class GrowingArguments:
-    """Takes the pieces of tool calls; gives, piece by piece, the text that the whole will be.
+    """Turns the pieces of tool calls into the JSON text of the answer, piece by piece.
 
-    Where a list is wanted, the calls are its elements. Otherwise the first call is the answer if it
-    is named after the output type: one of another name may stand beside the call that is it, so
-    nothing is known of it before the end.
+    If a list is wanted, the calls are its elements. Otherwise the first call is the answer if it is
+    named after the output type. If it has another name, a later call may be the answer, so that
+    nothing is known before the end.
     """
 
     def __init__(self, validator: Validator) -> None:
@@ -149,7 +149,7 @@ class GrowingArguments:
         self._arguments: list[str] = []
 
     def add(self, chunks: Sequence[ToolCallChunk]) -> str:
-        """Take pieces of calls; return what they add to the text."""
+        """Add pieces of calls; return the text that they add to the answer."""
         return "".join(map(self._add, chunks))
 
     def _add(self, chunk: ToolCallChunk) -> str:
@@ -161,13 +161,14 @@ class GrowingArguments:
         return separator + self._arguments[-1] if self._is_known and is_answer else ""
 
     def _continues(self, chunk: ToolCallChunk) -> bool:
-        """Return whether LangChain adds a piece to the call that came last."""
+        """Return whether LangChain adds this piece to the last call, and not to a new call."""
         same_index = self._count > 0 and self._index == chunk["index"] is not None
         return same_index and (not self._id or chunk["id"] in {None, "", self._id})
 
     def _begin(self, index: int | None) -> str:
-        """Begin another call; return the text before it in a list."""
-        # A call without complete arguments may continue later, and then change the text's order.
+        """Begin another call; return the separator before it in a list."""
+        # If the last call is not complete, its arguments may continue after this call. Then the
+        # order of the answer's text is unknown.
         if self._count and not _is_whole("".join(self._arguments)):
             self._is_known = False
         separator = ", " if self._count else "["

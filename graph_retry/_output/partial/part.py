@@ -1,8 +1,8 @@
-"""Validate the settled parts of a container of which only the beginning has come.
+"""Validate the settled parts of an object or list that is still arriving.
 
-A member or element is settled when the next one beside it has begun. Before that, what looks like
-the end of a value may turn out to be a quote inside it. A settled value is validated like any whole
-value. The last one, which may go on, is looked into where its type is known.
+A member or element is settled when the next one has begun. Before that, its apparent end may be a
+quote inside a text. A settled value is validated like a complete value. The last value may
+continue, so that only the settled parts inside it are validated, if its type is known.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Key = str | int
 
 
 class Part:
-    """The rules for one place of a value. This class itself knows none."""
+    """The rules for one place of a value. This base class has no rules."""
 
     container: type[Any] | None = None
-    """`dict` or `list` where only this kind of container is looked into; None for no kind."""
+    """`dict` or `list`, if the parts of such a container have rules; otherwise None."""
     most: int | None = None
-    """Elements that a list may have at most."""
+    """Maximum number of elements of a list, or None."""
 
     def errors(self, value: Any) -> list[Issue]:  # noqa: ARG002
         """Return the errors of a settled value."""
@@ -34,18 +34,18 @@ class Part:
 
 
 class Forbidden(Part):
-    """The rules for a member or element that may not be there."""
+    """The rules for a member or element that is not allowed."""
 
     def __init__(self, message: str, code: str) -> None:
         self._message, self._code = message, code
 
     def errors(self, value: Any) -> list[Issue]:
-        """Return the one error, whatever the value is."""
+        """Return the same error for every value."""
         return [issue("", self._message, self._code, None, describe(value))]
 
 
 class OpenPart:
-    """Holds one growing value against its rules; each settled part is validated once."""
+    """Validates one growing value by its rules; each settled part is validated once."""
 
     def __init__(self, part: Part) -> None:
         self._part, self._settled = part, 0
@@ -54,7 +54,8 @@ class OpenPart:
     def issues(self, value: Any) -> list[Issue]:
         """Return the errors of `value` that no later text can correct.
 
-        A container of another kind than the wanted one has none yet: a bracket may be missing.
+        A list in place of an object, or the reverse, is no error yet, because a bracket may be
+        missing.
         """
         if type(value) is not self._part.container or not value:
             return []
@@ -77,6 +78,6 @@ class OpenPart:
 
 
 def _under(key: Key, issues: list[Issue]) -> list[Issue]:
-    """Return issues of a part as issues of the container around it."""
+    """Return the issues of a part with paths from the container around it."""
     step = pointer([key])
     return [{**issue, "path": cut(step + issue["path"], 500)} for issue in issues]

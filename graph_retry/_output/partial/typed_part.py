@@ -1,9 +1,10 @@
-"""The rules for the parts of a type that pydantic validates, by the core schema pydantic made.
+"""The rules for the parts of a type, from the core schema that pydantic made of the type.
 
-A settled part is validated by pydantic itself, with the part's own schema and its model's config.
-A container is looked into where its schema is a plain one. The whole is waited for where validation
-may change a value first or depends on other values: unions, validators in the modes `before` and
-`wrap`, `on_error`, several aliases of one field, and validators that take `info`.
+Pydantic itself validates a settled part, with the part's own schema and its model's config. The
+parts of a container have rules only if the container's schema is a plain one. In some cases only
+the complete value can be validated, because validation may change it first, or depends on other
+values. These cases are unions, validators in the modes `before` and `wrap`, `on_error`, several
+aliases of one field, and validators that take `info`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PASSED = {
     **dict.fromkeys(("model", "dataclass"), "schema"),
     "json-or-python": "json_schema",
 }
-"""Schemas around a container's own schema, and the key that they have it under."""
+"""Kinds of schemas that may surround a container's schema, and the key of the inner schema."""
 _FIELDS = frozenset({"model-fields", "typed-dict", "dataclass-args"})
 _LISTS = frozenset({"list", "set", "frozenset", "tuple"})
 _MAX_PASSED = 50
@@ -37,7 +38,7 @@ _OF_THEIR_OWN = frozenset({"model", "typed-dict", "dataclass", "definition-ref"}
 _NOT_VALIDATION = frozenset({"serialization", "metadata", "definitions"})
 
 _Validators = dict[tuple[int, int], SchemaValidator | None]
-"""Pydantic's validators of parts, by the identity of their schema and of its model's config."""
+"""Pydantic's validators of parts, by the `id` of their schema and of their model's config."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class _Scope:
         return replace(self, definitions={**self.definitions, **named}, config=config)
 
     def validator(self, schema: Schema) -> SchemaValidator | None:
-        """Return pydantic's validator for one part, made once; None if it cannot be made."""
+        """Return pydantic's validator for one part, which is made once; None if this fails."""
         key = (id(schema), id(self.config))
         if key not in self.validators:
             self.validators[key] = None if _takes_info(schema) else self._made(schema)
@@ -72,19 +73,19 @@ class _Scope:
 
 
 class TypedPart(Part):
-    """The rules of one core schema."""
+    """The rules from one core schema of pydantic."""
 
     def __init__(self, schema: Schema, scope: _Scope) -> None:
         self._schema, self._scope = schema, scope
 
     @classmethod
     def of(cls, schema: Schema, *, strict: bool | None) -> TypedPart:
-        """Return the rules of a whole type."""
+        """Return the rules for a complete type, from its core schema."""
         return cls(schema, _Scope(strict))
 
     @cached_property
     def _open(self) -> tuple[Schema, _Scope]:
-        """The container's own schema with its scope; `{}` for anything but a plain container."""
+        """The container's schema with its scope; `{}` if it is no plain container."""
         schema, scope = self._schema, self._scope
         for _ in range(_MAX_PASSED):
             kind, scope = schema["type"], scope.within(schema)
@@ -102,13 +103,13 @@ class TypedPart(Part):
 
     @property
     def container(self) -> type[Any] | None:  # type: ignore[override]
-        """The kind of container that the type is."""
+        """`dict` or `list`, if the type is such a container; otherwise None."""
         kind = self._open[0].get("type")
         return None if kind is None else list if kind in _LISTS else dict
 
     @property
     def most(self) -> int | None:  # type: ignore[override]
-        """The maximum length of a list or tuple; equal elements of a set count once."""
+        """The maximum length of a list or tuple; None for a set, in which equal elements merge."""
         schema, _ = self._open
         if schema.get("type") == "tuple":
             is_fixed = schema.get("variadic_item_index") is None
@@ -116,7 +117,7 @@ class TypedPart(Part):
         return schema.get("max_length") if schema.get("type") == "list" else None
 
     def inner(self, key: Key) -> Part:
-        """Return the rules of a field, a value or an element."""
+        """Return the rules for the field, the dict value or the element at `key`."""
         schema, scope = self._open
         inner: Schema | None = None
         if schema["type"] in _FIELDS:
@@ -131,20 +132,20 @@ class TypedPart(Part):
         return Part() if inner is None else TypedPart(inner, scope)
 
     def errors(self, value: Any) -> list[Issue]:
-        """Return pydantic's errors of a value, validated as JSON."""
+        """Validate a value with pydantic, as JSON, and return the errors."""
         validator = self._scope.validator(self._schema)
         if validator is not None:
             try:
                 validator.validate_json(json.dumps(value), strict=self._scope.strict)
             except ValidationError as error:
                 return pydantic_issues(error, value)
-            except Exception:  # noqa: BLE001 - a validator is anybody's code: the whole will raise
+            except Exception:  # noqa: BLE001 - a user's validator; the complete value raises again
                 return []
         return []
 
     @cached_property
     def _fields(self) -> dict[str, Schema | None]:
-        """The fields' schemas by key; None if a field may have several keys."""
+        """The schemas of the fields by key; None for a field that may have several keys."""
         schema, scope = self._open
         listed: Any = schema["fields"]
         named = [(one["name"], one) for one in listed] if is_array(listed) else listed.items()
@@ -159,13 +160,13 @@ class TypedPart(Part):
                 fields[name] = one["schema"] if is_only else None
             if isinstance(alias, str):
                 fields[alias] = one["schema"]
-            else:  # only the end shows which alias is used
+            else:  # Only the complete object shows which alias is used.
                 fields.update(dict.fromkeys(_strings(alias)))
         return fields
 
     @cached_property
     def _other(self) -> Part:
-        """The rules of a key that is no field."""
+        """The rules for a key that is not a field of the type."""
         schema, scope = self._open
         config: Mapping[str, Any] = scope.config or {}
         extra = schema.get("extra_behavior") or config.get("extra_fields_behavior")
@@ -177,14 +178,14 @@ class TypedPart(Part):
 
 
 def _strings(alias: Any) -> list[str]:
-    """List the keys in an alias that is a path, or a list of paths."""
+    """List the keys in an alias, which may be a text, a path, or a list of paths."""
     if isinstance(alias, str):
         return [alias]
     return [key for part in alias for key in _strings(part)] if is_array(alias) else []
 
 
 def _takes_info(schema: Any) -> bool:
-    """Return whether a validator in a schema may look at the values beside it."""
+    """Return whether a validator in a schema takes `info`, with which it sees other fields."""
     if is_array(schema):
         return any(map(_takes_info, schema))
     if not isinstance(schema, Mapping):

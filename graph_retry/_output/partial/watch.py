@@ -1,4 +1,4 @@
-"""Notice, while an answer arrives, that it can no longer become valid."""
+"""Find out, while an answer arrives, that it can no longer become valid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graph_retry.records import Failure, Issue, RepairLevel
 
 
 class Watch:
-    """Takes an answer piece by piece: `value` is what there is of it, `failure` why it is lost.
+    """Validates an answer piece by piece.
 
-    A document with which the text begins, perhaps in a fence or after closed thoughts, is taken for
-    the answer. One behind prose may be anything: it is shown, and not judged before the end. Plain
-    text is shown, too.
+    `value` is the answer so far. `failure` is set when the answer can no longer become valid. If
+    the text begins with a document, perhaps in a fence or after closed thoughts, this document is
+    the answer. A document after prose, and a plain text, are shown but not validated.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Watch:
         self.issues: list[Issue] = []
         is_text = validator is None or validator.wants_text or validator.accepts_text
         self._document = GrowingText() if is_text else GrowingDocument()
-        # `aggressive` guesses, so its later reading is unknown now.
+        # At the level `aggressive`, repair may guess, so the final value is unknown now.
         judges = judges and level != "aggressive"
         self._name, self._part = "", Part()
         if validator is not None and judges and not validator.admits_text:
@@ -36,26 +36,26 @@ class Watch:
 
     @property
     def value(self) -> Any:
-        """The present part of the answer; `ABSENT` before any."""
+        """The answer so far; `ABSENT` before its first part."""
         return self._document.value
 
     @property
     def closed_value(self) -> Any:
-        """The present part of the answer, without an unfinished text."""
+        """The answer so far, without an unfinished text at its end."""
         return self._document.without_open_text()
 
     @property
     def text(self) -> str:
-        """Everything that has come."""
+        """The whole text so far."""
         return self._document.text
 
     def add(self, piece: str) -> bool:
-        """Take the next piece; tell whether there may be more of the value."""
+        """Add the next piece; return whether `value` may have grown."""
         if not self._document.add(piece):
             return False
         try:
             self.issues = self._certain()
-        except RecursionError:  # it is too deep to check in parts, so only the whole is checked
+        except RecursionError:  # The value is too deep for this. Only the whole is validated.
             self._whole = OpenPart(Part())
         if self.issues:
             why = f"the output can no longer be a valid {self._name}: {format_issues(self.issues)}"
@@ -63,14 +63,15 @@ class Watch:
         return True
 
     def _certain(self) -> list[Issue]:
-        """Return the errors of the present value that no later text can correct."""
+        """Return the errors of the answer so far that no later text can correct."""
         value = self.value
         if not self._document.begins_the_text:
             return []
         if is_array(value) and all(map(is_number, value)):
-            return []  # it may be a citation such as `[1]`
+            return []  # This may be a citation such as `[1]`.
         wrong = self._whole.issues(value)
-        # Of an object, documents in a row make a list; no second bracket makes an object of a list.
+        # Later text may turn an object into a list of documents, but never a list of several
+        # elements into an object.
         if not wrong and is_array(value) and len(value) > 1 and self._part.container is dict:
             wrong = self._part.errors(value)
         return wrong if wrong and self._document.is_exact() else []

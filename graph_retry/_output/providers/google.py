@@ -32,7 +32,7 @@ def _message(result: Any) -> AIMessage | None:
     parts: list[Any] = getattr(candidates[0].content, "parts", None) or []
     reason = getattr(candidates[0], "finish_reason", None)
     calls = [part.function_call for part in parts if getattr(part, "function_call", None)]
-    texts: dict[bool, str] = {True: "", False: ""}  # The thoughts are under True.
+    texts: dict[bool, str] = {True: "", False: ""}  # by `part.thought`
     for part in parts:
         texts[bool(getattr(part, "thought", None))] += getattr(part, "text", None) or ""
     return made_message(

@@ -54,7 +54,7 @@ class Moves(Strings):
         self, text: str, price: dict[str, int], suspect: bytearray, *, closed: bool
     ) -> None:
         super().__init__(text, price)
-        self.suspect, self.closed = suspect, closed  # where to look for accidents; is it complete?
+        self.suspect, self.closed = suspect, closed  # marks of places with accidents; is it whole?
         self.emphasis = dict(m.span(i) for m in lexis.EMPHASIS.finditer(text) for i in (1, 2))
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}

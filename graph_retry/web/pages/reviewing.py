@@ -137,7 +137,7 @@ def _keys(form: Posted) -> list[str]:
 
 
 def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]:
-    """Make the cards of reviews that ask again, with the values typed for the earlier reviews."""
+    """Make the cards of reviews that replace refused ones, with the person's earlier input."""
     old = {namespace_in(review.value): key_of(review) for review in run.reviews}
     cards: list[Card] = []
     for review in following:
