@@ -183,7 +183,10 @@ def _commenting(
 
 
 def _in_json(output: Any) -> Any:
-    """Return an output as JSON for clients; an object without a JSON form becomes `(a Name)`."""
+    """Return an output as JSON for clients.
+
+    A message becomes its text. An object without a JSON form becomes the name of its class.
+    """
     if isinstance(output, AIMessage) and output.tool_calls:
         calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
         return {"text": str(output.text), "tool_calls": calls}

@@ -82,7 +82,7 @@ def writers_of(saved: CheckpointTuple) -> set[str]:
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
     """Convert a server's state snapshot to a checkpoint.
 
-    A server shows no writes. They are derived: a task that is no longer in `next` wrote its result.
+    A snapshot has no writes, so they are derived: a task that left `next` has written its result.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}

@@ -79,7 +79,7 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
     is_json = settings.format is None
     may_be_text = is_json and validator is not None and validator.admits_text
     spelled = _json_string(raw["text"]) if may_be_text else None
-    # A quoted JSON string for a wanted string is read as it is, without looking for damage.
+    # If a string is wanted and the text is a quoted JSON string, there is nothing to repair.
     if spelled is not None:
         update["lossless"], update["parsed"] = True, {"value": spelled}
     else:

@@ -171,7 +171,7 @@ def _note(decision: Decision, author: str, channel: str, review_id: str) -> dict
 
 
 def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the output that a decision supplied or accepted as a ledger field, redacted."""
+    """Return `{"output": …}`, redacted, if a decision supplied or accepted an output."""
     if not isinstance(effect, End) or effect.without_output:
         return {}
     output = effect.output or (reviewed if effect.status == "overruled" else None)
@@ -180,12 +180,12 @@ def _counted(plan: Plan[Any], effect: Effect, reviewed: dict[str, Any] | None) -
 
 
 def _earlier(review: OpenReview | None) -> dict[str, Any]:
-    """Return earlier decisions that left the review open, as a ledger field."""
+    """Return `{"before": […]}` with earlier decisions that left the review open, if any."""
     return {"before": review["before"]} if review and review["before"] else {}
 
 
 def _suggested(review: OpenReview | None) -> dict[str, Any]:
-    """Return the author of suggested params as a ledger field; empty if none were suggested."""
+    """Return `{"suggested_by": …}`, the author of the suggested params, if any were suggested."""
     by = review and review["suggested_by"]
     return {"suggested_by": by} if by else {}
 

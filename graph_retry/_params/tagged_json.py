@@ -281,7 +281,7 @@ def _revived(tag: str, value: Any, type_of: Callable[[str], type[Any] | None]) -
         zone = ZoneInfo(tag.removeprefix("datetime[").removesuffix("]"))
         moment = datetime.fromisoformat(value)
         return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
-    if tag == "int" and type(value) is float:  # A reviewer has edited the number.
+    if tag == "int" and type(value) is float:  # A reviewer may have edited it.
         return value
     cls = type_of(tag)
     if cls is None:

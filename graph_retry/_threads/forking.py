@@ -60,7 +60,7 @@ async def go_back(
     saver = saver_of(graph)
     if saver is not None and fork is not None:
         saved = await list_checkpoints(saver, config)
-        # The newest checkpoint comes first. If it is the fork, its step can still make the call.
+        # While the fork is the newest checkpoint, its step has not ended and may make the call.
         is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
         if is_over and ledger.namespace not in continued_in(saved, fork):
             raise AnswerRefused(
@@ -73,10 +73,7 @@ async def go_back(
 async def _fork(
     graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
 ) -> tuple[RunnableConfig, str | None]:
-    """Fork a thread at an old checkpoint; return the config of the next run, and the fork's id.
-
-    The id is None on a server, which does not return it.
-    """
+    """Fork a thread at a checkpoint; return the next run's config, and the fork's id if local."""
     saver = saver_of(graph)
     if saver is not None:
         return config, await put_fork(saver, old, note)

@@ -123,7 +123,8 @@ class Finder(Generic[WaitingT]):
                 _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
-            # Copied threads share ids, so the next page begins with the last id of this page again.
+            # Checkpoints of copied threads have equal ids, and a page may end between two of them.
+            # Therefore the next page begins with this page's last id again.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})
