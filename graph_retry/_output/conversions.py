@@ -81,7 +81,8 @@ def _repair(kind: str, detail: str) -> Repair:
 def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
     """Describe each changed value, with its path.
 
-    Without `every`, only lost digits and conversions from or to `bool` are described.
+    With `every`, all conversions are described. Otherwise only lost digits are, and conversions
+    from or to `bool`.
     """
     if is_object(given) or is_array(given):
         for part, child in given.items() if is_object(given) else enumerate(given):

@@ -52,7 +52,7 @@ class MappingKeys:
                     yield key, given[key], after
 
     def _as_read(self, key: str, accepted: Mapping[Any, Any]) -> Any:
-        """Look up the value of a validated mapping under the validated form of `key`."""
+        """Return the value that a validated mapping has for the given key, or `ABSENT`."""
         for reader in self._readers:
             try:
                 after = accepted.get(reader.validate_python(key), ABSENT)

@@ -1,4 +1,4 @@
-"""The interface of validators, and the result of one check."""
+"""The base class of validators, and the result of one check."""
 
 from __future__ import annotations
 

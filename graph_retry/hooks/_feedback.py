@@ -80,7 +80,7 @@ def feedback(
 
 @dataclass(frozen=True)
 class Feedback:
-    """The hook that `feedback` makes."""
+    """The hook that `feedback` returns; its fields are the arguments of that function."""
 
     strategy: FeedbackStrategy
     field: str | None

@@ -225,6 +225,7 @@ async def bounded_form(request: Request, most: int) -> list[tuple[str, str]]:
     too_long = NotAllowedError(413, f"That is more than {most // 1_000_000:,} MB: send less.")
     if int(request.headers.get("content-length") or 0) > most:
         raise too_long
+    # The header may be missing or wrong, so the received bytes are counted as well.
     seen, receive = 0, request.receive
 
     async def counted() -> Message:

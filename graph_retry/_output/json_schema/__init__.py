@@ -1,1 +1,1 @@
-"""Judge a value by a JSON Schema of any draft, in bounded work and linear time."""
+"""Validate a value by a JSON Schema of any draft, with bounded work and in linear time."""

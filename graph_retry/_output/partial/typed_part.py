@@ -51,7 +51,7 @@ class _Scope:
     validators: _Validators = field(default_factory=_Validators)
 
     def within(self, schema: Schema) -> _Scope:
-        """Return the scope inside a schema."""
+        """Return the scope for the schemas inside a schema."""
         named = {one["ref"]: one for one in schema.get("definitions", ())}
         config = schema.get("config") or self.config
         return replace(self, definitions={**self.definitions, **named}, config=config)

@@ -296,9 +296,6 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
     return bool(re.search(r"\w", before + after) or re.search(r"[\])-]\s*\Z", before))
 
 
-# The text around the answer.
-
-
 def _weighed(
     text: str, start: int, documents: list[Document], one: Document, found: Candidate
 ) -> Document:

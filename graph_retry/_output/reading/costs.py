@@ -95,7 +95,7 @@ SLIPS = {  # One mark is missing or superfluous, but no value changes.
     "missing_opener": Row(10, 10, "first bracket supplied", "prefilled prompts begin it",
         "supplied"),
 }
-ACCIDENTS = {
+ACCIDENTS = {  # One mark was lost, added, replaced or moved by mistake.
     "missing_quote": Row(12, 12, "quote supplied", "forgotten", "supplied"),
     "missing_bracket": Row(12, 12, "bracket supplied", "forgotten", "supplied"),
     "mismatched": Row(12, 12, "closing bracket of the other kind", "nesting lost", "supplied"),

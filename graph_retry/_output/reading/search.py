@@ -17,7 +17,7 @@ Mean = tuple[Any, ...]
 
 
 class Frame:
-    """An open container: `{`, `{{`, `[`, `(`, or `(` with a comma, as `o`, `O`, `a`, `t`, `T`."""
+    """An open container. Kinds: `o` is `{`, `O` is `{{`, `a` is `[`, `t` is `(`, `T` is `( ,`."""
 
     __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
 

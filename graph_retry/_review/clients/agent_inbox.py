@@ -30,6 +30,7 @@ def _draw(form: Form) -> dict[str, Any]:
         "config": {
             "allow_accept": "approve" in form.offered,
             "allow_edit": "edit" in form.offered,
+            # The response box can send each of the other decisions, as a word or as JSON.
             "allow_respond": any(kind not in ("approve", "edit") for kind in form.offered),
             "allow_ignore": "reject" in form.offered,
         },

@@ -107,7 +107,7 @@ class Desk:
             raise Stop(ExitCode.USAGE, f"name one with `--review`: {_listed(reviews)}.")
         if reviews:
             return self._answer(thread_id, reviews[0], decide(reviews[0].shown))
-        if review_id is not None:  # A closed review raises here, with the name of its answerer.
+        if review_id is not None:  # This raises `StaleDecision`, which names the earlier author.
             self.source.answer(thread_id, {review_id: decide({})}, self.by)
         raise self._nothing(thread_id)
 

@@ -71,6 +71,7 @@ def answer_from(
 
 def _lines(file: Path) -> list[Line]:
     try:
+        # Some programs write a byte order mark at the beginning of a file.
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Stop(ExitCode.USAGE, f"the answers cannot be read: {error}.") from None

@@ -236,7 +236,7 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
     if is_object(value) or is_array(value):
         return []
     if allowed and value is not None and value is not ABSENT and not isinstance(value, Unread):
-        allowed.append(value)
+        allowed.append(value)  # The present value stays a choice, even if it is not allowed.
     return list(dict.fromkeys((json.dumps(each), _said(each)) for each in allowed))
 
 
