@@ -65,7 +65,7 @@ class Taken:
     fork: The earlier attempt that the answer is about; None if it is about the last attempt.
     problem: Why the answer must be refused, if this is known before the answer is read.
     came_at: When the answer was given (ISO 8601, UTC); None if unknown.
-    passed: The automatic reviewers that were asked and did not decide.
+    passed: The automatic reviewers that raised an error instead of deciding.
     """
 
     question: Question

@@ -27,8 +27,8 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 Ended = Callable[..., None]
-"""Ends a span with the outcome of the attempt (failure, usage, finish reason) and, for a request,
-the value that the call returned."""
+"""Records the outcome of an attempt in its span: failure, usage and finish reason. For a request,
+it also takes the value that the call returned."""
 
 _PROVIDERS = {
     "azure": "azure.ai.openai",
