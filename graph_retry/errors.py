@@ -83,7 +83,7 @@ class AttemptFailed(GraphRetryError):
 
 
 class CallCancelled(GraphRetryError):
-    """A reviewer rejected the call; `reason` is their message, if they wrote one."""
+    """A reviewer or `default_decision` rejected the call; `reason` is the message, if any."""
 
     def __init__(
         self, message: str, attempts: list[Attempt] | None = None, *, reason: str | None = None

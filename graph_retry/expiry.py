@@ -11,9 +11,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._reminders import Stage, remind, stages_of
 from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.graphs import saver_of
-from graph_retry._threads.reminders import Stage, remind, stages_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import find_reviews
 from graph_retry._wording import counted

@@ -14,6 +14,7 @@ from graph_retry._review.answers import Answer
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.resuming import take_thread
 from graph_retry._wording import quoted_with_article
+from graph_retry.errors import CallCancelled
 
 __all__ = ["aresumption", "resumption"]
 
@@ -65,7 +66,11 @@ def resumption(
     with naming_twin("aresumption"):
         thread = run_sync(take_thread(_local(graph), config, decision, answers, wait=wait))
     with thread:
-        yield thread.given
+        try:
+            yield thread.given
+        except CallCancelled as error:
+            run_sync(thread.check_in_time(error))
+            raise
     run_sync(thread.check_shown())
 
 
@@ -98,7 +103,11 @@ async def aresumption(
     """
     thread = await run_async(take_thread(_local(graph), config, decision, answers, wait=wait))
     with thread:
-        yield thread.given
+        try:
+            yield thread.given
+        except CallCancelled as error:
+            await run_async(thread.check_in_time(error))
+            raise
     await run_async(thread.check_shown())
 
 

@@ -148,9 +148,12 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
     why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
     made = counted(len(attempts), "attempt")
     if status == "cancelled":
-        reason = (last["decision"] or {}).get("message")
+        decision = last["decision"]
+        reason = decision.get("message") if decision else None
         said = f": {reason}" if reason else ""
-        msg = f"`{name}` was cancelled by a reviewer after {made}{said} ({why})"
+        is_default = decision is not None and decision["author"] == "system"
+        whom = "`default_decision`" if is_default else "a reviewer"
+        msg = f"`{name}` was cancelled by {whom} after {made}{said} ({why})"
         return CallCancelled(msg, attempts, reason=reason)
     msg = (
         f"`{name}` failed {made} and may not ask anybody; the last failure was "

@@ -29,7 +29,7 @@ from graph_retry._threads.reviews import Waiting, find_reviews
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry._threads.why_closed import has_expired, why_closed
 from graph_retry._wording import quoted_with_article
-from graph_retry.errors import StaleDecision
+from graph_retry.errors import CallCancelled, StaleDecision
 
 _ANSWER_IS_SAVED = (
     "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
@@ -76,6 +76,9 @@ class HeldThread:
             if self.chosen and is_async_only(error):
                 raise AsyncUnderSyncError(_ANSWER_IS_SAVED) from error
             raise
+        except CallCancelled as error:
+            await self.check_in_time(error)
+            raise
 
     async def check_shown(self) -> None:
         """Do the same as `check`, after reading the shown interrupts from the thread."""
@@ -90,15 +93,24 @@ class HeldThread:
             StaleDecision: If an answer came too late.
         """
         await check_applied([review for review, _ in self.chosen], self.open_before, shown)
+        await self.check_in_time()
+
+    async def check_in_time(self, cancelled: CallCancelled | None = None) -> None:
+        """Raise `StaleDecision` if an answer came too late.
+
+        `cancelled` is the error that ended the run: a default decision or an answer rejected a
+        call. The message tells it.
+        """
         for review, given in self.chosen:
             lets_expire = is_object(given) and given.get("type") == EXPIRE
             if review.expires_at is None or lets_expire:
                 continue
             if await has_expired(self.graph, self.config, review.review_id):
+                end = "" if cancelled is None else f" The run ended: {cancelled.message}."
                 raise StaleDecision(
                     f"review {review.review_id!r} expired at {review.expires_at}: its default "
-                    "decision was applied, not your answer."
-                )
+                    f"decision was applied, not your answer.{end}"
+                ) from cancelled
 
 
 async def resuming(

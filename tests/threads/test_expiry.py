@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 from graph_retry import (
     AnswerRefused,
+    CallCancelled,
     StaleDecision,
     approve,
     create_retry_node,
@@ -22,6 +23,7 @@ from graph_retry import (
     reject,
     respond,
     resume,
+    resumption,
     retry_llm_call,
 )
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
@@ -137,6 +139,32 @@ def test_a_late_answer_is_not_taken_and_its_sender_is_told(form, mode, checkpoin
     assert model.calls == [{"n": 0}]
     with pytest.raises(StaleDecision, match="system answered it at 2027-03-03T14:00"):
         answer(mode, graph, thread(), edit(n=3))
+
+
+@pytest.mark.parametrize("default", [None, reject(), reject("too late")])
+def test_a_late_answer_is_told_so_if_the_default_rejects(form, mode, checkpointer, clock, default):
+    """The function form raises `CallCancelled` in the run, which is not the sender's doing."""
+    options = {} if default is None else {"default_decision": default}
+    graph = waiting(form, mode, checkpointer, Model(), **options)
+    clock.now += LATER
+    with pytest.raises(StaleDecision, match="expired at 2027-03-03T13:00") as caught:
+        answer(mode, graph, thread(), edit(n=3))
+    if form == "function":
+        assert "was cancelled by `default_decision` after 1 attempt" in str(caught.value)
+        assert "reviewer" not in str(caught.value)
+        assert isinstance(caught.value.__cause__, CallCancelled)
+
+
+def test_a_late_answer_is_told_so_if_its_run_is_streamed(clock):
+    """The block of `resumption` ends with the same error as `resume`."""
+    graph = one_call("function", None, Model(), InMemorySaver(), expires_after=3600)
+    graph.invoke({"params": {"n": 0}}, thread())
+    clock.now += LATER
+    with (
+        pytest.raises(StaleDecision, match="expired"),
+        resumption.resumption(graph, thread(), edit(n=3)) as given,
+    ):
+        list(graph.stream(given, thread()))
 
 
 def test_a_late_plain_command_gets_the_default_too(form, mode, checkpointer, clock):
