@@ -279,7 +279,7 @@ def _is_listed(text: str, documents: list[Document]) -> bool:
 def _is_small(document: Document) -> bool:
     """Return whether a value is empty, or a list of numbers, which may be a citation like `[1]`."""
     value = document.value
-    is_list = issubclass(type(value), list)  # `isinstance` would leave its items untyped.
+    is_list = issubclass(type(value), list)  # With `isinstance`, item types would be unknown.
     is_numbers = is_list and all(type(item) in {int, float} for item in value)
     return document.refusal is None and (not value or is_numbers)
 

@@ -127,7 +127,7 @@ def is_word(text: str, at: int) -> bool:
 
 
 def word_row(token: str) -> tuple[str, str]:
-    """Return the row in `costs` for a word without quotes, and "odd_word" if it is odd."""
+    """Return a word's row in `costs`, and "odd_word" if it resembles a number or a literal."""
     low = token.lower()
     short = (
         {low, *(low[:i] + low[i + 1 :] for i in range(len(low)))} if len(low) < 8 else set[str]()

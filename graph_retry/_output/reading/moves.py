@@ -54,7 +54,7 @@ class Moves(Strings):
         self, text: str, price: dict[str, int], suspect: bytearray, *, closed: bool
     ) -> None:
         super().__init__(text, price)
-        self.suspect, self.closed = suspect, closed  # marks of places with accidents; is it whole?
+        self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
         self.emphasis = dict(m.span(i) for m in lexis.EMPHASIS.finditer(text) for i in (1, 2))
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
@@ -388,7 +388,7 @@ class Moves(Strings):
             to = self.step(mode, stack, mark, at) if mark != char else None
             if to is None or (mark in _OPEN and char in "]}"):
                 continue
-            if mark in _OPEN:  # The layout cannot confirm a supplied bracket.
+            if mark in _OPEN:  # The indentation tells nothing about a bracket that is not there.
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
                 self.go(at, to[0], to[1], to[2], _INSERTED[mark])  # never an end in front of data
