@@ -30,7 +30,8 @@ def create_retry_node(
     The node reads the state key `params` (a `params_type`, or its JSON) and writes `output`
     (plain JSON), `status` (`succeeded`, `cancelled` or `exhausted`) and `attempts` (the ledger).
     A call that ends without an output writes None to `output`, to clear an earlier call's output.
-    If the input has `attempts`, the call continues after them. Studio and `get_graph(xray=1)` show
+    If the input has the `attempts` of a call that has not ended, the call continues after them.
+    After a `status` of `exhausted` it starts anew. Studio and `get_graph(xray=1)` show
     its steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:

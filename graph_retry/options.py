@@ -128,7 +128,8 @@ class RetryOptions(TypedDict, total=False):
     allowed_decisions: Decisions that a reviewer may take (default all but `accept`, `defer` and
         `assign`). `accept` takes an output that could be read but is not valid, and the call ends
         as `overruled`.
-    locked: Fields of the params that no reviewer may edit (default none).
+    locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
+        still change them.
     keys: Other names for the state keys of `StateKeys` (node form only).
     """
 

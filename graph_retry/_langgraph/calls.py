@@ -40,7 +40,7 @@ from graph_retry._langgraph.run_config import (
     scratchpad_in,
 )
 from graph_retry._langgraph.shown import questions_of
-from graph_retry._namespaces import call_namespace_of, namesakes
+from graph_retry._namespaces import are_namesakes, call_namespace_of, namesakes
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._params.fields import fields_of
 from graph_retry._state import ANSWER, LOOP, Loop, fresh_loop
@@ -75,12 +75,20 @@ class Made:
 
     @cached_property
     def values(self) -> Mapping[str, Any] | None:
-        """The input by state key; None if the input is `None` or a `Command`."""
-        if self.given is None or is_object(self.given):
-            return self.given
-        is_command = isinstance(self.given, Command)
-        fields: Mapping[str, Any] = {} if is_command else fields_of(self.given)
-        return {key: item for key, item in fields.items() if item is not None} or None
+        """The input by state key; None if the input is `None` or a `Command`.
+
+        The state of the outer graph may still hold the `attempts` of an earlier call. If that call
+        ended `exhausted`, they are left out, because this call would continue after them.
+        """
+        if self.given is None or isinstance(self.given, Command):
+            return None
+        values: Mapping[str, Any] = fields_of(self.given)
+        if not is_object(self.given):
+            values = {key: item for key, item in values.items() if item is not None}
+        status, attempts = self.settings.keys["status"], self.settings.keys["attempts"]
+        if values.get(status) == "exhausted" and not _asks_for_more(values.get(attempts)):
+            values = {**values, attempts: []}
+        return values if values or is_object(self.given) else None
 
     @cached_property
     def identity(self) -> str | None:
@@ -119,10 +127,9 @@ class Made:
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in the input, and their types if the input also holds an attempt."""
         keys = self.settings.keys
-        attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or [{}]
-        last = attempts[-1]
-        is_asked = last.get("status") == "running" or last.get("to_review")
-        return values.get(keys["params"]), last["params_types"] if is_asked else {}
+        attempts = values.get(keys["attempts"])
+        types = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
+        return values.get(keys["params"]), types
 
     def first_state(self, waits: Loop | None = None) -> Any:
         """Return the input for the first checkpoint: with encoded params and the call's identity.
@@ -133,6 +140,12 @@ class Made:
             return self.given
         loop = {**(waits or fresh_loop()), "types": self.params.types, "identity": self.identity}
         return {**self.values, self.settings.keys["params"]: self.params.view, LOOP: loop}
+
+
+def _asks_for_more(attempts: Sequence[Mapping[str, Any]] | None) -> bool:
+    """Return whether the last attempt of an input is still to be made, or still to be reviewed."""
+    last = attempts[-1] if attempts else {}
+    return last.get("status") == "running" or bool(last.get("to_review"))
 
 
 @dataclass(frozen=True)
@@ -272,9 +285,9 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
             "each call a key of its own."
         )
     namespace = call_namespace_of(task, name, identity)
-    number = execution.begun[namespace]
-    execution.begun[namespace] += 1
-    return call_namespace_of(task, name, identity, number)
+    own = call_namespace_of(task, name, identity, execution.begun[namespace])
+    execution.begun.update({namespace, own})
+    return own
 
 
 async def _note_changed(
@@ -297,7 +310,9 @@ async def _note_changed(
     name, params = made.settings.name, made.params
     differences: list[list[str]] = []
     for namespace in execution.asked:
-        if not namespace.startswith(namesakes(task, name)) or execution.begun[namespace]:
+        # A call inside a call of this name has a longer namespace, and is no namesake.
+        is_namesake = are_namesakes(namespace, namesakes(task, name))
+        if not is_namesake or execution.begun[namespace]:
             continue
         waiting = await newest_checkpoint(saver, thread_id, namespace)
         made_with = waiting and first_params(waiting.checkpoint["channel_values"], "params")
@@ -305,7 +320,7 @@ async def _note_changed(
             differences.append(changed_fields(made_with, params.view if params else {}))
     if not differences:
         return None
-    fields = ", ".join(f"`{field}`" for field in min(differences, key=len))
+    fields = ", ".join(f"`{field}`" for field in min(differences, key=len)) or "their types"
     note = (
         f"another call of `{name}` in this node waits for an answer, with other params (they "
         f"differ in {fields}); if both are meant to be the same call, whose params change from run "

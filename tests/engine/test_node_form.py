@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from graph_retry import (
     CallCancelled,
+    Completion,
     create_retry_node,
     edit,
     pending_reviews,
@@ -15,6 +16,7 @@ from graph_retry import (
     respond,
     resume,
 )
+from graph_retry.hooks import Budget
 from tests.loops import Model, State, answer, one_call, reviews, thread
 
 
@@ -80,6 +82,58 @@ def test_a_second_run_through_the_node_starts_a_new_ledger(mode, checkpointer):
         state = answer(mode, graph, thread(), edit(n=1))
         assert [attempt["number"] for attempt in state["attempts"]] == [1, 2]
     assert len(model.calls) == 4
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_attempts": 2}, {"budget": Budget(tokens=250)}], ids=["most", "budget"]
+)
+def test_an_exhausted_call_costs_the_next_one_nothing(mode, checkpointer, options):
+    """The next input of the thread has its own attempts, retries and budget."""
+
+    def answer_to(params):
+        helped = "feedback" in params["prompt"] and params["prompt"].startswith("two")
+        return Completion("2" if helped else "many", usage={"total_tokens": 100})
+
+    model = Model(answer_to)
+    builder = StateGraph(State)
+    node = create_retry_node(
+        mode.colour(model),
+        dict,
+        output=int,
+        feedback="errors_only",
+        auto_retries=3,
+        review=False,
+        **options,
+    )
+    builder.add_node("ask", node)
+    builder.add_edge(START, "ask")
+    graph = builder.compile(checkpointer=checkpointer)
+
+    for prompt, status in (("one", "exhausted"), ("two", "succeeded"), ("one", "exhausted")):
+        made = len(model.calls)
+        state = mode.invoke(graph, {"params": {"prompt": prompt}}, thread())
+        numbers = [attempt["number"] for attempt in state["attempts"]]
+        assert state["status"] == status
+        assert numbers == list(range(1, len(model.calls) - made + 1))
+    assert mode.invoke(graph, {"params": {"prompt": "two"}}, thread())["output"] == 2
+
+
+def test_a_record_to_be_made_goes_on_after_an_exhausted_call(mode):
+    """A `running` record asks for a further attempt, whatever the `status` in state is."""
+    model = Model(goal=2)
+    node = create_retry_node(mode.colour(model), dict, output=dict[str, int], review=False)
+    graph = StateGraph(State).add_node("ask", node).add_edge(START, "ask").compile(InMemorySaver())
+    ended = mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (failed,) = ended["attempts"]
+    asked = {**failed, "number": 2, "status": "running", "author": "rewind", "failure": None}
+
+    given = {"params": {"n": 2}, "attempts": [failed, asked]}
+    state = mode.invoke(graph, given, thread())
+    mine = {"params": {"n": 2}, "attempts": [failed], "status": None}
+    by_hand = mode.invoke(graph, mine, thread())
+
+    assert [each["author"] for each in state["attempts"]] == ["caller", "rewind"]
+    assert [each["number"] for each in by_hand["attempts"]] == [1, 2]
 
 
 def test_given_failed_attempts_it_goes_on_after_them(mode):

@@ -6,7 +6,15 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graph_retry import AnswerRefused, aretry_llm_call, edit, retry_llm_call
+from graph_retry import (
+    AnswerRefused,
+    CallCancelled,
+    aretry_llm_call,
+    edit,
+    reject,
+    respond,
+    retry_llm_call,
+)
 from tests.identity.cities import (
     CITIES,
     REVIEWED,
@@ -201,3 +209,56 @@ def test_one_key_for_two_different_calls_is_refused(mode):
         mode.invoke(graph, {}, thread())
 
     assert guide.counts() == {"Rome": 1}
+
+
+def made_again(read, doc):
+    """Make the same call again after each rejection."""
+    for _ in range(3):
+        try:
+            return read("bad", {"doc": doc})
+        except CallCancelled:
+            continue
+    return None
+
+
+def one_in_the_other(read, doc):
+    """Make a call in the function of a call with the same name."""
+
+    def outer(params):
+        return "outer" if read("bad", {"of": params["doc"]}) else ""
+
+    return retry_llm_call(outer, {"doc": doc}, output=int, name="read")
+
+
+def a_third_one(read, doc):
+    """Make two equal calls, then another one."""
+    return [
+        read("bad", {"doc": doc}),
+        read("bad", {"doc": doc}),
+        read("bad", {"doc": doc, "at": 2}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "answers"),
+    [
+        (made_again, [reject("again"), reject("again")]),
+        (one_in_the_other, [respond(1)]),
+        (a_third_one, [respond(1), respond(2)]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_no_call_is_taken_for_a_changed_one(mode, checkpointer, calls, answers, caplog):
+    """Equal calls and calls inside a call have not changed, so nothing is said."""
+
+    def read(text, params):
+        return retry_llm_call(lambda _: text, params, output=int, name="read")
+
+    graph = one_node(lambda _: {"output": calls(read, "d7")}, checkpointer)
+    mode.invoke(graph, {}, thread())
+    for each in answers:
+        answer(mode, graph, thread(), each)
+
+    (review,) = reviews(mode, graph, thread())
+    assert review.value["note"] is None
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
