@@ -30,7 +30,7 @@ from graph_retry._awaiting import sleep
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import check_clock, is_saved, newest_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
-from graph_retry._langgraph.identity import changed_fields, first_params, identity_of
+from graph_retry._langgraph.identity import body_of, changed_fields, first_params, identity_of
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,
@@ -61,6 +61,7 @@ limited because LangGraph may fail to save, and raises that error only after its
 class Made:
     """A call that a function or a retry node is about to make.
 
+    llm_call: The user's function.
     given: The input of the loop. The input from a function already holds encoded params.
     task_path: The path of nodes that leads to the task, without the task's id.
     is_task: Whether the task is a retry node that LangGraph runs. The call is then the task's only
@@ -69,6 +70,7 @@ class Made:
 
     settings: Settings
     codec: ParamsCodec[Any]
+    llm_call: Any
     given: Any
     task_path: str
     is_task: bool
@@ -188,12 +190,14 @@ class _Execution:
     """The calls that one execution of a task makes.
 
     begun: The number of calls that have begun, by namespace.
+    bodies: The functions of equal calls (see `body_of`), by namespace.
     params_of_key: The first params of each call that has a key, by call name and key.
     asked: The namespaces of calls that wait for a person; None until they are read.
     is_anchored: Whether the checkpoints that the task began from are saved.
     """
 
     begun: Counter[str] = field(default_factory=Counter[str])
+    bodies: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set[Any]))
     params_of_key: dict[tuple[str, str], Encoded] = field(default_factory=dict[Any, Encoded])
     running: WeakSet[Future[None]] = field(default_factory=WeakSet[Future[None]])
     asked: list[str] | None = None
@@ -285,6 +289,15 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
             "each call a key of its own."
         )
     namespace = call_namespace_of(task, name, identity)
+    bodies, body = execution.bodies[namespace], body_of(made.llm_call)
+    if len(bodies) == 1 and body not in bodies:
+        # This decides nothing, because a new version of a function has a different body as well.
+        _LOG.warning(
+            "two calls of `%s` in this node have equal params and different functions, so only "
+            "their order distinguishes them: give each call a `name=` or `key=` of its own.",
+            name,
+        )
+    bodies.add(body)
     own = call_namespace_of(task, name, identity, execution.begun[namespace])
     execution.begun.update({namespace, own})
     return own

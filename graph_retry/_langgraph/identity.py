@@ -11,12 +11,15 @@ channel `START`. (Observed by killing processes there.)
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from types import CodeType
 from typing import Any
 
 from langgraph.graph import START
 
 from graph_retry._attempts import params_at, readable, records_in
+from graph_retry._awaiting import unwrapped
 from graph_retry._json import digest
 from graph_retry._params.codec import Encoded
 from graph_retry._state import loop_of
@@ -25,6 +28,21 @@ from graph_retry._state import loop_of
 def identity_of(params: Encoded, key: str | None = None) -> str:
     """Return a call's identity: a digest of its key or, without a key, of its first params."""
     return digest(*params) if key is None else digest(key)
+
+
+def body_of(function: Any) -> tuple[CodeType | None, int]:
+    """Return the code of a function and the id of the object whose method it is.
+
+    A lambda that is made again has the same code. The code of any other object is not known.
+
+    Example:
+        >>> body_of(lambda text: text.upper()) == body_of(lambda text: text.lower())
+        False
+    """
+    function, owner = unwrapped(function), None
+    if inspect.ismethod(function):
+        function, owner = function.__func__, function.__self__
+    return function.__code__ if inspect.isfunction(function) else None, id(owner)
 
 
 def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

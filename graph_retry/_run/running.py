@@ -196,6 +196,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         made = Made(
             settings=plan.settings,
             codec=plan.codec,
+            llm_call=plan.llm_call,
             given=input,
             task_path=task_path(caller),
             is_task=is_task or not is_nested,

@@ -83,3 +83,46 @@ def test_each_of_several_equal_calls_is_made(mode, checkpointer, how, times, fai
     assert len(state["output"]) == times
     assert len(model.calls) == len(calls)
     assert sum(params["city"] == "Oslo" for params in model.calls) == bool(failing)
+
+
+class Writer:
+    """A client whose method does its own task."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def write(self, params):
+        return f"{self.task} of {params['city']}"
+
+
+def telling(text):
+    """Return a lambda, whose code is the same each time."""
+    return lambda _: text
+
+
+TITLE, SUMMARY = Writer("title"), Writer("summary")
+
+
+@pytest.mark.parametrize(
+    ("functions", "times"),
+    [
+        ([lambda _: "title", lambda _: "summary", lambda _: "title"], 1),
+        ([TITLE.write, SUMMARY.write, SUMMARY.write], 1),
+        ([lambda _: "one of a kind"] * 3, 0),
+        ([telling(text) for text in "abc"], 0),
+        ([TITLE.write, TITLE.write, TITLE.write], 0),
+    ],
+    ids=["lambdas", "methods", "one lambda", "one lambda made again", "one method"],
+)
+@pytest.mark.parametrize("mode", ["sync"], indirect=True)
+def test_equal_calls_of_different_functions_are_told(mode, checkpointer, functions, times, caplog):
+    """A person learns once that only the order distinguishes them, and each call is made."""
+
+    def node(state):
+        return {"output": [retry_llm_call(each, PARAMS) for each in functions]}
+
+    state = mode.invoke(one_node(node, checkpointer), {}, thread())
+
+    assert state["output"] == [each(PARAMS) for each in functions]
+    told = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    assert ["`name=` or `key=`" in each for each in told] == [True] * times
