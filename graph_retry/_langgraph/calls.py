@@ -129,8 +129,8 @@ class Made:
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
         """Return the params in the input, and their types if the input also holds an attempt."""
         keys = self.settings.keys
-        attempts = values.get(keys["attempts"])
-        types = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
+        attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or []
+        types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
         return values.get(keys["params"]), types
 
     def first_state(self, waits: Loop | None = None) -> Any:
@@ -146,7 +146,7 @@ class Made:
 
 def _asks_for_more(attempts: Sequence[Mapping[str, Any]] | None) -> bool:
     """Return whether the last attempt of an input is still to be made, or still to be reviewed."""
-    last = attempts[-1] if attempts else {}
+    last: Mapping[str, Any] = attempts[-1] if attempts else {}
     return last.get("status") == "running" or bool(last.get("to_review"))
 
 
