@@ -12,7 +12,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
 from graph_retry._awaiting import naming_twin
-from graph_retry._langgraph.identity import identity_of
+from graph_retry._identity import identity_of
 from graph_retry._loop.after_attempt import WITH_OUTPUT, ended_error
 from graph_retry._loop.graph import function_graph, steps_allowed
 from graph_retry._params.codec import ParamsCodec

@@ -2,7 +2,7 @@
 
 LangGraph numbers the subgraphs that a task invokes, in the order in which they start. If the order
 changes, a call would find the state of a different call. Therefore this module builds the namespace
-of a call from its identity (see `identity.py`) and, if the task makes equal calls, a number.
+of a call from its identity (see `_identity.py`) and, if the task makes equal calls, a number.
 
 The number counts equal calls within one execution of the task. An execution is one scratchpad and
 one attempt of the node, because a retry policy runs a node again with the same scratchpad.
@@ -27,10 +27,10 @@ from langgraph.types import Command
 
 from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
+from graph_retry._identity import body_of, changed_fields, first_params, identity_of
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import check_clock, is_saved, newest_checkpoint
 from graph_retry._langgraph.fork import Begun, past_of
-from graph_retry._langgraph.identity import body_of, changed_fields, first_params, identity_of
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import (
     may_be_resumed,

@@ -27,6 +27,7 @@ from typing_extensions import TypedDict
 from graph_retry._attempts import located, records_in
 from graph_retry._awaiting import sync_or_async
 from graph_retry._going_back import REFUSED, REWIND, reopened
+from graph_retry._identity import changed_fields, first_params
 from graph_retry._langgraph.checkpoints import (
     list_checkpoints,
     namespace_of,
@@ -36,7 +37,6 @@ from graph_retry._langgraph.checkpoints import (
     thread_id_of,
     values_of,
 )
-from graph_retry._langgraph.identity import changed_fields, first_params
 from graph_retry._namespaces import parts_of
 from graph_retry._params.codec import Encoded
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
