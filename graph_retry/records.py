@@ -157,7 +157,8 @@ class Attempt(TypedDict):
     """The changes made to read the text and to fit the value."""
 
     lossless: bool | None
-    """Whether the text was read without guessing; None if the output was not JSON text."""
+    """Whether the text was read without guessing and without rounding a number; None if the output
+    was not JSON text."""
 
     parsed: dict[str, Any] | None
     """The JSON value that was read, under the key `value`. None if `raw` already has a value, if

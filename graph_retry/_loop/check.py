@@ -39,6 +39,9 @@ For a longer text, the value is parsed again when it is needed.
 _NOTHING = "NothingReturned"
 """The failure type if the function returned None although an output was expected."""
 
+_ROUNDED = "rounded"
+"""The kind of repair for a number that lost digits when it was read as a float."""
+
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
@@ -95,7 +98,9 @@ def read_raw(record: Attempt, validator: Validator | None, settings: Settings) -
             update["failure"] = _syntax_failure(parsed, announced, settings)
             update["issues"] = [_syntax_issue(parsed, settings)]
         else:
-            update["repairs"] += rounded_numbers(raw["text"], parsed.value)
+            rounded = rounded_numbers(raw["text"], parsed.value)
+            update["repairs"] += rounded
+            update["lossless"] = parsed.lossless and not rounded
             if parsed.text != raw["text"]:
                 update["repaired"] = {"text": parsed.text}
             if len(raw["text"]) <= _SHORT and json_problem(parsed.value) is None:
@@ -151,11 +156,17 @@ async def validate_attempt(
     if isinstance(validator, SchemaOfParams) and (at := params_at(attempts)):
         validator = validator.fitted(at.view)
     checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
-    update: dict[str, Any] = {
-        "number": record["number"],
-        "issues": checked.issues,
-        "repairs": [*record["repairs"], *checked.repairs],
-    }
+    update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
+    repairs = record["repairs"]
+    if checked.ok and any(one["kind"] == _ROUNDED for one in repairs):
+        raw = record["raw"] or {}
+        checked, value = validator.with_digits(checked, (record["repaired"] or raw)["text"])
+        read = [one for one in repairs if one["kind"] != _ROUNDED]
+        rounded = rounded_numbers(raw["text"], value)
+        repairs = [*read, *rounded]
+        is_guessed = any(one["grade"] == "guessed" for one in read)
+        update["lossless"] = not rounded and not is_guessed
+    update["repairs"] = [*repairs, *checked.repairs]
     if not checked.ok and (record["raw"] or {}).get("value", ...) is None:
         made_by = f"`{record['name']}`" if record.get("name") else "the call"
         message = f"{made_by} returned nothing (a forgotten `return`?)"

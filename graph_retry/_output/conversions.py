@@ -22,8 +22,10 @@ from graph_retry._patterns import lazy
 from graph_retry.records import Repair
 
 _WHOLE = "(whole value)"
-_LONG_NUMBER = lazy(r"-?(?=[\d.]{17})\d{1,400}\.\d{1,1000}(?:[eE][+-]?\d{1,4})?")
-"""Numbers with a fraction and at least 16 digits. A float keeps any number with fewer digits."""
+_LONG_NUMBER = lazy(
+    r"-?(?=[\d.]{16})\d{1,400}(?:\.\d{1,1000}(?:[eE][+-]?\d{1,4})?|[eE][+-]?\d{1,4})"
+)
+"""Numbers that are read as floats and have at least 15 digits. A float keeps shorter numbers."""
 
 _TIMES = (datetime, time, timedelta)
 _NANOSECONDS = lazy(r"[.,]\d{6}\d*[1-9]")
@@ -60,6 +62,31 @@ def rounded_numbers(text: str, value: Any) -> list[Repair]:
         for spelled in sorted(long)[:MAX_ISSUES]
         if float(spelled) in read
     ]
+
+
+def with_digits(exact: Any, accepted: Any) -> Any:
+    """Return a JSON value that gives `Decimal` and `int` fields all digits of their numbers.
+
+    JSON numbers lose digits as floats. A rounded number is therefore written as a text for a
+    `Decimal`, and as a whole number for an `int`. Other numbers become floats.
+
+    Args:
+        exact: The JSON value, whose numbers with a fraction or an exponent are `Decimal`.
+        accepted: The Python value that validation returned for the rounded numbers.
+    """
+    if is_object(exact) or is_array(exact):
+        known = {key: after for key, _, after in children_of(exact, accepted)}
+        if is_object(exact):
+            return {key: with_digits(child, known.get(key)) for key, child in exact.items()}
+        return [with_digits(child, known.get(at)) for at, child in enumerate(exact)]
+    if not isinstance(exact, Decimal):
+        return exact
+    if _is_rounded(str(exact)):
+        if isinstance(accepted, Decimal):
+            return str(exact)
+        if type(accepted) is int and exact == exact.to_integral_value():
+            return int(exact)
+    return float(exact)
 
 
 def _is_rounded(spelled: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, Literal, get_origin, get_type_hints
 
@@ -11,11 +12,11 @@ from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapte
 from pydantic_core import SchemaError
 
 from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem
-from graph_retry._output.conversions import conversions
+from graph_retry._output.conversions import conversions, with_digits
 from graph_retry._output.merged_keys import MappingKeys
 from graph_retry._output.partial.part import Part
 from graph_retry._output.partial.typed_part import TypedPart
-from graph_retry._output.validator import Validator
+from graph_retry._output.validator import Checked, Validator
 from graph_retry.records import Issue, Repair
 
 
@@ -48,6 +49,16 @@ class TypedValidator(Validator):
     def part(self) -> Part:
         """The rules for the parts of a value that is still arriving."""
         return self._part
+
+    def with_digits(self, checked: Checked, text: str) -> tuple[Checked, Any]:
+        """Check `Decimal` and `int` fields again, with all digits that the text has for them."""
+        exact = json.loads(text, parse_float=Decimal)
+        value = with_digits(exact, checked.value)
+        again = self.check(value)
+        # A field of several types may read a text as a `str`, and a user's validator may refuse it.
+        if again.ok and with_digits(exact, again.value) == value:
+            return again, value
+        return checked, json.loads(text)
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         accepted, issues = attempt(self._read, value, self._strict, root=value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,18 @@ class Validator:
             AsyncUnderSyncError: If the validator is async and the run is not.
         """
         return self._checked(value, *await self._ajudge(value))
+
+    def with_digits(self, checked: Checked, text: str) -> tuple[Checked, Any]:
+        """Check a value again with all digits of its numbers, if its type can hold them.
+
+        Args:
+            checked: The outcome for the numbers that were read as floats.
+            text: The JSON text of the value.
+
+        Returns:
+            The outcome, and the JSON value that was judged.
+        """
+        return checked, json.loads(text)
 
     def _checked(self, value: Any, accepted: Any, issues: list[Issue]) -> Checked:
         if not issues:

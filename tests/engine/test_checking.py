@@ -1,11 +1,12 @@
 """From raw output to the value asked for, inside the graph: repair, validation, the record."""
 
-from typing import Literal
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 
 import pytest
 from langchain_core.messages import AIMessage, ToolCall
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from graph_retry import (
     AttemptsExhausted,
@@ -143,6 +144,46 @@ def test_a_guess_is_taken_only_on_request_and_flagged():
     assert state["status"] == "succeeded"
     assert record["lossless"] is False
     assert "guessed" in {made["grade"] for made in record["repairs"]}
+
+
+EXACT = "12345678901234567.89"
+Divided = Annotated[Decimal, BeforeValidator(lambda number: number / 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "value"),
+    [
+        (f'{{"a": {EXACT}}}', dict[str, Decimal], {"a": EXACT}),
+        ("[12345678901234567.89, 12345678901234567.91]", list[Decimal], [EXACT, EXACT[:-2] + "91"]),
+        (f"```json\n[{EXACT}]\n```", list[Decimal], [EXACT]),
+        (f'{{"a": {EXACT}}}', dict[str, Decimal | str], {"a": EXACT}),
+        ("12345678901234567.0", int, 12345678901234567),
+        ("12345678901234567e0", int, 12345678901234567),
+    ],
+)
+def test_a_field_that_holds_all_digits_of_a_number_gets_them(text, output, value):
+    """JSON numbers are no floats: a `Decimal` or `int` has each digit that the model wrote."""
+    state, record = run(text, output)
+    assert state["output"] == value
+    assert record["lossless"] is True
+    assert "rounded" not in {made["kind"] for made in record["repairs"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        (EXACT, float),
+        (f'{{"a": {EXACT}}}', dict[str, Any]),
+        (f"[{EXACT}, {EXACT}]", tuple[Decimal, float]),
+        (f"[{EXACT},]", list[Decimal]),
+        (EXACT, Divided),
+    ],
+)
+def test_an_output_that_lost_digits_is_not_called_lossless(text, output):
+    """A rounded number stays in `repairs`, and the record does not say that nothing was lost."""
+    record = run(text, output)[1]
+    assert record["lossless"] is False
+    assert "rounded" in {made["kind"] for made in record["repairs"]}
 
 
 def test_a_conversion_is_reported_and_strict_refuses_it():
