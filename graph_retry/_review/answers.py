@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, Protocol, cast
 
 from langchain_core.runnables import Runnable
+from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
+from graph_retry._issues import attempt, json_problem
 from graph_retry._review.review import Review
 
 DecisionType = Literal[
@@ -100,7 +102,9 @@ def respond(
     """Supply the output, or change a part of it; the result is validated like the model's output.
 
     Args:
-        output: The whole output.
+        output: The whole output. A model, a dataclass or a date becomes the JSON that its type
+            writes, under aliases. The output type of the call reads it back; without one, the call
+            returns this JSON.
         changes: Fields to change in the output that was read, whether it is valid or not. They are
             merged like the fields of an edit. The other fields stay.
         replace: New words by old words, for the texts of the output that was read. Each old word
@@ -121,10 +125,18 @@ def respond(
     if replace is not None:
         decision["replace"] = replace
     if (output is ...) == (len(decision) == 1):
-        raise TypeError("`respond` takes either a whole output, or `changes` and `replace`.")
+        raise TypeError("`respond` takes a whole output, or `changes`, `replace` or both.")
     if output is not ...:
-        decision["output"] = output
+        decision["output"] = _as_json(output)
     return decision
+
+
+def _as_json(output: Any) -> Any:
+    """Return an output as JSON. One that has no JSON is returned unchanged, and refused later."""
+    if json_problem(output) is None:
+        return output
+    encoded, failed = attempt(lambda: to_jsonable_python(output, by_alias=True, round_trip=True))
+    return output if failed else encoded
 
 
 def comment(message: str) -> Decision:

@@ -1,18 +1,21 @@
 """From raw output to the value asked for, inside the graph: repair, validation, the record."""
 
+from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
 from langchain_core.messages import AIMessage, ToolCall
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel, BeforeValidator
+from langgraph.func import entrypoint
+from pydantic import BaseModel, BeforeValidator, Field
 
 from graph_retry import (
     AttemptsExhausted,
     Completion,
     create_retry_node,
     respond,
+    resume,
     retry_llm_call,
 )
 from tests.loops import Model, answer, one_call, reviews, thread
@@ -238,3 +241,25 @@ def test_a_function_of_a_text_judges_prose(made):
     assert (state["output"], attempt["repairs"]) == ("It is blue, see [1].", [])
     _, attempt = run(made("It is blue."), output=names_a_page)
     assert [issue["message"] for issue in attempt["issues"]] == ["name the page in brackets"]
+
+
+class Total(BaseModel):
+    """An output whose field has another name in JSON."""
+
+    total: int = Field(alias="Total")
+
+
+@pytest.mark.parametrize(
+    ("output", "given"),
+    [(Total, Total(Total=3)), (list[Total], [Total(Total=3)]), (date, date(2030, 5, 1))],
+)
+def test_an_output_given_as_an_object_is_read_back_by_its_type(output, given, caplog):
+    """A person's program gives an instance; state has its JSON, under aliases."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def work(_: str) -> Any:
+        return retry_llm_call(lambda params: "?", {"p": 1}, output=output) == given
+
+    work.invoke("x", thread())
+    assert resume(work, thread(), respond(given)) is True
+    assert "unregistered" not in caplog.text
