@@ -258,6 +258,7 @@ async def _match(
     """Pair answers with open reviews; raise before any answer is saved if a review is closed."""
     by_id = {review.interrupt_id: review for review in reviews}
     by_id |= {review.review_id: review for review in reviews}
+    names: dict[str, str] = {}
     for name in answers:
         if name not in by_id:
             by_whom = await closed(name)
@@ -265,6 +266,11 @@ async def _match(
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_id!r} "
                 f"(open: {open_ids}): {by_whom}."
+            )
+        if (first := names.setdefault(by_id[name].review_id, name)) != name:
+            raise ValueError(
+                f"`answers` has two decisions about one review, under {first!r:.80} and "
+                f"{name!r:.80}: give one of them."
             )
     return [(by_id[name], given) for name, given in answers.items()]
 
@@ -278,9 +284,7 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
         to_json(note, inf_nan_mode="constants")
     except ValueError as error:
         if "surrogates" not in str(error):
-            how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
-            came = _unsaveable(note["value"])
-            raise TypeError(f"{came}: {how} ({error!s:.200}).") from None
+            raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None
         text = json.dumps(note["value"], ensure_ascii=False, default=repr)
         # No storage keeps a lone surrogate. Encoding the whole JSON replaces those in keys too.
         note["value"] = json.loads(text.encode(errors="replace"))
@@ -289,11 +293,13 @@ def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
 
 
 def _unsaveable(answer: Any) -> str:
-    """Return words for an error that name the part of an answer that is not JSON."""
+    """Return an error that names the part of an answer that is not JSON, and the way out."""
     for key, part in answer.items() if is_object(answer) else ():
         try:
             to_json(part)
         except ValueError:
-            return f"`{key}` of the decision cannot be saved as JSON"
+            how = "give plain JSON values, and bytes as base64 text"
+            return f"`{key}` of the decision cannot be saved as JSON: {how}"
     name = getattr(answer, "__name__", type(answer).__name__)
-    return f"the decision is {quoted_with_article(name)}"
+    how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
+    return f"the decision is {quoted_with_article(name)}: {how}"

@@ -141,6 +141,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({"type": "edit", "edited_action": {"name": TITLE}}, "edited fields as `args`"),
     ({"type": "edit", "args": {"temperature": 0.2}}, "edited fields as `args`"),
     ({"type": "approve", "params": {"temperature": 0.2}}, "approve is to take the params as shown"),
+    ({"type": "approve", "args": {"temperature": 0.2}}, "no params can be read in it"),
+    ({"type": "approve", "args": {"args": {"temperature": 0.2}}}, "take the params as shown"),
     ({"type": "approve", "output": ADA}, 'no key "output"'),
     ({"type": "reject", "params": {}}, 'no key "params"'),
     ({"type": "reject", "message": ["no"]}, "must be text"),

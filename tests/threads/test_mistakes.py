@@ -4,11 +4,18 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graph_retry import StaleDecision, approve, edit, pending_reviews, resume
+from graph_retry import StaleDecision, approve, edit, pending_reviews, respond, resume
 from graph_retry.history import attempts_of
 from graph_retry.inbox import list_reviews
 from graph_retry.rewind import rewind
 from tests.loops import Model, one_call, thread
+
+
+def twice(graph):
+    """Return two answers to the one open review: by its id, and by the id of its interrupt."""
+    (review,) = pending_reviews(graph, thread())
+    return {review.review_id: edit(n=1), review.interrupt_id: edit(n=2)}
+
 
 MISTAKES = [
     (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: pass"),
@@ -50,6 +57,16 @@ MISTAKES = [
         lambda graph: resume(graph, thread(), edit(n=object())),
         TypeError,
         "`params` of the decision cannot be saved as JSON",
+    ),
+    (
+        lambda graph: resume(graph, thread(), respond(b"\xff")),
+        TypeError,
+        "`output` of the decision cannot be saved as JSON: give plain JSON values, and bytes as",
+    ),
+    (
+        lambda graph: resume(graph, thread(), answers=twice(graph)),
+        ValueError,
+        "two decisions about one review, under '.+' and '.+': give one",
     ),
     (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit` is '2': give a whole"),
     (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit` is -1: give a whole"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._review.decisions import ROWS, WORDS, form_of
 from graph_retry._review.question import UnusableAnswerError
@@ -113,17 +114,28 @@ def without(entry: Entry, *keys: str) -> Entry:
     return {key: part for key, part in entry.items() if key not in keys}
 
 
+def _is_form_without_fields(form: Any) -> bool:
+    """Return whether a client's form of an approval names at most the question, and no fields."""
+    named = form if is_object(form) else {}
+    return not form or {key for key in named if named[key] is not None} in ({"name"}, {"action"})
+
+
 def with_params(entry: Entry, key: str, params: Any) -> Entry:
     """Move the params of an approval or edit from a client's own `key` to the key `params`.
 
     Raises:
-        UnusableAnswerError: If the entry also has `params`, or an edit's params cannot be read.
+        UnusableAnswerError: If the entry also has `params`, or its params cannot be read.
     """
     kind = WORDS.get(word_of(entry) or "")
     if kind not in ("approve", "edit"):
         return entry
     if kind == "edit" and params is None and entry[key] is not None:
         raise UnusableAnswerError(NO_FIELDS)
+    if kind == "approve" and params is None and not _is_form_without_fields(entry[key]):
+        raise UnusableAnswerError(
+            f"`{key}` of the approval is {literal(entry[key], 80)}, and no params can be read in "
+            f"it. To approve, send {form_of('approve')}; to change params, send {form_of('edit')}."
+        )
     if entry[key] is not None and entry.get("params") is not None:
         problem = f"The answer gives params more than once (`{key}` and `params`): give one."
         raise UnusableAnswerError(problem)
