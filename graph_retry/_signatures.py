@@ -231,7 +231,10 @@ def check_hook(hook: Any, option: str = "on_retry") -> None:
         except ValueError:  # Some builtins have no signature to check.
             return
         except TypeError as error:
-            wrong = f"`{name_of(hook, option)}`, which does not take these three ({error})"
+            name = name_of(hook, option)
+            wrong = f"`{name}`, which does not take these three ({error})"
+            if getattr(hook, "__module__", "").startswith("graph_retry.hooks"):
+                wrong = f"`{name}`, which makes a hook: call it, as in `{name}(…)`"
         else:
             return
     raise TypeError(

@@ -194,7 +194,7 @@ class Settings(BaseModel):
     on_attempt: Callable[[Attempt], Any] | None = None
     labels: dict[str, str] = Field(default_factory=dict[str, str], max_length=20)
     on_cancel: Literal["raise", "end"]
-    allowed_decisions: tuple[DecisionType, ...] = Field(default=BY_DEFAULT, min_length=1)
+    allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT
     locked: tuple[str, ...] = ()
     keys: dict[str, str] = Field(default_factory=dict[str, str], validate_default=True)
 
@@ -219,6 +219,13 @@ class Settings(BaseModel):
         if callable(given) or isinstance(given, Runnable):
             return (given,)
         return cast("Any", tuple(given) if is_array(given) else given)
+
+    @field_validator("allowed_decisions")
+    @classmethod
+    def _has_one(cls, given: tuple[DecisionType, ...]) -> tuple[DecisionType, ...]:
+        if not given:
+            raise ValueError("name at least one decision")
+        return given
 
     @field_validator("repair", mode="before")
     @classmethod

@@ -166,5 +166,5 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
     titles = ", ".join(f"{ledger.title} ({ledger.namespace})" for ledger in current) or "none"
     raise ValueError(
         f"the thread made {len(current)} calls: {titles}; "
-        f"pass one that `attempts_of` returns{hint}."
+        f"pass `ledger=`, one of those that `attempts_of` returns{hint}."
     )

@@ -205,7 +205,7 @@ def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dic
     about = taken.question.review_id, settings.name, thread_in_logs()
     for one in passed:
         told = redacted(proposal_in_words(one), settings.redact)
-        _LOG.warning("review %s of `%s` (%s) is not decided by %s", *about, told)
+        _LOG.warning("a reviewer did not decide review %s of `%s` (%s): %s", *about, told)
     noted = {**loop, "review": {**cast("OpenReview", loop["review"]), "agents": passed}}
     if settings.review:
         return {LOOP: noted}

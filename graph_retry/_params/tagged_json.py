@@ -159,9 +159,9 @@ class Writer:
     def _instance(self, value: Any, cls: type[Any], path: tuple[str, ...]) -> Tagged:
         if not self.typed:
             why = (
-                f"is {quoted_with_article(class_label(cls))}, which untyped params do not bring "
-                "back: declare its type (as `params_type`, or of a field in it), pass plain "
-                "values, or capture it in the function"
+                f"is {quoted_with_article(class_label(cls))}, which cannot be saved: annotate "
+                "the function's parameter with its type (a retry node takes `params_type`), pass "
+                "plain values, or capture it in the function"
             )
             self._refuse(path, why, TypeError)
         if isinstance(value, Enum):

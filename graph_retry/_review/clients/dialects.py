@@ -149,7 +149,12 @@ def channel_of(answer: Any) -> str:
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
     """Unwrap the entry with the decision, with the keys of its wrappers, and translate it."""
     outer: Entry = {}
-    value = _parsed(_json_text(answer))
+    try:
+        value = read_json(_json_text(answer))
+    except NotJsonError as error:
+        raise NoDecisionError(
+            f"The answer holds a value that JSON does not have: {error}."
+        ) from None
     for _ in range(_MAX_WRAPPERS):
         if not is_object(value):
             value = _entry_in(value)
