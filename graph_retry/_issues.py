@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from graph_retry._credentials import without_keys
 from graph_retry._json import is_array, is_object
@@ -234,6 +235,14 @@ def child_of(node: Any, part: Any) -> Any:
     if is_object(node):
         return node.get(part, ABSENT)
     return node[part] if is_array(node) and part in range(len(node)) else ABSENT
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON, as its type writes it; one without JSON is returned unchanged."""
+    if json_problem(value) is None:
+        return value
+    written, failed = attempt(lambda: to_jsonable_python(value, by_alias=True, round_trip=True))
+    return value if failed else written
 
 
 def json_problem(value: Any, path: tuple[Any, ...] = ()) -> Issue | None:

@@ -80,14 +80,9 @@ class Validator:
         return self._checked(value, *await self._ajudge(value))
 
     def with_digits(self, checked: Checked, text: str) -> tuple[Checked, Any]:
-        """Check a value again with all digits of its numbers, if its type can hold them.
+        """Check again with all digits of the numbers in a JSON text, if the type can hold them.
 
-        Args:
-            checked: The outcome for the numbers that were read as floats.
-            text: The JSON text of the value.
-
-        Returns:
-            The outcome, and the JSON value that was judged.
+        `checked` is the outcome for floats. The outcome and the value that was judged are returned.
         """
         return checked, json.loads(text)
 

@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, Protocol, cast
 
 from langchain_core.runnables import Runnable
-from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
-from graph_retry._issues import attempt, json_problem
+from graph_retry._issues import as_json
 from graph_retry._review.review import Review
 
 DecisionType = Literal[
@@ -127,16 +126,8 @@ def respond(
     if (output is ...) == (len(decision) == 1):
         raise TypeError("`respond` takes a whole output, or `changes`, `replace` or both.")
     if output is not ...:
-        decision["output"] = _as_json(output)
+        decision["output"] = as_json(output)
     return decision
-
-
-def _as_json(output: Any) -> Any:
-    """Return an output as JSON. One that has no JSON is returned unchanged, and refused later."""
-    if json_problem(output) is None:
-        return output
-    encoded, failed = attempt(lambda: to_jsonable_python(output, by_alias=True, round_trip=True))
-    return output if failed else encoded
 
 
 def comment(message: str) -> Decision:
