@@ -18,7 +18,7 @@ from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._json import is_array, is_object, json_lines
 from graph_retry._threads.config import check_thread, thread_of
-from graph_retry._threads.graphs import get_state, is_client, is_remote, saver_of
+from graph_retry._threads.graphs import check_compiled, get_state, is_client, is_remote, saver_of
 from graph_retry._threads.reading import read_ledgers, whole_ledgers
 from graph_retry._threads.server.listing import places_on
 from graph_retry.ledger import Ledger
@@ -84,6 +84,7 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     check_thread(graph, config)
+    check_compiled(graph)
     calls = await read_ledgers(graph, config)
     empty = [ledger for ledger in calls if not ledger.attempts]
     if empty and is_remote(graph):

@@ -278,6 +278,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         TypeError: If an option is unknown.
         ValueError: If an option has a value that is not allowed.
     """
+    options = cast("RetryOptions", {key: it for key, it in options.items() if it is not None})
     unknown = sorted(set(options) - set(RetryOptions.__annotations__))
     if unknown:
         # The middleware has no argument `output`. If that is the unknown name, do not suggest it.

@@ -21,7 +21,9 @@ from graph_retry._params.codec import Encoded
 from graph_retry._patterns import lazy
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted_path
+from graph_retry._wording import closest
 from graph_retry.errors import InterventionRequired
+from graph_retry.hooks._feedback import comment_field
 from graph_retry.options import Settings
 
 _LOG = logging.getLogger("graph_retry")
@@ -84,6 +86,7 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
         known = ", ".join(params.view) or "none"
         msg = f"`locked` names `{missing[0]}`, which params do not have; the fields are {known}."
         raise ValueError(msg)
+    _check_default(plan, params.view)
     for function in (
         getattr(plan.validator, "function", None),
         settings.on_attempt,
@@ -98,6 +101,28 @@ def _check_functions(plan: Plan[Any], params: Encoded) -> None:
     for hook in (*plan.hooks, settings.feedback):
         if (check := getattr(hook, "check_params", None)) is not None:
             check(plan.codec.decode(params.view, params.types))
+
+
+def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
+    """Raise if `default_decision` does not fit the fields that these params have."""
+    settings, default = plan.settings, plan.settings.default_decision
+    edited = default.get("params")
+    if default["type"] == "edit" and is_object(edited) and plan.codec.fields is None:
+        for name in edited:
+            near = None if name in view or plan.codec.is_bare else closest(name, tuple(view))
+            if near is not None and near not in edited:
+                raise ValueError(
+                    f"`default_decision` edits `{name}`, which params do not have. Did you mean "
+                    f"`{near}`? To add a field of that name, edit `{near}` with it."
+                )
+    if default["type"] == "comment":
+        field = getattr(settings.feedback, "field", None)
+        place = comment_field(view, field, is_bare=plan.codec.is_bare)
+        if place is None or place in settings.locked:
+            raise ValueError(
+                "`default_decision` is a comment, but the params have no prompt or messages that "
+                "it may be put into."
+            )
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:

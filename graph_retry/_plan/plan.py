@@ -126,6 +126,12 @@ def _check_default(
         _check_fields("`default_decision` edits", edited or (), fields)
         if not edited:
             raise ValueError("`default_decision` is an edit that changes nothing: give its fields.")
+        if closed := [name for name in edited if name in settings.locked]:
+            raise ValueError(f"`default_decision` edits `{closed[0]}`, which is `locked`.")
+    if default["type"] == "accept" and "accept" not in settings.allowed_decisions:
+        raise ValueError(
+            "`default_decision` is `accept`, which `allowed_decisions` leaves out: add it there."
+        )
     if default["type"] != "respond" or validator is None:
         return
     try:

@@ -12,6 +12,7 @@ from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
 
 from graph_retry._awaiting import call, is_sync, sync_or_async
+from graph_retry._wording import quoted_with_article
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
@@ -33,6 +34,13 @@ def saver_of(source: object) -> BaseCheckpointSaver[Any] | None:
 def is_client(source: object) -> bool:
     """Return whether an object is a LangGraph SDK client of a server, sync or async."""
     return hasattr(source, "threads") and hasattr(source, "runs")
+
+
+def check_compiled(graph: Any) -> None:
+    """Raise if an object is not a compiled graph, such as its builder."""
+    if not hasattr(graph, "get_state"):
+        came = quoted_with_article(type(graph).__name__)
+        raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
 
 
 async def get_state(graph: Any, config: RunnableConfig) -> StateSnapshot:

@@ -23,7 +23,7 @@ from graph_retry._langgraph.shown import asked_in, drop_plain_answer
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._threads.config import HOW_CONFIG, thread_of
-from graph_retry._threads.graphs import get_state, invoke, is_local, saver_of
+from graph_retry._threads.graphs import check_compiled, get_state, invoke, is_local, saver_of
 from graph_retry._threads.outcome import check_applied
 from graph_retry._threads.reviews import Waiting, find_reviews
 from graph_retry._threads.server.runs import RemoteRuns
@@ -200,6 +200,7 @@ def _checked(
             "`graph` is None, as in a review that was listed from a checkpointer alone: "
             "pass the graph that asked."
         )
+    check_compiled(graph)
     if answers is not None and (not isinstance(cast("Any", answers), Mapping) or not answers):
         raise TypeError(
             f"`answers` is {literal(answers, 80)}: pass {{review_id: decision}}, with an id of "

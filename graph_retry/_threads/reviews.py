@@ -18,9 +18,9 @@ from graph_retry._redact import shown_record
 from graph_retry._review.review import Review, parts_of
 from graph_retry._run.keeping import whole
 from graph_retry._threads.config import check_thread, thread_of
+from graph_retry._threads.graphs import check_compiled
 from graph_retry._threads.reading import read_shown, reader_of
 from graph_retry._threads.view import ThreadView
-from graph_retry._wording import quoted_with_article
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,7 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
 
 async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
     """Read a thread's open reviews, whose histories may contain stubs."""
-    if not hasattr(graph, "get_state"):
-        came = quoted_with_article(type(graph).__name__)
-        raise TypeError(f"`graph` is {came}: pass what `compile(checkpointer=…)` gives.")
+    check_compiled(graph)
     check_thread(graph, config)
     reviews = list(reviews_in(await read_shown(graph, config), graph, config, kind))
     for review in reviews:

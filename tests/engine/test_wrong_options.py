@@ -192,3 +192,9 @@ def test_what_is_allowed_is_taken():
     for schema in ({}, {"title": "anything"}, {"x-note": 1}):
         assert retry_llm_call(lambda params: "{}", {}, output=schema) == {}
     assert create_retry_node(asked, dict, expires_after=9, default_decision=reject("late"))
+
+
+@pytest.mark.parametrize("option", ["reviewer", "labels", "locked", "classify", "name", "strict"])
+def test_an_option_that_is_none_is_not_given(option):
+    """A caller can pass on an option that its own caller left out."""
+    assert retry_llm_call(lambda _: "1", {}, output=int, **{option: None}) == 1

@@ -15,7 +15,9 @@ from graph_retry import (
     AnswerRefused,
     CallCancelled,
     StaleDecision,
+    accept,
     approve,
+    comment,
     create_retry_node,
     edit,
     expiry,
@@ -327,6 +329,20 @@ def test_branches_that_are_rejected_by_default_are_named_once(mode, clock):
 
 
 @pytest.mark.parametrize(
+    ("default", "needle"),
+    [(edit(modle="large"), "Did you mean `model`"), (comment("again"), "no prompt or messages")],
+)
+def test_a_default_that_does_not_fit_the_params_is_refused_before_the_call(default, needle):
+    """The fields of plain dicts are known only when the call is made."""
+    model = Model()
+    options = {"expires_after": 1, "default_decision": default, "output": dict[str, int]}
+    graph = one_call("function", None, model, InMemorySaver(), **options)
+    with pytest.raises(ValueError, match=needle):
+        graph.invoke({"params": {"n": 0, "model": "small"}}, thread())
+    assert model.calls == []
+
+
+@pytest.mark.parametrize(
     ("options", "needle"),
     [
         ({"expires_after": 0}, "`expires_after`"),
@@ -334,6 +350,8 @@ def test_branches_that_are_rejected_by_default_are_named_once(mode, clock):
         ({"default_decision": reject()}, "`default_decision` needs `expires_after`"),
         ({"expires_after": 1, "default_decision": {"type": "give up"}}, "`default_decision`"),
         ({"expires_after": 1, "default_decision": respond("no")}, "not valid"),
+        ({"expires_after": 1, "default_decision": accept()}, "`allowed_decisions` leaves out"),
+        ({"expires_after": 1, "default_decision": edit(n=1), "locked": ["n"]}, "`n`, which is"),
     ],
 )
 def test_wrong_deadlines_are_refused_before_anything_runs(options, needle):

@@ -31,6 +31,8 @@ MISTAKES = [
     (lambda graph: resume(graph, thread(), approve(), wait="1"), TypeError, '`wait` is "1": give'),
     (lambda graph: attempts_of(graph, {}), ValueError, "`config` names no thread: pass"),
     (lambda graph: attempts_of(thread(), graph), TypeError, "`config` is <"),
+    (lambda graph: attempts_of(graph.builder, thread()), TypeError, "`graph` is a `StateGraph`"),
+    (lambda graph: resume(graph.builder, thread(), approve()), TypeError, "a `StateGraph`: pass"),
     (lambda graph: rewind(graph, {}, attempt=1), ValueError, "`config` names no thread: pass"),
     (lambda graph: rewind(graph, thread()), TypeError, "say which attempt to go back to: `attem"),
     (
