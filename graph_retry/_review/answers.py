@@ -124,7 +124,7 @@ def respond(
     if replace is not None:
         decision["replace"] = replace
     if (output is ...) == (len(decision) == 1):
-        raise TypeError("`respond` takes a whole output, or `changes`, `replace` or both.")
+        raise TypeError("`respond` takes either a whole output, or `changes`, `replace` or both.")
     if output is not ...:
         decision["output"] = as_json(output)
     return decision
