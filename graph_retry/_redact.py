@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, Issue
 
 Redact = Callable[[str], str]
 
@@ -130,6 +130,12 @@ def property_names(schema: Any) -> frozenset[str]:
     return own.union(*map(property_names, schema.values()))
 
 
+def redacted_issue(issue: Issue, redact: Redact | None, names: Collection[str] = ()) -> Issue:
+    """Return an issue with its texts redacted, and the keys in its path that no type declares."""
+    texts = {key: redacted(issue[key], redact) for key in ("message", "expected", "received")}
+    return cast("Issue", {**issue, **texts, "path": redacted_path(issue["path"], redact, names)})
+
+
 def redacted_fields(
     record: Mapping[str, Any], redact: Redact | None, names: Collection[str] = ()
 ) -> dict[str, Any]:
@@ -151,13 +157,7 @@ def redacted_fields(
         **{name: output(record.get(name)) for name in ("raw", "repaired", "parsed")},
         "finish_reason": redacted(record.get("finish_reason"), redact),
         "failure": failure and with_redacted(failure, "message"),
-        "issues": [
-            {
-                **with_redacted(issue, "message", "expected", "received"),
-                "path": redacted_path(issue["path"], redact, names),
-            }
-            for issue in record.get("issues", [])
-        ],
+        "issues": [redacted_issue(issue, redact, names) for issue in record.get("issues", [])],
         "repairs": [with_redacted(repair, "detail") for repair in repairs],
     }
 

@@ -12,7 +12,7 @@ from graph_retry._attempts import merge_attempts
 from graph_retry._json import digest
 from graph_retry.hooks._budget import Spent
 from graph_retry.hooks._lessons import Lesson, merging_lessons
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, Issue
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -40,6 +40,7 @@ class OpenReview(TypedDict):
         None until they were asked.
     note: Why automation stopped.
     problem: Why the last answer was refused.
+    answer_issues: Why, by field of the params or output of that answer.
     noted: Fields of the question that earlier decisions set, such as the time of a `defer`.
     before: The earlier decisions, which left the review open.
     asked_at: When the question was first asked.
@@ -54,6 +55,7 @@ class OpenReview(TypedDict):
     agents: list[dict[str, Any]] | None
     note: str | None
     problem: str | None
+    answer_issues: list[Issue]
     noted: dict[str, Any]
     before: list[dict[str, Any]]
     asked_at: str | None
@@ -140,6 +142,7 @@ def fresh_review(review_id: str) -> OpenReview:
         "agents": None,
         "note": None,
         "problem": None,
+        "answer_issues": [],
         "noted": {},
         "before": [],
         "asked_at": None,

@@ -107,7 +107,9 @@ class PauseSwallowed(GraphRetryError):
 class AnswerRefused(GraphRetryError):
     """An answer was not applied; the message says why. The model was not called.
 
-    The thread still waits. Its question is asked again, and `review_ids` are the new ids.
+    The thread still waits. Its question is asked again, and `review_ids` are the new ids. `issues`
+    say by field what is wrong; their paths are JSON Pointers into the params or the output that was
+    sent.
 
     Example:
         >>> raise AnswerRefused('`n` expects a number, not "many".', review_ids=["3f92"])
@@ -122,9 +124,11 @@ class AnswerRefused(GraphRetryError):
         attempts: list[Attempt] | None = None,
         *,
         review_ids: list[str] | None = None,
+        issues: list[Issue] | None = None,
     ) -> None:
         super().__init__(message, attempts)
         self.review_ids: list[str] = review_ids or []
+        self.issues: list[Issue] = issues or []
 
 
 class StaleDecision(GraphRetryError):

@@ -79,6 +79,7 @@ def question_of(
         diff=readable_diff(before, after) if before is not None else [],
         note=_note(loop, review),
         problem=review["problem"],
+        answer_issues=review["answer_issues"],
         asked_at=review["asked_at"],
         expires_at=review["expires_at"],
         allowed=plan.settings.allowed_decisions,

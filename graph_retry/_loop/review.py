@@ -7,6 +7,7 @@ the question is asked again.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -29,7 +30,7 @@ from graph_retry._review.question import CallAgain, Effect, End, Question, Refus
 from graph_retry._run.events import emit, log_review
 from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
-from graph_retry.records import Attempt
+from graph_retry.records import Attempt, Issue
 
 _LOG = logging.getLogger("graph_retry.reviews")
 
@@ -90,7 +91,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
     # error, restores the thread and reports the problem.
     if record["failure"] is None and given.state.get(REVIEWED) is None:
         raise ValueError(f"{REFUSED}{problem}")
-    again = _ask_again(loop, record, problem)
+    again = _ask_again(loop, record, problem, verdict.issues)
     if verdict.kept:
         shown = {**taken.question.shown, **verdict.kept}
         typed = plan.codec.load(shown, taken.question.shown_types)
@@ -213,12 +214,20 @@ def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dic
     return {LOOP: {**noted, "next": "end"}} | without_output(plan, "exhausted")
 
 
-def _ask_again(loop: Loop, record: Attempt, problem: str | None) -> OpenReview:
+def _ask_again(
+    loop: Loop, record: Attempt, problem: str | None, issues: Sequence[Issue] = ()
+) -> OpenReview:
     review = loop["review"]
     assert review is not None  # noqa: S101
     round_ = review["round"] + 1
     review_id = review_id_of(record["idempotency_key"], round_)
-    return {**review, "review_id": review_id, "round": round_, "problem": problem}
+    return {
+        **review,
+        "review_id": review_id,
+        "round": round_,
+        "problem": problem,
+        "answer_issues": list(issues),
+    }
 
 
 def _apply(

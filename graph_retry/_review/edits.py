@@ -9,19 +9,18 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from graph_retry._issues import format_issues, json_problem, literal
+from graph_retry._issues import SHOWN_ISSUES, format_issues, issue, json_problem, literal
 from graph_retry._json import is_array, is_object, with_texts
 from graph_retry._params.codec import Encoded, ParamsInvalid
 from graph_retry._redact import property_names, redacted
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.forms.javascript import identical
-from graph_retry._review.forms.restore import Field, UnreadableFieldError, is_untouched, restored
+from graph_retry._review.forms.restore import Field, check_hidden, is_untouched, restored, unusable
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, Said, UnusableAnswerError
-from graph_retry._review.redaction import displayed, names_behind, placeholder_in, unredacted
+from graph_retry._review.redaction import displayed, names_behind, unredacted
 from graph_retry._wording import closest, counted, did_you_mean
-
-_MAX_PROBLEMS = 20
+from graph_retry.records import Issue
 
 
 def changes_of(said: Said, question: Question) -> dict[str, Any]:
@@ -37,43 +36,50 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
     nodes, others = inner_fields(schema, schema)
     is_open = question.codec.fields is None
     changes: dict[str, Any] = {}
-    problems: list[str] = []
+    issues: list[Issue] = []
     sent = _fields(said.data, question)
     for label, value in sent.items():
         name = names.get(label, label)
-        if len(problems) == _MAX_PROBLEMS:
+        if len(issues) >= SHOWN_ISSUES:
             break
         try:
-            _check_known(name, question, sent)
+            _check_known(label, name, question, sent)
             if said.from_form and is_untouched(name, value, shown):
                 continue
-            field = Field(name, nodes.get(name, others), schema, said.from_form, is_open)
+            field = Field(name, nodes.get(name, others), schema, said.from_form, is_open, (label,))
             read = restored(value, shown.get(name), field)
             new = unredacted(read, shown.get(name), original.get(name))
-            _check_restored(name, new, displayed_params, original)
-        except (UnreadableFieldError, UnusableAnswerError) as problem:
-            problems.append(str(problem))
-            continue
-        if name not in original or not identical(new, original[name]):
-            changes[name] = new
-    problems += [
-        f"`{name}` is locked: leave it as it is shown."
-        for name in question.locked
-        if name in changes
-    ]
-    if problems:
-        read_well = {name: new for name, new in changes.items() if name not in question.locked}
-        raise UnusableAnswerError("\n".join(problems), _kept(said, read_well, question))
+            check_hidden((label,), name, new, displayed_params, original)
+            is_changed = name not in original or not identical(new, original[name])
+            if is_changed and name in question.locked:
+                raise unusable((label,), f"`{name}` is locked: leave it as it is shown.")
+            changes |= {name: new} if is_changed else {}
+        except UnusableAnswerError as error:
+            issues += error.issues
+    if issues:
+        raise _refusal(said, "\n".join(one["message"] for one in issues), issues, changes, question)
     return changes
 
 
-def _kept(said: Said, changes: dict[str, Any], question: Question) -> dict[str, Any]:
-    """Return the changes that a form shows again; none if the params' type refuses them."""
-    with suppress(ParamsInvalid, TypeError, ValueError):
-        if said.from_form and changes:
-            question.codec.load({**question.shown, **changes}, question.shown_types)
-            return changes
-    return {}
+def _top(one: Issue) -> str:
+    """Return the name of the field that an issue is about, or in; empty if it is about all."""
+    return one["path"][1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+
+
+def _refusal(
+    said: Said, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
+) -> UnusableAnswerError:
+    """Refuse an edit for these issues and those of the other changes, which a form shows again."""
+    wrong = set(map(_top, issues))
+    others = {name: new for name, new in changes.items() if name not in wrong}
+    try:
+        question.codec.load({**question.shown, **others}, question.shown_types)
+    except (TypeError, ValueError) as error:
+        found: list[Issue] = getattr(error, "issues", [])
+        if invalid := [one for one in found if _top(one) in others]:
+            problem = f"{problem}\nOther changes are not valid:\n{format_issues(invalid)}"
+        return UnusableAnswerError(problem, issues=[*issues, *invalid])
+    return UnusableAnswerError(problem, others if said.from_form else {}, issues)
 
 
 def merged(said: Said, changes: dict[str, Any], question: Question) -> Encoded:
@@ -87,9 +93,7 @@ def merged(said: Said, changes: dict[str, Any], question: Question) -> Encoded:
     except ParamsInvalid as error:
         whose = "edited params" if changes else "params"
         problem = f"The {whose} are not valid:\n{format_issues(error.issues)}"
-        wrong = {one["path"].split("/")[1] for one in error.issues if one["path"]}
-        fine = {name: new for name, new in changes.items() if name not in wrong}
-        raise UnusableAnswerError(problem, _kept(said, fine, question)) from None
+        raise _refusal(said, problem, error.issues, changes, question) from None
     except (TypeError, ValueError) as error:
         raise UnusableAnswerError(f"The params cannot be kept: {error}.") from None
 
@@ -116,25 +120,25 @@ def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
     fields = data if is_object(data) and data.keys() == {"value"} else {"value": data}
     if isinstance(shown, str) and not isinstance(fields["value"], str):
         came = literal(fields["value"], 80)
-        raise UnusableAnswerError(f"`value` expects text, as it is now, not {came}.")
+        raise unusable(("value",), f"`value` expects text, as it is now, not {came}.")
     return fields
 
 
-def _check_known(name: str, question: Question, sent: Collection[str]) -> None:
+def _check_known(label: str, name: str, question: Question, sent: Collection[str]) -> None:
     known, shown = question.codec.fields, question.shown
     field, dot, inner = name.partition(".")
     if name not in shown and dot and is_object(shown.get(field)):
         path = literal({field: {inner.rpartition(".")[2]: "…"}}, 80)
         how = f"to change a part of `{field}`, send it as an object such as {path}"
-        raise UnusableAnswerError(f"There is no field {literal(name, 80)}: {how}.")
+        raise unusable((label,), f"There is no field {literal(name, 80)}: {how}.")
     if known is not None and name not in known:
         what = f"There is no field {literal(name, 80)}.{did_you_mean(name, known)}"
         names = ", ".join(f"`{field}`" for field in known)
-        raise UnusableAnswerError(f"{what} The fields are {names}.")
+        raise unusable((label,), f"{what} The fields are {names}.")
     near = None if known is not None or name in shown else closest(name, tuple(shown))
     if near is not None and near not in sent:
         what = f"There is no field {literal(name, 80)}. Did you mean `{near}`?"
-        raise UnusableAnswerError(f"{what} To add a field of that name, send `{near}` with it.")
+        raise unusable((label,), f"{what} To add a field of that name, send `{near}` with it.")
 
 
 def changed_output(parts: Mapping[str, Any], question: Question) -> Any:
@@ -165,18 +169,7 @@ def _with_fields(fields: Any, original: Any, question: Question) -> Any:
     schema = question.schema_of_output or {}
     shown = redacted(original, question.redact, property_names(schema))
     field = Field("output", schema, schema)
-    try:
-        whole = restored(fields, shown, field)
-    except UnreadableFieldError as problem:
-        raise UnusableAnswerError(str(problem)) from None
-    return unredacted(whole, shown, original)
-
-
-def _check_restored(name: str, value: Any, shown: Any, original: Any) -> None:
-    """Refuse a placeholder of the redactor such as `***`, because the model would get it."""
-    if word := placeholder_in(value, shown, original):
-        what = f"`{name}` has {literal(word, 80)}, and it is not known what stands behind it"
-        raise UnusableAnswerError(f"{what}. Leave the text as it is shown, or write all of it.")
+    return unredacted(restored(fields, shown, field), shown, original)
 
 
 def _with_words(output: Any, old: str, new: str) -> Any:
@@ -208,20 +201,22 @@ async def checked_output(output: Any, question: Question) -> Any:
         names = property_names(question.schema_of_output)
         shown = redacted(original, question.redact, names)
         output = unredacted(output, shown, original)
-        _check_restored("output", output, shown, original)
-    checked, no_json = await question.check_output(output), ""
+        check_hidden((), "output", output, shown, original)
+    checked = await question.check_output(output)
     if not checked.ok and isinstance(output, str):
         try:
             value = read_json(output)
         except NotJsonError as error:
-            no_json = f"\nAs text it was taken because it is no JSON: {error}."
+            why = f"As text it was taken because it is no JSON: {error}."
+            checked.issues.append(issue("", why, "no_json"))
         else:
             read = await question.check_output(value)
             # The errors inside an object or list tell more than an error about the text.
             checked = read if read.ok or is_object(value) or is_array(value) else checked
     if not checked.ok:
-        wrong = format_issues(checked.issues)
-        raise UnusableAnswerError(f"The output is not valid:\n{wrong}{no_json}")
-    if problem := json_problem(checked.jsonable):
-        raise UnusableAnswerError(f"The output cannot be kept:\n{format_issues([problem])}")
+        problem = f"The output is not valid:\n{format_issues(checked.issues)}"
+        raise UnusableAnswerError(problem, issues=checked.issues)
+    if wrong := json_problem(checked.jsonable):
+        problem = f"The output cannot be kept:\n{format_issues([wrong])}"
+        raise UnusableAnswerError(problem, issues=[wrong])
     return checked.jsonable

@@ -8,7 +8,7 @@ from typing import Any, cast
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._awaiting import AsyncUnderSyncError
-from graph_retry._issues import cut, literal, wrap_error
+from graph_retry._issues import SHOWN_ISSUES, cut, literal, wrap_error
 from graph_retry._review.answers import Decision
 from graph_retry._review.clients.dialects import how_to_answer, interpret
 from graph_retry._review.decisions import ROWS, Accepted, offered, why_not_offered
@@ -40,8 +40,8 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
         ... )
         >>> run_sync(judge({"type": "edit", "params": {"temperature": "0.2"}}, question)).params
         {'temperature': 0.2}
-        >>> run_sync(judge({"type": "edit", "params": {"temperature": "warm"}}, question))
-        Refused(problem='`temperature` expects a number, not "warm".', kept={})
+        >>> run_sync(judge({"type": "edit", "params": {"temperature": "warm"}}, question)).problem
+        '`temperature` expects a number, not "warm".'
     """
     try:
         return await _judged(answer, question)
@@ -60,7 +60,7 @@ async def _judged(answer: Any, question: Question) -> Accepted | Refused:
     except NoDecisionError as problem:
         return Refused(cut(f"{problem} {how_to_answer(offered(question))}", MAX_PROBLEM))
     except UnusableAnswerError as problem:
-        return Refused(cut(str(problem), MAX_PROBLEM), problem.kept)
+        return Refused(cut(str(problem), MAX_PROBLEM), problem.kept, problem.issues[:SHOWN_ISSUES])
     reason = {"message": said.message} if said.message is not None else {}
     decision = cast("Decision", {**verdict.decision, **reason, **binding})
     return replace(verdict, decision=decision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from graph_retry._output.validator import Checked
 from graph_retry._params.codec import Encoded, ParamsCodec
 from graph_retry._review.review import Review
+from graph_retry.records import Issue
 
 NOT_APPLIED = "Not applied: "
 """The beginning of a headline that tells why the last answer was refused."""
@@ -115,19 +116,24 @@ class Refused:
     """An answer that cannot be applied; `problem` tells why, and what to do.
 
     `kept` are the readable fields of a form. The next question shows them as they were typed.
+    `issues` tell why by field, with JSON Pointers into the params or the output of the answer.
     """
 
     problem: str
     kept: dict[str, Any] = field(default_factory=dict[str, Any])
+    issues: list[Issue] = field(default_factory=list[Issue])
 
 
 class UnusableAnswerError(ValueError):
     """An answer cannot be applied, for the reason in the text; `judge` returns it as `Refused`."""
 
-    def __init__(self, problem: str, kept: dict[str, Any] | None = None) -> None:
-        """Store the form fields that could be read."""
+    def __init__(
+        self, problem: str, kept: dict[str, Any] | None = None, issues: Sequence[Issue] = ()
+    ) -> None:
+        """Store the form fields that could be read, and the issues of the others."""
         super().__init__(problem)
         self.kept = kept or {}
+        self.issues = list(issues)
 
 
 class NoDecisionError(UnusableAnswerError):

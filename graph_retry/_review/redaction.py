@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from graph_retry._json import is_array, is_object
-from graph_retry._redact import property_names, redacted
+from graph_retry._redact import property_names, redacted, redacted_issue
 from graph_retry._review.forms.javascript import identical, written
 from graph_retry._review.question import Question
 from graph_retry._review.review import SHOWN
@@ -32,7 +32,9 @@ def displayed(question: Question) -> Question:
         for name, shown in SHOWN.items()
         if shown.private
     }
-    return replace(question, redacted=True, **private)
+    declared = names["params"] | names["output"]  # an answer sends one or the other
+    answer_issues = [redacted_issue(one, redact, declared) for one in question.answer_issues]
+    return replace(question, redacted=True, answer_issues=answer_issues, **private)
 
 
 def names_behind(shown: dict[str, Any], original: dict[str, Any]) -> dict[str, str]:

@@ -39,6 +39,7 @@ SHOWN = {
     "suggested_params": Shown(private="params"),
     "alternatives": Shown(private="params"),
     "problem": Shown(most=2_000, private="text"),
+    "answer_issues": Shown(most=20),
     "note": Shown(most=1_000, private="text"),
     "repairs": Shown(most=20),
 }
@@ -53,11 +54,11 @@ class Review:
     take: a valid one by `approve`, an invalid one by `accept`. `alternatives` are params to choose
     from, the suggested ones first; usually there are none. `reasoning` has the model's thoughts
     before its answer. `note` tells why automation stopped. `problem` tells why the last answer was
-    not applied. `diff` has the changes of the suggestion; without one, those of this attempt. Times
-    are in ISO 8601 and UTC: `asked_at`, `expires_at` (None if the review never expires) and
-    `deferred_until` (None if nobody deferred it). `value` is the whole value of the LangGraph
-    interrupt. `history` is the ledger so far. It is empty if the call's own state cannot be read,
-    as in the inbox of a server.
+    not applied, and `answer_issues` tell it by field. `diff` has the changes of the suggestion;
+    without one, those of this attempt. Times are in ISO 8601 and UTC: `asked_at`, `expires_at`
+    (None if the review never expires) and `deferred_until` (None if nobody deferred it). `value` is
+    the whole value of the LangGraph interrupt. `history` is the ledger so far. It is empty if the
+    call's own state cannot be read, as in the inbox of a server.
     """
 
     thread_id: str | None = None
@@ -76,6 +77,7 @@ class Review:
     alternatives: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     diff: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     problem: str | None = None
+    answer_issues: list[Issue] = field(default_factory=list[Issue])
     asked_at: str | None = None
     expires_at: str | None = None
     deferred_until: str | None = None

@@ -30,21 +30,20 @@ async def check_applied(
     """
     asked = [value for value in map(intervention, shown) if value is not None]
     new = {namespace_in(each): each for each in asked if each["review_id"] not in open_before}
-    problems, review_ids = list[str](), list[str]()
+    problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
     for review in answered:
         # On a server, only the shown questions are known. A local call can also be read.
         now = new.get(review.namespace) or await _question_now(review)
-        problem: str | None = None
-        if now is _ANSWER_KEPT:
-            problem = _told_kept(review, asked, is_over=not shown)
-        elif asked and now and now["problem"]:
+        problem = _told_kept(review, asked, is_over=not shown) if now is _ANSWER_KEPT else None
+        if asked and now and now["problem"]:
             problem = now["problem"]
-            review_ids.append(now["review_id"])
+            told["review_ids"].append(now["review_id"])
+            told["issues"] += now.get("answer_issues", [])  # an older server has none
         if problem and len(answered) > 1:
             problem = f"The answer to {review.review_id!r} (`{review.function_name}`): {problem}"
         problems += [problem] if problem else []
     if problems:
-        raise AnswerRefused("\n".join(dict.fromkeys(problems)), review_ids=review_ids)
+        raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told)
 
 
 def _told_kept(review: Waiting, asked: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:

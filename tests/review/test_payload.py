@@ -45,6 +45,7 @@ KEYS = {
     "labels",
     "redacted",
     "problem",
+    "answer_issues",
     "review_id",
     "asked_at",
     "expires_at",

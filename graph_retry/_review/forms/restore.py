@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
-from graph_retry._issues import literal
+from graph_retry._issues import Path, issue, literal
 from graph_retry._json import is_array, is_object
 from graph_retry._pictures import UnknownPictureError, noted, unnoted
 from graph_retry._review.forms.field_kinds import (
@@ -16,8 +16,11 @@ from graph_retry._review.forms.field_kinds import (
 from graph_retry._review.forms.javascript import LostDigitsError, undamaged
 from graph_retry._review.forms.messages import UnknownRoleError, with_types
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._review.question import UnusableAnswerError
+from graph_retry._review.redaction import placeholder_in
 from graph_retry._schemas import alternatives
 from graph_retry._wording import closest, did_you_mean
+from graph_retry.records import Issue
 
 MAX_BOX = 4_000
 """Maximum characters of one value in a form."""
@@ -32,15 +35,16 @@ _LITERALS = {"true": "true", "false": "false", "none": "null"}
 _NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
 
 
-class UnreadableFieldError(ValueError):
-    """A text from a form is not a value of its field; the message names the field."""
+def unusable(path: Path, message: str) -> UnusableAnswerError:
+    """Return the error that the value of one field cannot be taken; the message names the field."""
+    return UnusableAnswerError(message, issues=[issue(path, message, "unreadable")])
 
 
 class Field(NamedTuple):
-    """One field of a typed value: its path such as `user.age`, its schema node and the root schema.
+    """One field of a typed value: its name such as `user.age`, its schema node and the root schema.
 
     `from_form` means that the value came through a text box. In an `is_open` field, objects may get
-    new fields, because no type declares the fields.
+    new fields, because no type declares the fields. `path` leads to the field in the sent value.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Field(NamedTuple):
     root: dict[str, Any]
     from_form: bool = False
     is_open: bool = False
+    path: Path = ()
 
 
 def form_args(shown: dict[str, Any]) -> dict[str, Any]:
@@ -73,15 +78,16 @@ def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
     """Return whether a form sends back an unchanged box that showed only a part of its value.
 
     Raises:
-        UnreadableFieldError: If the shown part was changed, because the rest of it is missing.
+        UnusableAnswerError: If the shown part was changed, because the rest of it is missing.
     """
     if not isinstance(text, str) or _NOT_SHOWN not in text:
         return False
     if text.replace("\r\n", "\n") == str(form_args(shown).get(name)).replace("\r\n", "\n"):
         return True
-    raise UnreadableFieldError(
+    raise unusable(
+        (name,),
         f"`{name}` was shown in part: replace the whole text, the note at its end included, or "
-        f'send {{"type": "edit", "params": {{"{name}": …}}}}.'
+        f'send {{"type": "edit", "params": {{"{name}": …}}}}.',
     )
 
 
@@ -96,8 +102,8 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
     - A list replaces the shown list.
 
     Raises:
-        UnreadableFieldError: If the text is not a value of the field, or an object has an unknown
-            field.
+        UnusableAnswerError: If the text is not a value of the field, or an object has an unknown
+            field. It lists all such fields of an object.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
@@ -107,11 +113,21 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
     if is_object(value) and is_object(shown) and not _changes_branch(value, shown, field):
         named, others = inner_fields(field.node, field.root)
         if named or not field.from_form:
-            merged = dict(shown)
+            merged, issues = dict(shown), list[Issue]()
             for key, item in value.items():
-                below = field._replace(name=f"{field.name}.{key}", node=named.get(key, others))
-                _check_known(key, (*shown, *named), value, below, is_typed=bool(named))
-                merged[key] = restored(item, shown.get(key), below)
+                below = field._replace(
+                    name=f"{field.name}.{key}",
+                    node=named.get(key, others),
+                    path=(*field.path, key),
+                )
+                try:
+                    _check_known(key, (*shown, *named), value, below, is_typed=bool(named))
+                    merged[key] = restored(item, shown.get(key), below)
+                except UnusableAnswerError as error:
+                    issues += error.issues
+            if issues:
+                problem = "\n".join(one["message"] for one in issues)
+                raise UnusableAnswerError(problem, issues=issues)
             return merged
     try:
         value = unnoted(value, shown) if field.from_form else value
@@ -121,9 +137,16 @@ def restored(value: Any, shown: Any, field: Field) -> Any:
             value = with_types(value, shown, field.node, field.root)
         return undamaged(value, shown)
     except LostDigitsError as error:
-        raise UnreadableFieldError(f"`{field.name}`: {error}. Send all digits.") from None
+        raise unusable(field.path, f"`{field.name}`: {error}. Send all digits.") from None
     except (UnknownPictureError, UnknownRoleError) as error:
-        raise UnreadableFieldError(f"`{field.name}`: {error}.") from None
+        raise unusable(field.path, f"`{field.name}`: {error}.") from None
+
+
+def check_hidden(path: Path, name: str, value: Any, shown: Any, original: Any) -> None:
+    """Refuse a placeholder of the redactor such as `***`, because the model would get it."""
+    if word := placeholder_in(value, shown, original):
+        what = f"`{name}` has {literal(word, 80)}, and it is not known what stands behind it"
+        raise unusable(path, f"{what}. Leave the text as it is shown, or write all of it.")
 
 
 def _changes_branch(value: dict[str, Any], shown: dict[str, Any], field: Field) -> bool:
@@ -153,7 +176,7 @@ def _check_known(
     is_open = below.is_open or below.node or not is_typed
     if not is_open or (near is not None and near not in sent):
         hint = did_you_mean(key, known)
-        raise UnreadableFieldError(f"There is no field {literal(below.name, 80)}.{hint}")
+        raise unusable(below.path, f"There is no field {literal(below.name, 80)}.{hint}")
 
 
 def _bounded(value: Any, text: str, most: int) -> Any:
@@ -183,6 +206,5 @@ def _read(text: str, shown: Any, field: Field) -> Any:
         why = f" ({error})" if kinds & {"array", "object"} else ""
     if "string" in kinds:
         return text
-    raise UnreadableFieldError(
-        f"`{field.name}` expects {expectation(kinds)}, not {literal(text, 80)}{why}."
-    )
+    what = f"expects {expectation(kinds)}, not {literal(text, 80)}{why}."
+    raise unusable(field.path, f"`{field.name}` {what}")

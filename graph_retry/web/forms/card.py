@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,13 +21,11 @@ from graph_retry._schemas import alternatives, element, member
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of
+from graph_retry.records import Issue
 from graph_retry.web.forms.fields import Field, Form, has_unread, read_form
 from graph_retry.web.forms.marks import marked, word_diff
 from graph_retry.web.forms.schema import blank, branch_of
 from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
-
-_LINE = re.compile(r"\d+\. (/\S*|\(whole value\)): (.*)")
-_NAMED = re.compile(r"`([^`]+)` (.*)")
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
 """Labels of the values that are not objects."""
@@ -152,12 +149,14 @@ _HAPPENED = {
 
 
 def make_card(
-    review: PendingReview, posted: Posted | None = None, problem: str = "", place: str | None = None
+    review: PendingReview,
+    posted: Posted | None = None,
+    problem: str = "",
+    issues: Sequence[Issue] = (),
 ) -> Card:
     """Make the card of a review. `posted` are the fields of its form, if a person has sent it.
 
-    `problem` tells why the posted answer was refused. The fields that it names are marked, or the
-    field at the pointer `place`.
+    `problem` tells why the posted answer was refused. Each of its `issues` stands beside its field.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _own(card.key, posted or ())
@@ -169,15 +168,26 @@ def make_card(
             continue
         value = _changed(review, way, mine) if posted else first_value(review, which)
         told: dict[str, list[str]] = {}
-        if which == about and problem:
-            told, card.problem, card.problem_lines = _placed(problem, place)
+        for one in issues if which == about else ():
+            told.setdefault(one["path"], []).append(one["message"])
+        refused = dict(told)
         if which == "output":
             _tell_issues(review, value, told)
         form = _form(review, told, way)
         card.forms[which] = _control(which, form.field(way.schema, value), value)
-        lost = [text for where, texts in told.items() if where not in form.placed for text in texts]
-        card.problem_lines += lost if which == about else []
+        if refused:
+            _tell_refusal(card, refused, form.placed)
+    card.problem, *card.problem_lines = card.problem.splitlines() or [""]
     return card
+
+
+def _tell_refusal(card: Card, told: Mapping[str, list[str]], placed: Collection[str]) -> None:
+    """Say at the top how many fields are marked, and what has no field to stand beside."""
+    count = sum(len(texts) for where, texts in told.items() if where in placed)
+    if count:
+        fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
+        others = [text for where, texts in told.items() if where not in placed for text in texts]
+        card.problem = "\n".join([f"Please correct {fields}.", *others])
 
 
 def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None:
@@ -300,31 +310,6 @@ def _step(owner: dict[str, Any], root: Any, value: Any, part: str) -> tuple[Any,
     if is_object(value) and part in value:
         return member(owner, part), value[part]
     return None, ABSENT
-
-
-def _placed(problem: str, place: str | None) -> tuple[dict[str, list[str]], str, list[str]]:
-    """Split a refusal into messages by the pointer of a field, a heading, and other lines.
-
-    A refusal has one line for each issue, as `format_issues` and `_review/edits` write them.
-    """
-    if place is not None:
-        return {place: [problem]}, problem, []
-    told: dict[str, list[str]] = {}
-    others: list[str] = []
-    for line in problem.splitlines():
-        issue, named = _LINE.fullmatch(line), _NAMED.fullmatch(line)
-        if issue:
-            where = "" if issue[1] == "(whole value)" else issue[1]
-            told.setdefault(where, []).append(issue[2])
-        elif named:
-            where = "".join(f"/{part}" for part in named[1].split("."))
-            told.setdefault(where, []).append(named[2][:1].upper() + named[2][1:])
-        else:
-            others.append(line)
-    count = sum(map(len, told.values()))
-    marked_fields = "the field marked below" if count == 1 else f"the {count} fields marked below"
-    head = f"Please correct {marked_fields}." if count else others.pop(0)
-    return told, head, [line for line in others if not line.endswith(" not valid:")]
 
 
 def _written(raw: Any, otherwise: str | None) -> str | None:

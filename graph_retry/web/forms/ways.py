@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from graph_retry._issues import ABSENT, pointer
+from graph_retry._issues import ABSENT, issue, pointer
 from graph_retry._json import is_object
 from graph_retry._review.decisions import ROWS
 from graph_retry._review.forms.javascript import identical
@@ -24,7 +24,7 @@ class NotYetError(ValueError):
 
     def __init__(self, why: str, place: str | None = None) -> None:
         super().__init__(why)
-        self.place = place
+        self.issues = [] if place is None else [issue(place, why, "incomplete")]
 
 
 class Button(NamedTuple):

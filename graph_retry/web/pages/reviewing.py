@@ -76,7 +76,7 @@ async def _take(
             way, filled = filled_of(card, form)
             decisions[review.review_id] = way.make(review, filled) | access.signed
         except NotYetError as problem:
-            card, is_ready = make_card(review, form, str(problem), problem.place), False
+            card, is_ready = make_card(review, form, str(problem), problem.issues), False
         cards.append(card)
     if not (is_ready and decisions):
         if is_ready:
@@ -147,5 +147,5 @@ def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]
                 (key + name.removeprefix(before) if name.startswith(f"{before}.") else name, text)
                 for name, text in run.posted
             ]
-            cards.append(make_card(review, posted, review.problem or problem))
+            cards.append(make_card(review, posted, review.problem or problem, review.answer_issues))
     return cards
