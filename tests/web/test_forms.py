@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from graph_retry._issues import ABSENT
 from graph_retry.web.forms.fields import Form as Fields
-from graph_retry.web.forms.fields import Unread, read_form
+from graph_retry.web.forms.fields import Unread, has_unread, read_form
 from graph_retry.web.page import environment
 from tests.parts import draws
 from tests.web.forms import Form
@@ -138,3 +138,46 @@ def test_a_value_beside_the_tick_for_none_is_asked_about():
     assert isinstance(read_form([("text:", "x"), ("none:", "still-null")]), Unread)
     assert read_form([("text:", "x"), ("none:", "null")]) is None
     assert read_form([("text:", ""), ("none:", "still-null")]) is None
+
+
+FIELDS: list[dict[str, Any]] = [
+    {},
+    {"type": "null"},
+    {"type": "string"},
+    {"type": "string", "format": "date"},
+    {"type": "number"},
+    {"type": "integer"},
+    {"type": "boolean"},
+    {"type": "object", "properties": {"a": {"type": "string"}}},
+    {"type": "object", "additionalProperties": {"type": "number"}},
+    {"type": "array", "items": {"type": "integer"}},
+    {"type": "string", "enum": ["a", "b"]},
+    {"enum": ["a", 1]},
+    {"const": "x"},
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+]
+KINDS: list[Any] = [
+    None, True, False, 0, 1.0, -0.0, 10**30, "", "x", "7", " 7 ", "1\n2", "true", "null", "[1]",
+    "2026-01-02", "a\r\nb", "\u202e", [], [1], ["a"], [{"a": "b"}], {}, {"a": "b"}, {"a": [1]},
+    {"role": "user", "content": "x"}, {"role": ["user"], "content": 3},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("show_absent", [False, True])
+@pytest.mark.parametrize("is_nullable", [False, True])
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_value_of_another_kind_comes_back_as_it_was_or_is_refused(
+    field, is_nullable, show_absent
+):
+    """A model's wrong value that nobody touched never becomes a value that nobody typed."""
+    node = {"anyOf": [field, {"type": "null"}]} if is_nullable else field
+    named = {"type": "object", "properties": {"f": node}}
+    for value in KINDS:
+        for schema, whole in (
+            (node, value),
+            (named, {"f": value}),
+            ({**named, "required": ["f"]}, {"f": value}),
+            ({"type": "array", "items": node}, [value]),
+        ):
+            back = there_and_back(schema, whole, show_absent=show_absent)
+            assert has_unread(back) or repr(back) == repr(whole)

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 
 from graph_retry._issues import ABSENT, pointer
 from graph_retry._json import is_array, is_number, is_object
+from graph_retry._review.forms.javascript import identical
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._schemas import alternatives, element
 from graph_retry.web.forms.schema import branch_of, roles, roles_of
@@ -165,11 +166,11 @@ class Form:
             return "json"
         if _choices(found, value):
             return "choice"
-        kind, declared = _KINDS.get(type(value), ""), _CONTROLS.get(str(branch.get("type")), "")
-        if not kind or (declared and kind == "text"):
-            kind = declared or "json"  # A text in place of a number is shown in a number's control.
-        elif declared and kind != declared:
-            kind = declared if declared in ("object", "list", "text") else "json"
+        declared = _CONTROLS.get(str(branch.get("type")), "")
+        kind = declared or _KINDS.get(type(value), "json")
+        is_value = not (value is ABSENT or value is None or isinstance(value, Unread))
+        if is_value and not _gives_back(kind, value):
+            return "json"
         if kind == "object" and (value is None or value is ABSENT) and not self._show_absent:
             return "json"
         if kind == "text" and isinstance(value, str):
@@ -242,6 +243,21 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
 
 def _said(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _gives_back(kind: str, value: Any) -> bool:
+    """Return whether a control that nobody touches sends its value back exactly.
+
+    A text that is no number is shown where the number belongs, because it is refused there.
+    """
+    if kind in ("object", "list"):
+        return is_object(value) if kind == "object" else is_array(value)
+    if kind == "text":
+        return isinstance(value, str)
+    read = _READERS[kind](kind, _text(kind, value))
+    if isinstance(read, Unread):
+        return kind == "number" and isinstance(value, str) and value.isprintable()
+    return identical(read, value)
 
 
 def _text(kind: str, value: Any) -> str:
