@@ -16,8 +16,7 @@ from graph_retry._review.review import SHOWN
 def displayed(question: Question) -> Question:
     """Return the question with redacted params, outputs and texts.
 
-    The raw output, issues and failure come from the ledger, where they are redacted already. The
-    diff is made from redacted params.
+    The ledger has redacted the raw output, issues and failure. The diff is of redacted params.
     """
     redact = question.redact
     if redact is None:
