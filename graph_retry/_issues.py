@@ -63,6 +63,16 @@ def pointer(parts: Iterable[Any]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
+def top_of(one: Issue) -> str:
+    """Return the name of the field that an issue is about, or in; empty if it is about all.
+
+    Example:
+        >>> top_of({"path": "/rows/0/a~1b", "message": "", "code": ""})
+        'rows'
+    """
+    return one["path"][1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+
+
 def cut(text: str, limit: int) -> str:
     """Cut `text` to at most `limit` characters, and escape lone surrogates."""
     text = text if len(text) <= limit else text[: limit - 1] + "…"

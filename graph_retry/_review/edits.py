@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from graph_retry._issues import SHOWN_ISSUES, format_issues, issue, json_problem, literal
+from graph_retry._issues import SHOWN_ISSUES, format_issues, issue, json_problem, literal, top_of
 from graph_retry._json import is_array, is_object, with_texts
 from graph_retry._params.codec import Encoded, ParamsInvalid
 from graph_retry._redact import property_names, redacted
@@ -61,22 +61,17 @@ def changes_of(said: Said, question: Question) -> dict[str, Any]:
     return changes
 
 
-def _top(one: Issue) -> str:
-    """Return the name of the field that an issue is about, or in; empty if it is about all."""
-    return one["path"][1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
-
-
 def _refusal(
     said: Said, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
 ) -> UnusableAnswerError:
     """Refuse an edit for these issues and those of the other changes, which a form shows again."""
-    wrong = set(map(_top, issues))
+    wrong = set(map(top_of, issues))
     others = {name: new for name, new in changes.items() if name not in wrong}
     try:
         question.codec.load({**question.shown, **others}, question.shown_types)
     except (TypeError, ValueError) as error:
         found: list[Issue] = getattr(error, "issues", [])
-        if invalid := [one for one in found if _top(one) in others]:
+        if invalid := [one for one in found if top_of(one) in others]:
             problem = f"{problem}\nOther changes are not valid:\n{format_issues(invalid)}"
         return UnusableAnswerError(problem, issues=[*issues, *invalid])
     return UnusableAnswerError(problem, others if said.from_form else {}, issues)
