@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from difflib import get_close_matches
 
 from graph_retry._patterns import lazy
@@ -95,6 +96,18 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
         'model'
     """
     return next(iter(get_close_matches(name[:100], known, 1)), None)
+
+
+def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
+    """Return the known name that a new one is probably meant to be, unless both are sent.
+
+    Example:
+        >>> near_miss("modle", ["model"], sent=["modle"])
+        'model'
+        >>> near_miss("modle", ["model"], sent=["modle", "model"])
+    """
+    near = None if name in known else closest(name, tuple(known))
+    return None if near in sent else near
 
 
 def whole_sentences(text: str, limit: int) -> str:

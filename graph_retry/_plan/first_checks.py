@@ -21,7 +21,7 @@ from graph_retry._params.codec import Encoded
 from graph_retry._patterns import lazy
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted_path
-from graph_retry._wording import closest
+from graph_retry._wording import near_miss
 from graph_retry.errors import InterventionRequired
 from graph_retry.hooks._feedback import comment_field
 from graph_retry.options import Settings
@@ -109,8 +109,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
     edited = default.get("params")
     if default["type"] == "edit" and is_object(edited) and plan.codec.fields is None:
         for name in edited:
-            near = None if name in view or plan.codec.is_bare else closest(name, tuple(view))
-            if near is not None and near not in edited:
+            if near := None if plan.codec.is_bare else near_miss(name, view, edited):
                 raise ValueError(
                     f"`default_decision` edits `{name}`, which params do not have. Did you mean "
                     f"`{near}`? To add a field of that name, edit `{near}` with it."

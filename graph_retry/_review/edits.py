@@ -19,7 +19,7 @@ from graph_retry._review.forms.restore import Field, check_hidden, is_untouched,
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._review.question import Question, Said, UnusableAnswerError
 from graph_retry._review.redaction import displayed, names_behind, unredacted
-from graph_retry._wording import closest, counted, did_you_mean
+from graph_retry._wording import counted, did_you_mean, near_miss
 from graph_retry.records import Issue
 
 
@@ -130,8 +130,7 @@ def _check_known(label: str, name: str, question: Question, sent: Collection[str
         what = f"There is no field {literal(name, 80)}.{did_you_mean(name, known)}"
         names = ", ".join(f"`{field}`" for field in known)
         raise unusable((label,), f"{what} The fields are {names}.")
-    near = None if known is not None or name in shown else closest(name, tuple(shown))
-    if near is not None and near not in sent:
+    if near := None if known is not None else near_miss(name, shown, sent):
         what = f"There is no field {literal(name, 80)}. Did you mean `{near}`?"
         raise unusable((label,), f"{what} To add a field of that name, send `{near}` with it.")
 
