@@ -15,7 +15,7 @@ from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.answers import Answer
 from graph_retry._review.review import IN_JSON
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import Waiting, shown_reviews
+from graph_retry._threads.reviews import Waiting, open_reviews, whole_reviews
 
 
 class PendingReview(Waiting):
@@ -84,7 +84,7 @@ def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
         >>> [(review.function_name, review.attempt) for review in pending_reviews(graph, config)]
         [('count', 1)]
     """
-    return run_sync(shown_reviews(graph, config, PendingReview))
+    return run_sync(_pending(graph, config))
 
 
 async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
@@ -100,7 +100,11 @@ async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRe
         >>> asyncio.run(apending_reviews(idle, {"configurable": {"thread_id": "1"}}))
         []
     """
-    return await run_async(shown_reviews(graph, config, PendingReview))
+    return await run_async(_pending(graph, config))
+
+
+async def _pending(graph: Any, config: RunnableConfig) -> list[PendingReview]:
+    return await whole_reviews(graph, await open_reviews(graph, config, PendingReview))
 
 
 @with_async_twin

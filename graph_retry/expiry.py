@@ -11,11 +11,12 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
+from graph_retry._json import is_object
 from graph_retry._reminders import Stage, remind, stages_of
 from graph_retry._review.deadline import EXPIRE, is_expired
 from graph_retry._threads.graphs import saver_of
-from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import find_reviews
+from graph_retry._threads.reading import open_questions
+from graph_retry._threads.resuming import resuming, run_answered
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.errors import CallCancelled, StaleDecision
@@ -36,6 +37,9 @@ def expire_reviews(
 ) -> list[PendingReview]:
     """Apply the default decision to each expired review, and continue its thread.
 
+    A sweep also continues a thread whose answer was saved by a process that died before its run: by
+    an earlier sweep, or by `resume`.
+
     If several sweeps run at the same time, only one of them ends a review. If a person answers the
     review meanwhile, that answer counts. On a server, a sweep starts the runs and does not wait for
     them.
@@ -54,7 +58,8 @@ def expire_reviews(
         escalate_to: Functions like `notify` that tell other people, by seconds after the question.
 
     Returns:
-        The reviews that were ended, including those whose thread then ends with `CallCancelled`.
+        The reviews that the default decision ended, including those whose thread then ends with
+        `CallCancelled`.
 
     Raises:
         ExceptionGroup: If some threads could not continue or some messages failed. All others are
@@ -110,24 +115,25 @@ async def _expire(
         )
     ended: list[PendingReview] = []
     errors: list[Exception] = []
-    expired: dict[str | None, list[PendingReview]] = {}
-    reviews: list[PendingReview] = await find_all(source, config=config)
+    due: dict[str | None, list[PendingReview]] = {}
+    reviews: list[PendingReview] = await find_all(source, config=config, answered=True)
     for review in reviews:
-        if is_expired(review.expires_at):
-            expired.setdefault(review.thread_id, []).append(review)
+        if review.unapplied or is_expired(review.expires_at):
+            due.setdefault(review.thread_id, []).append(review)
         elif stages and saver is not None:
             try:
                 await remind(saver, review, stages)
             except Exception as error:  # noqa: BLE001 - the other reviews must not wait for this one
                 errors.append(error)
-    for together in expired.values():
+    for reviews in due.values():
+        together = [review for review in reviews if not _is_answered(review)]
         try:
-            await _end(together, context)
+            await _end(reviews, context)
         except (StaleDecision, TimeoutError):  # Another process has ended or answered them.
             continue
         except CallCancelled:  # A default decision rejected its call. Other calls may still wait.
-            left = await find_reviews(together[0].graph, together[0].config, PendingReview)
-            waiting = {review.review_id for review in left}
+            left = await open_questions(reviews[0].graph, reviews[0].config)
+            waiting = {asked.review_id for asked in left}
             ended += [review for review in together if review.review_id not in waiting]
         except Exception as error:  # noqa: BLE001 - the other threads must not wait for this one
             errors.append(error)
@@ -139,6 +145,12 @@ async def _expire(
     return ended
 
 
+def _is_answered(review: PendingReview) -> bool:
+    """Return whether somebody answered a review, so that no default decision ends it."""
+    answer = None if review.unapplied is None else review.unapplied["value"]
+    return answer is not None and not (is_object(answer) and answer.get("type") == EXPIRE)
+
+
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """End the reviews of one thread.
 
@@ -146,7 +158,9 @@ async def _end(reviews: list[PendingReview], context: Any) -> Any:
     worker that could do the run.
     """
     first = reviews[0]
-    ids = [review.review_id for review in reviews]
+    ids = [review.review_id for review in reviews if review.unapplied is None]
+    if not ids:
+        return await run_answered(first.graph, first.config, context)
     answers = {review_id: {"type": EXPIRE, "review_id": review_id} for review_id in ids}
     return await resuming(
         first.graph, first.config, answers=answers, wait=0.0, context=context, background=True

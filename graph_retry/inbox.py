@@ -105,8 +105,13 @@ async def find_all(
     limit: int | None = None,
     before: PendingReview | None = None,
     config: RunnableConfig | None = None,
+    *,
+    answered: bool = False,
 ) -> list[PendingReview]:
     """List the open reviews of a source, without their whole histories.
+
+    With `answered`, reviews in a checkpointer are listed as well whose answers are saved and not
+    applied yet.
 
     Raises:
         TypeError: If `source` has no threads, or an argument has the wrong type.
@@ -120,7 +125,9 @@ async def find_all(
     page: Any = {"limit": limit, "before": before and key_of(before)}
     if saver is not None:
         graph = source if is_local(source) else None
-        return await list_saved_reviews(saver, graph, base, PendingReview, **page)
+        return await list_saved_reviews(
+            saver, graph, base, PendingReview, answered=answered, **page
+        )
     if is_client(source):
         return await list_remote_reviews(source, base, PendingReview, **page)
     raise TypeError(

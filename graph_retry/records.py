@@ -19,6 +19,9 @@ __all__ = [
 SCHEMA_VERSION = 1
 """Version of the ledger record; a reader refuses a newer one."""
 
+INTERVENTION = "llm_intervention"
+"""The `type` in the value of each interrupt that graph-retry raises."""
+
 FailureKind = Literal[
     "transient",
     "invalid_syntax",

@@ -15,9 +15,8 @@ from graph_retry._issues import literal
 from graph_retry._threads.config import check_thread
 from graph_retry._threads.forking import go_back
 from graph_retry._threads.graphs import is_local
-from graph_retry._threads.reading import read_ledgers
+from graph_retry._threads.reading import open_questions, read_ledgers
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import Waiting, find_reviews
 from graph_retry._wording import did_you_mean
 from graph_retry.ledger import Ledger
 
@@ -105,20 +104,19 @@ async def _rewind(
         ledger = _only(await read_ledgers(graph, config))
     if ledger is not None:
         ledger.at(change["attempt"])
-    reviews = await find_reviews(graph, config, Waiting)
+    questions = await open_questions(graph, config)
     if ledger is not None:
-        reviews = [review for review in reviews if review.namespace == ledger.namespace]
-    if len(reviews) == 1:
+        questions = [asked for asked in questions if asked.namespace == ledger.namespace]
+    if len(questions) == 1:
         # Checked here as well, because a server may not show the ledger that was checked above.
-        if not 1 <= change["attempt"] <= reviews[0].attempt:
-            raise ValueError(
-                f"`attempt` is {change['attempt']!r}, and the call has {reviews[0].attempt}."
-            )
-        answers = {reviews[0].review_id: answer}
+        made = questions[0].value["attempt_count"]
+        if not 1 <= change["attempt"] <= made:
+            raise ValueError(f"`attempt` is {change['attempt']!r}, and the call has {made}.")
+        answers = {questions[0].review_id: answer}
         return await resuming(graph, config, answers=answers, context=context)
-    if reviews:
+    if questions:
         raise ValueError(
-            f"the thread has {len(reviews)} open reviews: pass the `ledger` of the call that is "
+            f"the thread has {len(questions)} open reviews: pass the `ledger` of the call that is "
             f"meant, or answer one with `{REWIND}` in it."
         )
     if ledger is None:

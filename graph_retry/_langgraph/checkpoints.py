@@ -196,6 +196,14 @@ def is_answered(saved: CheckpointTuple) -> bool:
     return any(channel in (LOOP, ANSWER) for _, channel, _ in saved.pending_writes or ())
 
 
+def unapplied_answer(saved: CheckpointTuple, review_id: str) -> dict[str, Any] | None:
+    """Return the answer to this review that `resume` has saved and no run has applied yet."""
+    if not is_open(saved.checkpoint["channel_values"], review_id):
+        return None
+    answers = (note for _, channel, note in saved.pending_writes or () if channel == ANSWER)
+    return next((note for note in answers if is_object(note)), None)
+
+
 async def write_answer(
     saver: BaseCheckpointSaver[Any], asked: CheckpointTuple, note: Mapping[str, Any]
 ) -> None:

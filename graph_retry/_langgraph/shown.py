@@ -37,6 +37,7 @@ from graph_retry._langgraph.checkpoints import (
 from graph_retry._langgraph.open_reviews import has_table, waiting_in
 from graph_retry._langgraph.run_config import began_at, call_namespace, has_answer, saver_in
 from graph_retry._namespaces import outermost
+from graph_retry.records import INTERVENTION
 
 _LOG = logging.getLogger("graph_retry")
 _MAX_TOLD = 1_000
@@ -94,6 +95,11 @@ async def look_at_shown(review_id: str) -> Shown:
         if call is None or waits_for(call, question.get("review_id")):
             return Shown(is_ours=False, is_for_another=True)
     return Shown(is_ours=False, saver=saver, thread=thread)
+
+
+def intervention(value: Any) -> dict[str, Any] | None:
+    """Return the value of an interrupt if graph-retry raised it; otherwise None."""
+    return value if is_object(value) and value.get("type") == INTERVENTION else None
 
 
 def namespace_in(question: Mapping[str, Any]) -> str:
@@ -179,8 +185,8 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
     answered = {task for task, channel, _ in writes if channel == RESUME}
     for task, channel, questions in writes:
         for question in questions if channel == INTERRUPT else ():
-            if is_object(question.value) and "review_id" in question.value:
-                yield question.value
+            if (asked := intervention(question.value)) is not None:
+                yield asked
             elif task not in answered:
                 yield {}
 
@@ -200,7 +206,7 @@ def interrupts_shown(thread: CheckpointTuple | None) -> Iterator[Interrupt]:
     writes: Any = (thread and thread.pending_writes) or ()
     for task, channel, questions in writes:
         for question in questions if channel == INTERRUPT else ():
-            if is_object(question.value) and "checkpoint_ns" in question.value:
-                first = outermost(namespace_in(question.value))
+            if (asked := intervention(question.value)) is not None:
+                first = outermost(namespace_in(asked))
                 if not first.is_task or first.id == task:
                     yield question

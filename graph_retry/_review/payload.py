@@ -7,7 +7,6 @@ from typing import Any
 
 from graph_retry._issues import SHOWN_ISSUES, cut, excerpt, issue
 from graph_retry._review.answer_schema import response_schema
-from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._review.clients.client import Form
 from graph_retry._review.clients.dialects import CLIENTS
 from graph_retry._review.decisions import offered
@@ -16,6 +15,7 @@ from graph_retry._review.forms.restore import form_args
 from graph_retry._review.question import Question
 from graph_retry._review.redaction import displayed
 from graph_retry._review.review import SHOWN, in_value
+from graph_retry.records import INTERVENTION
 
 MAX_ERROR = 1_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -31,7 +32,7 @@ from graph_retry._run.running import RetryGraph
 from graph_retry._state import loop_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.reading import read_newest
-from graph_retry._threads.reviews import Waiting, WaitingT, reviews_in
+from graph_retry._threads.reviews import Waiting, WaitingT, review_of
 from graph_retry._threads.view import ThreadView
 
 _PAGE = 100
@@ -49,16 +50,18 @@ async def list_saved_reviews(
     *,
     before: str | None,
     limit: int | None,
+    answered: bool,
 ) -> list[WaitingT]:
     """List the open reviews in a checkpointer (only those of `graph`, if given), newest first.
 
     If `before` is given, only reviews that were asked before the review with that key are listed.
+    With `answered`, reviews are listed as well whose answers are saved and not applied yet.
     """
-    finder = Finder(saver, graph, base, kind)
+    finder = Finder(saver, graph, base, kind, answered)
     if not has_table(saver):
         return newest_first(await finder.read_all(), before, limit)
     if await open_rows(saver, None, 0) is None:
-        found = await Finder(saver, None, base, kind).read_all()
+        found = await Finder(saver, None, base, kind, answered=True).read_all()
         await insert_known(saver, list(map(_row, found)))
     reviews: list[WaitingT] = []
     while limit is None or len(reviews) < limit:
@@ -102,12 +105,16 @@ def _row(review: Waiting) -> Row:
 
 @dataclass(frozen=True)
 class Finder(Generic[WaitingT]):
-    """Finds the open reviews in a checkpointer: of one graph, or of every graph if it is None."""
+    """Finds the open reviews in a checkpointer: of one graph, or of every graph if it is None.
+
+    With `answered`, it also finds reviews whose answers are saved and not applied yet.
+    """
 
     saver: BaseCheckpointSaver[Any]
     graph: Any
     base: RunnableConfig
     kind: type[WaitingT]
+    answered: bool = False
 
     async def read_all(self) -> list[WaitingT]:
         """Scan all threads in pages of checkpoints, so that only one page is in memory."""
@@ -131,7 +138,7 @@ class Finder(Generic[WaitingT]):
         return [
             review
             for thread_id, thread in threads.items()
-            for review in self._waiting(thread_id, thread)
+            for review in self._wanted(self._shown(thread_id, thread))
         ]
 
     async def read_noted(self, rows: Sequence[Row]) -> list[WaitingT]:
@@ -144,15 +151,16 @@ class Finder(Generic[WaitingT]):
         for thread_id, known in by_thread.items():
             try:
                 thread = await read_newest(self.saver, thread_id, {row.namespace for row in known})
-                waiting = self._waiting(thread_id, thread)
+                shown = self._shown(thread_id, thread)
             except Exception as error:
                 error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
                 raise
-            reviews += waiting
-            shown = {review.review_id for review in waiting}
+            reviews += self._wanted(shown)
+            # The row of an answered review stays until the call continues, so a sweep finds it.
+            ids = {review.review_id for review in shown}
             for row in known:
                 call = thread.newest.get(row.namespace)
-                if row.review_id not in shown and is_over(row, thread.root, call):
+                if row.review_id not in ids and is_over(row, thread.root, call):
                     await delete(self.saver, row)
         return reviews
 
@@ -161,7 +169,14 @@ class Finder(Generic[WaitingT]):
             return self.graph is None or isinstance(self.graph, RetryGraph)
         return outermost(namespace).name in self.graph.nodes
 
-    def _waiting(self, thread_id: str, thread: ThreadView) -> list[WaitingT]:
+    def _shown(self, thread_id: str, thread: ThreadView) -> list[WaitingT]:
         config = on_thread(self.base, thread_id)
-        reviews = reviews_in(thread, self.graph, config, self.kind)
-        return [review for review in reviews if self._is_ours(review.namespace)]
+        questions = chain(thread.open_questions(), thread.left_answered())
+        return [
+            review_of(asked, self.graph, config, self.kind)
+            for asked in questions
+            if self._is_ours(asked.namespace)
+        ]
+
+    def _wanted(self, shown: list[WaitingT]) -> list[WaitingT]:
+        return [review for review in shown if self.answered or review.unapplied is None]

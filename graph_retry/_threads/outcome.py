@@ -6,14 +6,15 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+
 from graph_retry._langgraph.checkpoints import values_of, waits_for
-from graph_retry._langgraph.shown import namespace_in, questions_of
+from graph_retry._langgraph.shown import intervention, namespace_in, questions_of
 from graph_retry._namespaces import are_namesakes
 from graph_retry._state import ANSWER
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.reading import newest_of_call
-from graph_retry._threads.reviews import Waiting
-from graph_retry._threads.view import intervention
+from graph_retry._threads.view import Asked
 from graph_retry.errors import AnswerRefused
 
 _LOG = logging.getLogger("graph_retry")
@@ -22,35 +23,39 @@ _ANSWER_KEPT: dict[str, Any] = {}
 
 
 async def check_applied(
-    answered: Sequence[Waiting], open_before: Collection[str], shown: Sequence[Any]
+    graph: Any,
+    config: RunnableConfig,
+    answered: Sequence[Asked],
+    open_before: Collection[str],
+    shown: Sequence[Any],
 ) -> None:
     """Raise if an answer was not applied. `shown` holds the interrupt values after the run.
 
     `open_before` holds the ids of the reviews that were open before the run.
     """
-    asked = [value for value in map(intervention, shown) if value is not None]
-    new = {namespace_in(each): each for each in asked if each["review_id"] not in open_before}
+    now = [value for value in map(intervention, shown) if value is not None]
+    new = {namespace_in(each): each for each in now if each["review_id"] not in open_before}
     problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
-    for review in answered:
+    for asked in answered:
         # On a server, only the shown questions are known. A local call can also be read.
-        now = new.get(review.namespace) or await _question_now(review)
-        problem = _told_kept(review, asked, is_over=not shown) if now is _ANSWER_KEPT else None
-        if asked and now and now["problem"]:
-            problem = now["problem"]
-            told["review_ids"].append(now["review_id"])
-            told["issues"] += now.get("answer_issues", [])  # an older server has none
+        again = new.get(asked.namespace) or await _question_now(graph, config, asked.namespace)
+        problem = _told_kept(asked, now, is_over=not shown) if again is _ANSWER_KEPT else None
+        if now and again and again["problem"]:
+            problem = again["problem"]
+            told["review_ids"].append(again["review_id"])
+            told["issues"] += again.get("answer_issues", [])  # an older server has none
         if problem and len(answered) > 1:
-            problem = f"The answer to {review.review_id!r} (`{review.function_name}`): {problem}"
+            problem = f"The answer to {asked.review_id!r} (`{asked.name}`): {problem}"
         problems += [problem] if problem else []
     if problems:
         raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told)
 
 
-def _told_kept(review: Waiting, asked: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
+def _told_kept(answered: Asked, now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
     """Return why an answer is still unused; None (and a log line) if a later run may use it."""
-    told = [(each["note"], namespace_in(each)) for each in asked]
-    notes = [note for note, place in told if note and are_namesakes(place, review.namespace)]
-    what = f"The call of `{review.function_name}` that asked was not made again in this run"
+    told = [(each["note"], namespace_in(each)) for each in now]
+    notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
+    what = f"The call of `{answered.name}` that asked was not made again in this run"
     if notes:
         return f"{what}; your answer is kept for it. Now {notes[0]}."
     if is_over:
@@ -59,10 +64,11 @@ def _told_kept(review: Waiting, asked: Sequence[dict[str, Any]], *, is_over: boo
     return None
 
 
-async def _question_now(review: Waiting) -> dict[str, Any] | None:
+async def _question_now(
+    graph: Any, config: RunnableConfig, namespace: str
+) -> dict[str, Any] | None:
     """Return the current question of a local call, even if the thread does not show it."""
-    local = is_local(review.graph)
-    call = await newest_of_call(review.graph, review.config, review.namespace) if local else None
+    call = await newest_of_call(graph, config, namespace) if is_local(graph) else None
     if call is None:
         return None
     if values_of(call).get(ANSWER) is not None:

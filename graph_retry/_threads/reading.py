@@ -19,15 +19,42 @@ from graph_retry._langgraph.checkpoints import (
     unread,
 )
 from graph_retry._langgraph.shown import namespace_in
+from graph_retry._namespaces import parts_of
 from graph_retry._run.keeping import Reader, saved_at, whole
 from graph_retry._run.keeping import place_of as place_of_record
-from graph_retry._threads.config import thread_of
-from graph_retry._threads.graphs import get_state, is_remote, saver_of
+from graph_retry._threads.config import check_thread, thread_of
+from graph_retry._threads.graphs import check_compiled, get_state, is_local, is_remote, saver_of
 from graph_retry._threads.server.history import read_history
 from graph_retry._threads.server.runs import RemoteRuns, http_status
-from graph_retry._threads.view import ThreadView
+from graph_retry._threads.view import Asked, ThreadView
 from graph_retry.ledger import Ledger
 from graph_retry.records import KeptIn
+
+
+async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
+    """Read the questions of a thread that can be answered, in the order they were asked.
+
+    Raises:
+        ValueError: If an answer could not reach its call.
+    """
+    check_compiled(graph)
+    check_thread(graph, config)
+    questions = list((await read_shown(graph, config)).open_questions())
+    for asked in questions:
+        _check_place(graph, asked.namespace)
+    return questions
+
+
+def _check_place(graph: Any, namespace: str) -> None:
+    """Raise if an answer cannot reach a call, because an outer graph has `checkpointer=False`."""
+    for name, _ in parts_of(namespace)[:-1]:
+        node = graph.nodes.get(name) if is_local(graph) else None
+        graph = node and node.bound
+        if is_local(graph) and graph.checkpointer is False:
+            raise ValueError(
+                f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
+                "start anew with each answer: compile it without that argument."
+            )
 
 
 async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
@@ -25,8 +26,9 @@ from graph_retry._review.deadline import EXPIRE, now
 from graph_retry._threads.config import HOW_CONFIG, thread_of
 from graph_retry._threads.graphs import check_compiled, get_state, invoke, is_local, saver_of
 from graph_retry._threads.outcome import check_applied
-from graph_retry._threads.reviews import Waiting, find_reviews
+from graph_retry._threads.reading import open_questions, read_shown
 from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry._threads.view import Asked
 from graph_retry._threads.why_closed import has_expired, why_closed
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import CallCancelled, StaleDecision
@@ -41,14 +43,14 @@ _ANSWER_IS_SAVED = (
 class HeldThread:
     """A locked thread whose answers are saved, ready to run.
 
-    `chosen` holds the answered reviews, `open_before` the ids of all reviews that were open, and
+    `chosen` holds the answered questions, `open_before` the ids of all reviews that were open, and
     `by_id` the answers that could not be saved, by interrupt id.
     """
 
     graph: Any
     config: RunnableConfig
     lock: ThreadLock
-    chosen: list[tuple[Waiting, Any]]
+    chosen: list[tuple[Asked, Any]]
     open_before: frozenset[str]
     by_id: dict[str, Any]
     remote: RemoteRuns | None
@@ -66,17 +68,17 @@ class HeldThread:
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
         """Run the graph until it ends or pauses again; return its state."""
-        if self.remote is not None:
-            given = {} if durability is None else {"durability": durability}
-            return await self.remote.answer(self.by_id, given)
         options: Any = {"durability": durability or "sync", "context": context}
         try:
+            if self.remote is not None:
+                given = {} if durability is None else {"durability": durability}
+                return await self.remote.answer(self.by_id, given)
             return await invoke(self.graph, self.given, self.config, **options)
         except (TypeError, asyncio.InvalidStateError) as error:
             if self.chosen and is_async_only(error):
                 raise AsyncUnderSyncError(_ANSWER_IS_SAVED) from error
             raise
-        except CallCancelled as error:
+        except (CallCancelled, RemoteException) as error:
             await self.check_in_time(error)
             raise
 
@@ -92,25 +94,28 @@ class HeldThread:
             AnswerRefused: If an answer was not applied. Its question is then asked again.
             StaleDecision: If an answer came too late.
         """
-        await check_applied([review for review, _ in self.chosen], self.open_before, shown)
+        answered = [asked for asked, _ in self.chosen]
+        await check_applied(self.graph, self.config, answered, self.open_before, shown)
         await self.check_in_time()
 
-    async def check_in_time(self, cancelled: CallCancelled | None = None) -> None:
+    async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
         """Raise `StaleDecision` if an answer came too late.
 
-        `cancelled` is the error that ended the run: a default decision or an answer rejected a
-        call. The message tells it.
+        `failed` is the error that ended the run, because a default decision or an answer rejected a
+        call. The message tells it, unless a server hides it.
         """
-        for review, given in self.chosen:
+        for asked, given in self.chosen:
+            expires_at = asked.value["expires_at"]
             lets_expire = is_object(given) and given.get("type") == EXPIRE
-            if review.expires_at is None or lets_expire:
+            if expires_at is None or lets_expire:
                 continue
-            if await has_expired(self.graph, self.config, review.review_id):
-                end = "" if cancelled is None else f" The run ended: {cancelled.message}."
+            if await has_expired(self.graph, self.config, asked.review_id):
+                why = failed.message if isinstance(failed, CallCancelled) else ""
+                end = f" The run ended: {why}." if why else ""
                 raise StaleDecision(
-                    f"review {review.review_id!r} expired at {review.expires_at}: its default "
+                    f"review {asked.review_id!r} expired at {expires_at}: its default "
                     f"decision was applied, not your answer.{end}"
-                ) from cancelled
+                ) from failed
 
 
 async def resuming(
@@ -133,6 +138,20 @@ async def resuming(
     if not background:
         await thread.check(asked_in(state))
     return state
+
+
+async def run_answered(graph: Any, config: RunnableConfig, context: Any) -> None:
+    """Run a thread whose answers are saved, but were not applied, because a process died.
+
+    Raises:
+        StaleDecision: If somebody else runs the thread now, or has applied the answers meanwhile.
+    """
+    thread_id = _checked(graph, config, None, None)
+    with ThreadLock(saver_of(graph), thread_id) as lock:
+        is_held = await lock.try_acquire()
+        if not is_held or not any((await read_shown(graph, config)).left_answered()):
+            raise StaleDecision(f"somebody else has run thread {thread_id!r} on.")
+        await invoke(graph, None, config, durability="sync", context=context)
 
 
 async def take_thread(
@@ -161,13 +180,13 @@ async def take_thread(
             if is_held and remote is not None:
                 await remote.look()
             asks = decision is not None or answers is not None
-            reviews = await find_reviews(graph, config, Waiting) if asks else []
+            questions = await open_questions(graph, config) if asks else []
             closed = partial(why_closed, graph, config, None if is_held else lock)
             if decision is not None:  # Bind it now, because another review may open meanwhile.
-                name = _named_in(decision) or await _only(thread_id, reviews, closed)
+                name = _named_in(decision) or await _only(thread_id, questions, closed)
                 answers, decision = {name: decision}, None
             # This raises if the review is no longer open.
-            chosen = await _match(thread_id, reviews, answers or {}, closed)
+            chosen = await _match(thread_id, questions, answers or {}, closed)
             if is_held:
                 break
             if waited >= wait:
@@ -180,7 +199,7 @@ async def take_thread(
             waited += pause
         by_id = await _write_down(saver_of(graph), thread_id, chosen)
         on_failure.pop_all()  # The caller holds the lock from now on.
-    open_before = frozenset(review.review_id for review in reviews)
+    open_before = frozenset(asked.review_id for asked in questions)
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
 
 
@@ -210,7 +229,7 @@ def _checked(
 
 
 async def _write_down(
-    saver: BaseCheckpointSaver[Any] | None, thread_id: str, chosen: Sequence[tuple[Waiting, Any]]
+    saver: BaseCheckpointSaver[Any] | None, thread_id: str, chosen: Sequence[tuple[Asked, Any]]
 ) -> dict[str, Any]:
     """Save answers beside the checkpoints of their calls; return the others, by interrupt id.
 
@@ -218,14 +237,14 @@ async def _write_down(
     answers are saved, a plain answer of an earlier run is removed, whoever runs the thread then.
     """
     by_id: dict[str, Any] = {}
-    notes = [_noted(given, review) for review, given in chosen]
+    notes = [_noted(given, asked.review_id) for asked, given in chosen]
     if chosen:
         await drop_plain_answer(saver, thread_id)
-    for (review, _), note in zip(chosen, notes, strict=True):
-        if saver is None or review.saved is None:
-            by_id[review.interrupt_id] = note["value"]
+    for (asked, _), note in zip(chosen, notes, strict=True):
+        if saver is None or not asked.is_saved:
+            by_id[asked.interrupt_id] = note["value"]
         else:
-            await write_answer(saver, review.saved, note)
+            await write_answer(saver, asked.call, note)
     return by_id
 
 
@@ -236,34 +255,34 @@ def _named_in(decision: Any) -> str | None:
 
 
 async def _only(
-    thread_id: str, reviews: Sequence[Waiting], closed: Callable[[str | None], Awaitable[str]]
+    thread_id: str, questions: Sequence[Asked], closed: Callable[[str | None], Awaitable[str]]
 ) -> str:
     """Return the id of the only open review; raise if there are several or none."""
-    if len(reviews) > 1:
-        ids = ", ".join(f"{review.review_id} ({review.function_name})" for review in reviews)
+    if len(questions) > 1:
+        ids = ", ".join(f"{asked.review_id} ({asked.name})" for asked in questions)
         raise ValueError(
-            f"thread {thread_id!r} has {len(reviews)} open reviews: give "
+            f"thread {thread_id!r} has {len(questions)} open reviews: give "
             f"`answers={{review_id: decision}}` for some of {ids}."
         )
-    if not reviews:
+    if not questions:
         raise StaleDecision(f"thread {thread_id!r} has no open review: {await closed(None)}.")
-    return reviews[0].review_id
+    return questions[0].review_id
 
 
 async def _match(
     thread_id: str,
-    reviews: Sequence[Waiting],
+    questions: Sequence[Asked],
     answers: Mapping[str, Any],
     closed: Callable[[str | None], Awaitable[str]],
-) -> list[tuple[Waiting, Any]]:
-    """Pair answers with open reviews; raise before any answer is saved if a review is closed."""
-    by_id = {review.interrupt_id: review for review in reviews}
-    by_id |= {review.review_id: review for review in reviews}
+) -> list[tuple[Asked, Any]]:
+    """Pair answers with open questions; raise before any answer is saved if a review is closed."""
+    by_id = {asked.interrupt_id: asked for asked in questions}
+    by_id |= {asked.review_id: asked for asked in questions}
     names: dict[str, str] = {}
     for name in answers:
         if name not in by_id:
             by_whom = await closed(name)
-            open_ids = ", ".join(review.review_id for review in reviews) or "none"
+            open_ids = ", ".join(asked.review_id for asked in questions) or "none"
             raise StaleDecision(
                 f"review {name!r:.80} is not open on thread {thread_id!r} "
                 f"(open: {open_ids}): {by_whom}."
@@ -276,10 +295,10 @@ async def _match(
     return [(by_id[name], given) for name, given in answers.items()]
 
 
-def _noted(answer: Any, review: Waiting) -> dict[str, Any]:
+def _noted(answer: Any, review_id: str) -> dict[str, Any]:
     """Return an answer as it is saved: with its time, and `refused` if storage loses a part."""
     if isinstance(answer, Mapping) and "type" in answer:
-        answer = {"review_id": review.review_id, "channel": "python", **cast("Any", answer)}
+        answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
     note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
     try:
         to_json(note, inf_nan_mode="constants")

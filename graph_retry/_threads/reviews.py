@@ -1,40 +1,36 @@
-"""Find the open reviews of a thread."""
+"""The records of open reviews, as lists of reviews hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.pregel import Pregel
 
 from graph_retry._attempts import records_in
-from graph_retry._langgraph.checkpoints import without_state
+from graph_retry._langgraph.checkpoints import values_of
 from graph_retry._langgraph.shown import namespace_in
-from graph_retry._namespaces import parts_of as steps_of
 from graph_retry._redact import shown_record
 from graph_retry._review.review import Review, parts_of
 from graph_retry._run.keeping import whole
-from graph_retry._threads.config import check_thread, thread_of
-from graph_retry._threads.graphs import check_compiled
-from graph_retry._threads.reading import read_shown, reader_of
-from graph_retry._threads.view import ThreadView
+from graph_retry._threads.config import thread_of
+from graph_retry._threads.reading import open_questions, reader_of
+from graph_retry._threads.view import Asked
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting(Review):
     """An open review, with the place where it waits.
 
-    `graph` is None if the review was listed from a checkpointer without a graph. `saved` is the
-    call's newest checkpoint without its state; None if it was deleted or a server hides it.
+    `graph` is None if the review was listed from a checkpointer without a graph. `unapplied`
+    is an answer that is saved, but that no run has applied yet; an open review has none.
     """
 
     interrupt_id: str
     graph: Any = field(repr=False)
     config: RunnableConfig = field(repr=False)
-    saved: CheckpointTuple | None = field(default=None, repr=False)
+    unapplied: dict[str, Any] | None = field(default=None, repr=False)
 
     @property
     def namespace(self) -> str:
@@ -45,9 +41,10 @@ class Waiting(Review):
 WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
-async def shown_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
-    """Return a thread's open reviews with whole, redacted histories."""
-    return await whole_reviews(graph, await find_reviews(graph, config, kind))
+async def open_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
+    """Return a thread's open reviews, whose histories may contain stubs."""
+    questions = await open_questions(graph, config)
+    return [review_of(asked, graph, config, kind) for asked in questions]
 
 
 async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[WaitingT]:
@@ -61,39 +58,9 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
     return made
 
 
-async def find_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
-    """Read a thread's open reviews, whose histories may contain stubs."""
-    check_compiled(graph)
-    check_thread(graph, config)
-    reviews = list(reviews_in(await read_shown(graph, config), graph, config, kind))
-    for review in reviews:
-        _check_place(graph, review.namespace)
-    return reviews
-
-
-def reviews_in(
-    view: ThreadView, graph: Any, config: RunnableConfig, kind: type[WaitingT]
-) -> Iterator[WaitingT]:
-    """Yield the open reviews in a view of a thread."""
-    for interrupt, value in view.open_questions():
-        namespace = namespace_in(value)
-        call = view.newest[namespace]
-        yield kind(
-            interrupt_id=interrupt.id,
-            graph=graph,
-            config=config,
-            saved=without_state(call) if call.checkpoint["id"] else None,
-            **parts_of(value, records_in(view.values(namespace)), thread_of(config)),
-        )
-
-
-def _check_place(graph: Any, namespace: str) -> None:
-    """Raise if an answer cannot reach a call, because an outer graph has `checkpointer=False`."""
-    for name, _ in steps_of(namespace)[:-1]:
-        node = graph.nodes.get(name) if isinstance(graph, Pregel) else None
-        graph = node and node.bound
-        if isinstance(graph, Pregel) and graph.checkpointer is False:
-            raise ValueError(
-                f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
-                "start anew with each answer: compile it without that argument."
-            )
+def review_of(asked: Asked, graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> WaitingT:
+    """Return the record of a question that a thread shows."""
+    history = records_in(values_of(asked.call))
+    where: dict[str, Any] = {"graph": graph, "config": config}
+    parts = parts_of(asked.value, history, thread_of(config))
+    return kind(interrupt_id=asked.interrupt_id, unapplied=asked.unapplied, **where, **parts)

@@ -7,8 +7,9 @@ checkpoints. For open questions, the newest checkpoint of each call that asked i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Interrupt
@@ -19,12 +20,17 @@ from graph_retry._langgraph.checkpoints import (
     namespace_of,
     parent_of,
     root_of,
+    unapplied_answer,
     values_of,
     writers_of,
 )
-from graph_retry._langgraph.shown import interrupts_shown, namespace_in, questions_of
+from graph_retry._langgraph.shown import (
+    interrupts_shown,
+    intervention,
+    namespace_in,
+    questions_of,
+)
 from graph_retry._namespaces import outermost
-from graph_retry._review.clients.ag_ui import INTERVENTION
 from graph_retry._state import LOOP, is_open, loop_of
 from graph_retry.ledger import Ledger
 
@@ -32,10 +38,38 @@ _WAITS = {"review": True, "end": False}
 """Whether a call waits for a person, by its next step. For other steps, it is not known."""
 
 
-def intervention(value: Any) -> dict[str, Any] | None:
-    """Return the value of an interrupt if graph-retry raised it; otherwise None."""
-    asked = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return asked if asked.get("type") == INTERVENTION else None
+@dataclass(frozen=True)
+class Asked:
+    """A question that a thread shows, with the newest checkpoint of the call that asks it."""
+
+    interrupt_id: str
+    value: dict[str, Any]
+    call: CheckpointTuple
+
+    @property
+    def review_id(self) -> str:
+        """The id of the review."""
+        return str(self.value["review_id"])
+
+    @property
+    def name(self) -> str:
+        """The name of the call."""
+        return str(self.value["function_name"])
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the call's state."""
+        return namespace_in(self.value)
+
+    @property
+    def unapplied(self) -> dict[str, Any] | None:
+        """The answer that `resume` has saved and no run has applied yet, if there is one."""
+        return unapplied_answer(self.call, self.review_id)
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the call's checkpoint exists and can be read."""
+        return bool(self.call.checkpoint["id"])
 
 
 class ThreadView:
@@ -85,21 +119,32 @@ class ThreadView:
                 by_review.setdefault(value["review_id"], (interrupt, value))
         return list(by_review.values())
 
-    def open_questions(self) -> Iterator[tuple[Interrupt, dict[str, Any]]]:
-        """Yield the questions that can be answered, with their values.
+    def open_questions(self) -> Iterator[Asked]:
+        """Yield the questions that can be answered.
 
         LangGraph shows a question until its node ends. Before that, its answer may be saved, or a
         crashed run may have continued the call. Such questions are left out.
         """
+        for asked in self._asked():
+            values = values_of(asked.call)
+            may_wait = LOOP not in values or is_open(values, asked.review_id)
+            if may_wait and not is_answered(asked.call):
+                yield asked
+
+    def left_answered(self) -> Iterator[Asked]:
+        """Yield the questions whose answers `resume` has saved, and no run has applied yet."""
+        for asked in self._asked():
+            if asked.unapplied is not None:
+                yield asked
+
+    def _asked(self) -> Iterator[Asked]:
+        """Yield the questions that the newest checkpoints of their calls asked."""
         for interrupt, value in self.questions:
             call = self.newest.get(namespace_in(value))
-            if call is None or is_answered(call):
-                continue
-            asked_at, newest = value.get("checkpoint_id"), call.checkpoint["id"]
-            values = values_of(call)
-            may_wait = LOOP not in values or is_open(values, value["review_id"])
-            if may_wait and (asked_at == newest or not (asked_at and newest)):
-                yield interrupt, value
+            if call is not None:
+                asked_at, newest = value.get("checkpoint_id"), call.checkpoint["id"]
+                if asked_at == newest or not (asked_at and newest):
+                    yield Asked(interrupt.id, value, call)
 
     def values(self, namespace: str) -> dict[str, Any]:
         """Return the newest state of a namespace; empty if none of its checkpoints was added."""

@@ -10,7 +10,7 @@ from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._issues import literal
 from graph_retry._json import is_object
-from graph_retry._langgraph.shown import namespace_in
+from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._namespaces import outermost
 from graph_retry._review.deadline import EXPIRE
@@ -20,7 +20,7 @@ from graph_retry._threads.config import thread_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
 from graph_retry._threads.reading import read_whole, reader_of
 from graph_retry._threads.server.runs import RemoteRuns
-from graph_retry._threads.view import ThreadView, intervention
+from graph_retry._threads.view import ThreadView
 from graph_retry.records import Attempt
 
 _ENDED_BY = {

@@ -22,6 +22,7 @@ GRAPHS = (
     "patient_node",
     "patient_function",
     "expiring",
+    "expiring_function",
     "extract",
     "extract_function",
     "pair",

@@ -159,10 +159,16 @@ def renaming() -> Any:
     return StateGraph(State).add_node(name, retry).add_edge(START, name).compile()
 
 
-def function_form(state: Any) -> dict[str, Any]:
+def function_form(state: Any, **options: Any) -> dict[str, Any]:
     """Call the model in the function form."""
     params = P.model_validate(state["params"])
-    return {"output": retry_llm_call(count_model, params, output=Result, name="count").model_dump()}
+    result = retry_llm_call(count_model, params, output=Result, name="count", **options)
+    return {"output": result.model_dump()}
+
+
+def expiring_form(state: Any) -> dict[str, Any]:
+    """Call the model in the function form, with a review that is over at once."""
+    return function_form(state, expires_after=0.001)
 
 
 def several_calls(state: Any) -> dict[str, Any]:
@@ -253,6 +259,7 @@ expiring = build(
         default_decision=respond({"n": 7}),
     ),
 )
+expiring_function = build(State, expiring_form)
 tenants, expiring_tenants = (
     StateGraph(State, context_schema=Tenancy)
     .add_node("ask", create_retry_node(tenant_model, P, output=Result, name="count", **deadline))

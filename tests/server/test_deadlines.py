@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from langgraph.pregel.remote import RemoteGraph
+from langgraph.pregel.remote import RemoteException, RemoteGraph
 
 from graph_retry import StaleDecision, edit, expiry, inbox, pending_reviews
 from tests.dev_server import dev_server
@@ -68,6 +68,18 @@ def test_an_answer_after_the_deadline_is_refused(served, config):
         thread_id = config["configurable"]["thread_id"]
         assert decision(client, thread_id)["author"] == "system"
         assert len(served.calls(thread_id)) == 1
+
+
+def test_a_late_answer_is_told_so_if_the_default_rejects(served, config):
+    """The run of a function's call ends as an error on the server, and the sender is told why."""
+    with served.sync_client() as client:
+        graph = RemoteGraph("expiring_function", sync_client=client)
+        graph.invoke({"params": {"n": 0}}, config)
+        (review,) = pending_reviews(graph, config)
+        with pytest.raises(StaleDecision, match="expired at 20") as caught:
+            review.answer(edit(n=4))
+        assert isinstance(caught.value.__cause__, RemoteException)
+        assert len(served.calls(config["configurable"]["thread_id"])) == 1
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -29,6 +28,7 @@ from graph_retry import (
     retry_llm_call,
 )
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
+from tests.threads.threads import ends_before_its_run
 
 LATER = timedelta(hours=2)
 
@@ -62,25 +62,6 @@ def waiting(form, mode, saver, model=None, **options):
     graph = one_call(form, mode, model or Model(), saver, expires_after=3600, **options)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     return graph
-
-
-class Crash(BaseException):
-    """What ends a process from inside."""
-
-
-@contextmanager
-def ends_before_its_run(mode, graph):
-    """End the process between an answer that is written and the run that applies it."""
-    invoke = "ainvoke" if mode.is_async else "invoke"
-    run = getattr(graph, invoke)
-
-    def crash(*_args, **_options):
-        raise Crash
-
-    setattr(graph, invoke, crash)
-    with pytest.raises(Crash):
-        yield
-    setattr(graph, invoke, run)
 
 
 def test_the_question_tells_its_deadline(form, mode, clock):
@@ -214,7 +195,7 @@ def test_an_answer_given_in_time_counts_after_a_crash(mode, checkpointer, clock)
         answer(mode, graph, thread(), edit(n=3))
     clock.now += LATER
     assert sweep(mode, graph) == []
-    assert answer(mode, graph, thread())["output"] == {"n": 3}
+    assert mode.call(graph, "get_state", thread()).values["output"] == {"n": 3}
 
 
 def test_a_default_of_a_sweep_that_crashed_is_no_answer_of_a_human(form, mode, clock):
@@ -227,6 +208,24 @@ def test_a_default_of_a_sweep_that_crashed_is_no_answer_of_a_human(form, mode, c
     with pytest.raises(StaleDecision, match="system answered it"):
         answer(mode, graph, thread(), answers={review.review_id: edit(n=3)})
     assert answer(mode, graph, thread())["output"] == {"n": 7}
+
+
+@pytest.mark.parametrize("crashed", ["sweep", "resume"])
+def test_the_next_sweep_runs_on_what_died_before_its_run(form, mode, checkpointer, clock, crashed):
+    """An answer that was saved and not applied is due, whether or not the review had a deadline."""
+    model = Model()
+    options = {"expires_after": 3600, "default_decision": respond({"n": 7})}
+    graph = one_call(form, mode, model, checkpointer, **(options if crashed == "sweep" else {}))
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    clock.now += LATER
+    with ends_before_its_run(mode, graph):
+        sweep(mode, graph) if crashed == "sweep" else answer(mode, graph, thread(), edit(n=3))
+    assert mode.call(inbox, "list_reviews", graph) == []
+    assert [each.thread_id for each in sweep(mode, graph)] == (["1"] if crashed == "sweep" else [])
+    output = {"n": 7} if crashed == "sweep" else {"n": 3}
+    assert mode.call(graph, "get_state", thread()).values["output"] == output
+    assert len(model.calls) == (1 if crashed == "sweep" else 2)
+    assert sweep(mode, graph) == []
 
 
 def test_an_early_expiry_is_asked_again(clock):

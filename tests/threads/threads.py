@@ -1,7 +1,9 @@
 """What tests about threads that are taken up again share."""
 
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from langgraph.graph import START, StateGraph
 
 import graph_retry.history
@@ -39,3 +41,22 @@ def nested(form, mode, model, saver):
         builder.add_edge(START, "prepare").add_edge("prepare", name)
         inner = builder.compile(checkpointer=saver if name == "outer" else None)
     return inner
+
+
+class Crash(BaseException):
+    """What ends a process from inside."""
+
+
+@contextmanager
+def ends_before_its_run(mode, graph):
+    """End the process between an answer that is written and the run that applies it."""
+    invoke = "ainvoke" if mode.is_async else "invoke"
+    run = getattr(graph, invoke)
+
+    def crash(*_args, **_options):
+        raise Crash
+
+    setattr(graph, invoke, crash)
+    with pytest.raises(Crash):
+        yield
+    setattr(graph, invoke, run)

@@ -6,8 +6,8 @@ from typing import Any
 
 from graph_retry._json import is_object
 from graph_retry._review.clients.client import Client, Entry, Form, Reading, without
+from graph_retry.records import INTERVENTION
 
-INTERVENTION = "llm_intervention"
 CANCELLED = "__agui_cancelled__"
 
 

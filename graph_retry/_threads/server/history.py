@@ -15,12 +15,12 @@ from langgraph.types import PregelTask, StateSnapshot
 
 from graph_retry._awaiting import collect
 from graph_retry._langgraph.checkpoints import as_saved, place_of, unread
-from graph_retry._langgraph.shown import namespace_in
+from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._namespaces import moved, task_namespace
 from graph_retry._state import LOOP
 from graph_retry._threads.config import thread_of
 from graph_retry._threads.server.runs import http_status
-from graph_retry._threads.view import ThreadView, intervention
+from graph_retry._threads.view import ThreadView
 
 _LIMIT = 1_000
 """Checkpoints of a graph that are looked at: as many as a server gives at once."""

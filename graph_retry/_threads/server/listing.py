@@ -16,14 +16,13 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
 from graph_retry._awaiting import call, is_async
-from graph_retry._langgraph.shown import namespace_in
+from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._review.review import parts_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.graphs import get_state
 from graph_retry._threads.listing import newest_first
-from graph_retry._threads.reviews import WaitingT, find_reviews
+from graph_retry._threads.reviews import WaitingT, open_reviews
 from graph_retry._threads.server.runs import http_status, listed_questions
-from graph_retry._threads.view import intervention
 
 _PAGE = 100
 """Threads asked for at a time."""
@@ -178,7 +177,7 @@ async def _reviews_of(
         return []
     graph, config = _place(client, base, thread)
     if status != "interrupted" or not _is_fresh(thread, asked):
-        return await _if_served(find_reviews(graph, config, kind), [])
+        return await _if_served(open_reviews(graph, config, kind), [])
     shown: list[tuple[str, Any]] = [(each["id"], each["value"]) for each in questions]
     if any("|" in namespace_in(value) for value in asked):
         # The server may list only the last of several questions in one task.
