@@ -20,9 +20,6 @@ from graph_retry.answering import PendingReview
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 
-_ALL_ROWS = 2**31 - 1
-"""More rows than any table of open reviews has."""
-
 
 @with_async_twin
 def list_reviews(
@@ -136,13 +133,25 @@ async def find_all(
     )
 
 
-async def noted_reviews(source: Any, config: RunnableConfig | None = None) -> list[Row] | None:
-    """List the table rows of all calls that may wait; None if the saver has no table."""
+async def noted_reviews(
+    source: Any, before: str | None, limit: int, config: RunnableConfig | None = None
+) -> tuple[list[Row], str | None] | None:
+    """List a page of the table rows of calls that may wait; None if the saver has no table.
+
+    Returns:
+        The rows that belong to the source, newest first, and `before` for the next page, which is
+        None after the last one.
+    """
     saver = saver_of(source)
     if saver is None or not has_table(saver):
         return None
-    await find_all(source, 0, None, config)  # The first listing fills the table.
-    return await open_rows(saver, None, _ALL_ROWS)
+    if before is None:
+        await find_all(source, 0, None, config)  # The first listing fills the table.
+    rows = await open_rows(saver, before, limit) or []
+    last = rows[-1].place if len(rows) == limit else None
+    graph = source if is_local(source) else None
+    finder = Finder(saver, graph, config or {}, PendingReview)
+    return [row for row in rows if finder.is_ours(row.namespace)], last
 
 
 async def read_noted(

@@ -145,7 +145,7 @@ class Finder(Generic[WaitingT]):
         """Read the open reviews of some rows; delete the rows whose reviews are closed."""
         by_thread: defaultdict[str, list[Row]] = defaultdict(list)
         for row in rows:
-            if self._is_ours(row.namespace):
+            if self.is_ours(row.namespace):
                 by_thread[row.thread_id].append(row)
         reviews: list[WaitingT] = []
         for thread_id, known in by_thread.items():
@@ -164,7 +164,8 @@ class Finder(Generic[WaitingT]):
                     await delete(self.saver, row)
         return reviews
 
-    def _is_ours(self, namespace: str) -> bool:
+    def is_ours(self, namespace: str) -> bool:
+        """Return whether a call belongs to the graph; every call does if there is no graph."""
         if self.graph is None or not namespace:
             return self.graph is None or isinstance(self.graph, RetryGraph)
         return outermost(namespace).name in self.graph.nodes
@@ -175,7 +176,7 @@ class Finder(Generic[WaitingT]):
         return [
             review_of(asked, self.graph, config, self.kind)
             for asked in questions
-            if self._is_ours(asked.namespace)
+            if self.is_ours(asked.namespace)
         ]
 
     def _wanted(self, shown: list[WaitingT]) -> list[WaitingT]:

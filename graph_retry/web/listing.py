@@ -6,14 +6,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from graph_retry._review.deadline import is_expired
-from graph_retry.web.rows import Row
+from graph_retry.web.rows import Row, Rows
+from graph_retry.web.safety import Access
 
 PER_PAGE = 50
+MOST_VIEWS = 50
+"""Number of views whose listings are kept."""
+
 ORDERS = {
     "newest": "newest first",
     "oldest": "oldest first",
@@ -53,25 +57,54 @@ def view_of(cookie: str) -> View:
 
 @dataclass
 class Listing:
-    """One page of the inbox.
+    """The reviews that fit a view, in its order.
 
     `found` counts the reviews that fit the filters, and `total` all that are not deferred. `alike`
     counts the similar reviews, by the key `Row.alike`. `choices` has the values of each filter.
+    The listing is outdated at `until`, when a deferred review comes back.
     """
 
     rows: list[Row]
     view: View
-    page: int
-    pages: int
     found: int
     total: int
     alike: Mapping[Any, int]
-    choices: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    choices: dict[str, list[str]]
+    until: str | None
+
+    @property
+    def pages(self) -> int:
+        """The number of pages."""
+        return max(1, -(-len(self.rows) // PER_PAGE))
+
+    def page(self, number: int) -> list[Row]:
+        """Cut out a page."""
+        return self.rows[(number - 1) * PER_PAGE : number * PER_PAGE]
 
 
-def make_listing(rows: Iterable[Row], view: View, page: int) -> Listing:
-    """Filter and sort the rows, and cut out one page."""
+class Listings:
+    """The listings of all views that people look at, each made once per change of the rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows, self._version = rows, -1
+        self._made: dict[tuple[Any, ...], Listing] = {}
+
+    def of(self, view: View, access: Access) -> Listing:
+        """Return the listing of a view, with the reviews that a user may see."""
+        if self._version != self._rows.version or len(self._made) > MOST_VIEWS:
+            self._version, self._made = self._rows.version, {}
+        which = (view, *sorted(access.labels.items()))
+        made = self._made.get(which)
+        if made is None or (made.until is not None and is_expired(made.until)):
+            seen = (row for row in self._rows.by_key.values() if access.sees(row.review))
+            made = self._made[which] = make_listing(seen, view)
+        return made
+
+
+def make_listing(rows: Iterable[Row], view: View) -> Listing:
+    """Filter and sort the rows."""
     known = list(rows)
+    put_off = [row for row in known if is_put_off(row)]
     chosen = [row for row in known if _is_wanted(row, view)]
     alike = Counter(row.alike for row in chosen)
     chosen.sort(key=_when_asked, reverse=view.order != "oldest")
@@ -80,16 +113,14 @@ def make_listing(rows: Iterable[Row], view: View, page: int) -> Listing:
     if view.order == "alike":
         one_each = {row.alike: row for row in reversed(chosen)}
         chosen = sorted(one_each.values(), key=lambda row: alike[row.alike], reverse=True)
-    pages = max(1, -(-len(chosen) // PER_PAGE))
-    page = min(max(page, 1), pages)
-    shown = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
     choices = {
         "call": sorted({row.review.function_name for row in known}),
         "kind": sorted({row.kind for row in known}),
         "label": sorted(frozenset[str]().union(*(row.labels for row in known)))[:200],
     }
-    total = sum(not is_put_off(row) for row in known)
-    return Listing(shown, view, page, pages, alike.total(), total, alike, choices)
+    until = min((str(row.review.deferred_until) for row in put_off), default=None)
+    total = len(known) - len(put_off)
+    return Listing(chosen, view, alike.total(), total, alike, choices, until)
 
 
 def _when_asked(row: Row) -> tuple[str, str]:

@@ -16,9 +16,9 @@ from starlette.responses import HTMLResponse, Response
 from graph_retry._wording import counted
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.fields import quoted, visible
-from graph_retry.web.listing import ago, in_words, spoken, without_type
-from graph_retry.web.past import Past, thread_key
-from graph_retry.web.rows import facts
+from graph_retry.web.listing import Listings, ago, in_words, spoken, without_type
+from graph_retry.web.past import Past
+from graph_retry.web.rows import facts, thread_key
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import (
     FORM_COOKIE,
@@ -45,7 +45,7 @@ class Site:
         max_body: int,
     ) -> None:  # fmt: skip
         self.waiting, self.runs, self.guard = waiting, runs, guard
-        self.past = Past(waiting)
+        self.past, self.listings = Past(waiting), Listings(waiting.rows)
         self._title, self.is_read_only, self._max_body = title, is_read_only, max_body
         self._templates = environment()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from graph_retry._params.patch import changes
 from graph_retry.history import aevery_ledger, every_ledger
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt
+from graph_retry.web.rows import thread_key
 from graph_retry.web.safety import Access
 from graph_retry.web.waiting import Waiting
 
@@ -25,11 +25,6 @@ MOST = 50_000
 """Maximum number of calls in memory. The figures then cover only the calls that were read first."""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
-
-
-def thread_key(thread_id: str | None) -> str:
-    """Return a hash of a thread's id for addresses, so that an address does not reveal the id."""
-    return hashlib.sha256(f"thread\0{thread_id}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +169,8 @@ class Past:
 
     def thread(self, key: str) -> str | None:
         """Return the id of the thread with a key; None if it is unknown."""
-        rows = self._waiting.shown_to(Access())
-        known = (row.review.thread_id for row in rows if thread_key(row.review.thread_id) == key)
-        return self._threads.get(key) or next(known, None)
+        rows = self._waiting.rows.of_thread(key)
+        return self._threads.get(key) or (rows[0].review.thread_id if rows else None)
 
     async def _read(self) -> None:
         self.problem, fresh = "", list[PastCall]()

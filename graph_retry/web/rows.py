@@ -1,8 +1,10 @@
-"""The row of an open review in the inbox, with only its short fields."""
+"""The rows of the open reviews, which stay in memory with only their short fields."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,17 +18,69 @@ _NUMBERS = re.compile(r"/\d+(?=/|$)")
 class Row:
     """An open review as a row of the inbox.
 
-    `key` names it in addresses. `kind` is the failure kind in words. `labels` are texts such as
-    `tenant: acme`. `searched` is the text that a search looks through. `alike` is equal for reviews
-    of one call that failed in the same way and offer the same decisions.
+    `key` names it in addresses, and `thread` names its thread there. `kind` is the failure kind in
+    words. `labels` are texts such as `tenant: acme`. `searched` is the text that a search looks
+    through. `alike` is equal for reviews of one call that failed in the same way and offer the same
+    decisions.
     """
 
     key: str
+    thread: str
     review: PendingReview
     kind: str
     labels: frozenset[str]
     searched: str
     alike: tuple[Any, ...]
+
+
+class Rows:
+    """The rows of the open reviews, found by key, by thread or by likeness.
+
+    `version` grows whenever a row comes or goes. `by_key` has the rows that were read longest ago
+    first.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.by_key: dict[str, Row] = {}
+        self._groups: defaultdict[Any, dict[str, Row]] = defaultdict(dict)
+
+    def put(self, row: Row) -> None:
+        """Add a row, or replace the older row of the same review."""
+        is_new = self._taken(row.key) is None
+        self.version += is_new
+        self.by_key[row.key] = row
+        for group in (row.thread, row.alike):
+            self._groups[group][row.key] = row
+
+    def pop(self, key: str) -> Row | None:
+        """Remove a row and return it; None if it is unknown."""
+        row = self._taken(key)
+        self.version += row is not None
+        return row
+
+    def alike(self, key: str) -> list[Row]:
+        """List the rows that are like one row, which comes first; none if it is unknown."""
+        first = self.by_key.get(key)
+        others = self._groups[first.alike].values() if first else ()
+        return [*([first] if first else []), *(row for row in others if row is not first)]
+
+    def of_thread(self, thread: str) -> list[Row]:
+        """List the rows of a thread, by its key in addresses."""
+        return [*self._groups.get(thread, {}).values()]
+
+    def _taken(self, key: str) -> Row | None:
+        row = self.by_key.pop(key, None)
+        for group in (row.thread, row.alike) if row else ():
+            del self._groups[group][key]
+            if not self._groups[group]:
+                del self._groups[group]
+        return row
+
+
+def thread_key(thread_id: str | None) -> str:
+    """Return a hash of a thread's id for addresses, so that an address does not reveal the id."""
+    return hashlib.sha256(f"thread\0{thread_id}".encode()).hexdigest()[:24]
 
 
 def row_of(review: PendingReview) -> Row:
@@ -38,7 +92,8 @@ def row_of(review: PendingReview) -> Row:
     kind = kind_of(review)
     texts = (review.function_name, review.thread_id or "", review.error, kind, *labels)
     searched = "\n".join(texts).casefold()
-    return Row(key_of(review), short, kind, frozenset(labels), searched, _alike(review))
+    where = key_of(review), thread_key(review.thread_id)
+    return Row(*where, short, kind, frozenset(labels), searched, _alike(review))
 
 
 def kind_of(review: PendingReview) -> str:

@@ -9,8 +9,9 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
+from heapq import nlargest
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
@@ -25,11 +26,14 @@ from graph_retry.history import aattempts_of, attempts_of
 from graph_retry.inbox import find_all, noted_reviews, read_noted
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import address_key, key_of
-from graph_retry.web.rows import Row, row_of
+from graph_retry.web.rows import Row, Rows, row_of, thread_key
 from graph_retry.web.safety import Access
 
 PAGE = 100
 """Number of reviews that are read at a time."""
+
+LISTED = 500
+"""Number of rows of the table of open reviews that are listed at a time."""
 
 AGAIN = 25
 """Number of known reviews that each look reads again, those with the oldest reading first."""
@@ -49,13 +53,21 @@ OVER = 1_000
 T = TypeVar("T")
 
 
+class _Page(NamedTuple):
+    """A page of the table: its end (None for the last page), and whether a row was known before."""
+
+    end: str | None
+    has_known: bool
+
+
 class Waiting:
     """The open reviews of a source, as short rows.
 
-    A look at a database reads the keys in its table of open reviews, which is cheap, and then the
-    threads of new keys, the newest first. A look at a server, or at a storage without this table,
-    reads everything. The pause before the next look is as long as this look took. The page of one
-    review always reads its thread.
+    The first look reads everything, the newest reviews first. A later look at a database costs the
+    same, however many reviews wait. It lists the newest rows in the table of open reviews and a
+    further part of the older ones, in turn. Then it reads the threads of new rows. A look at a
+    server, or at a storage without this table, always reads everything. The pause before the next
+    look is as long as this look took. The page of one review always reads its thread.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -63,11 +75,11 @@ class Waiting:
     """
 
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
-        self.version = 0
         self.is_whole = False
         self.source, self._base = source, check_placeless(config)
-        self._rows: dict[str, Row] = {}
+        self.rows = Rows()
         self._noted: dict[str, TableRow] = {}
+        self._listed_to: str | None = None
         self._over: dict[str, PendingReview] = {}
         self._is_sync: bool | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -78,17 +90,13 @@ class Waiting:
         """Whether the source can resume threads. A checkpointer alone cannot."""
         return saver_of(self.source) is not self.source
 
-    def shown_to(self, access: Access) -> list[Row]:
-        """List the known open reviews that a user may see."""
-        if not access.labels:
-            return list(self._rows.values())
-        return [row for row in self._rows.values() if access.sees(row.review)]
-
     def alike(self, key: str, access: Access) -> list[Row]:
         """List the reviews that are like one review, which comes first; none if it is unknown."""
-        first = self._rows.get(key)
-        others = [row for row in self.shown_to(access) if first and row.alike == first.alike]
-        return sorted(others, key=lambda row: row.key != key)
+        return [row for row in self.rows.alike(key) if access.sees(row.review)]
+
+    def in_thread(self, thread: str, access: Access) -> list[Row]:
+        """List the known open reviews of a thread, by the thread's key in addresses."""
+        return [row for row in self.rows.of_thread(thread) if access.sees(row.review)]
 
     async def refresh(self) -> None:
         """Look at the source, unless the last look is recent; a long look continues behind."""
@@ -123,9 +131,9 @@ class Waiting:
 
     async def _find(self, key: str) -> list[PendingReview]:
         await self.refresh()
-        while not (key in self._rows or key in self._noted or self.is_whole):
+        while not (key in self.rows.by_key or key in self._noted or self.is_whole):
             await self.refresh()
-        row = self._rows.get(key)
+        row = self.rows.by_key.get(key)
         first = [row.review] if row else await self._read_one(key)
         if not first:
             return []
@@ -152,7 +160,7 @@ class Waiting:
         """Read one review with its whole history; nothing if it is closed."""
         if key in self._noted:
             found = await self._read_noted([key])
-        elif key in self._rows:
+        elif key in self.rows.by_key:
             found = [review for review in await self._all() if key_of(review) == key]
         else:
             return []
@@ -170,50 +178,69 @@ class Waiting:
 
     async def ledgers_of(self, thread_id: str) -> list[Ledger]:
         """Read the ledgers of a thread by its id."""
-        rows = (
-            row.review.graph for row in self._rows.values() if row.review.thread_id == thread_id
-        )
-        graph = next(rows, None) or self.source
+        rows = self.rows.of_thread(thread_key(thread_id))
+        graph = rows[0].review.graph if rows else self.source
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
         return await self._call(attempts_of, aattempts_of, graph, config)
 
     def drop(self, key: str) -> None:
         """Move a review from the open ones to the closed ones."""
-        if (row := self._rows.pop(key, None)) is not None:
-            self.version += 1
+        self._noted.pop(key, None)
+        if (row := self.rows.pop(key)) is not None:
             self._over[key] = row.review
             if len(self._over) > OVER:
                 self._over.pop(next(iter(self._over)))
 
     def _take(self, reviews: list[PendingReview]) -> None:
         for review in reviews:
-            key = key_of(review)
-            self.version += key not in self._rows
-            self._rows.pop(key, None)  # The order of the dict is the order in which rows were read.
-            self._rows[key] = row_of(review)
+            self.rows.put(row_of(review))
 
     async def _look(self) -> None:
         began, tried = time.monotonic(), set[str]()
-        while await self._list_table():
-            part = [key for key in self._noted if key not in self._rows and key not in tried][:PAGE]
-            if not part:
-                await self._read_part(list(islice(self._rows, AGAIN)))
+        while await self._list_newest():
+            new = [key for key in self._noted if not (key in self.rows.by_key or key in tried)]
+            if not new:
+                await self._list_older()
+                await self._read_part(list(islice(self.rows.by_key, AGAIN)))
                 break
+            part = nlargest(PAGE, new, key=lambda key: self._noted[key].place)
             await self._read_part(part)
             tried.update(part)
         else:
             await self._look_at_all()
         took = time.monotonic() - began if self.is_whole else 0.0
-        self.version += not self.is_whole
+        self.rows.version += not self.is_whole
         self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
-    async def _list_table(self) -> bool:
-        """Read the keys in the table of open reviews; return False if there is no table."""
-        listed = await self._drive(noted_reviews, self.source, self._base)
-        if listed is not None:
-            self._noted = {address_key(row.thread_id, row.review_id): row for row in listed}
-            self._drop_all_but(self._noted)
-        return listed is not None
+    async def _list_newest(self) -> bool:
+        """List the rows of the table down to a known one; return False if there is no table."""
+        page = await self._list(None)
+        while page and page.end and not page.has_known:
+            page = await self._list(page.end)
+        if page and self._listed_to is None:
+            self._listed_to = page.end
+        return page is not None
+
+    async def _list_older(self) -> None:
+        """List the next part of the older rows; after the last part, begin again."""
+        if self._listed_to is not None:
+            page = await self._list(self._listed_to)
+            self._listed_to = page and page.end
+
+    async def _list(self, before: str | None) -> _Page | None:
+        """List a page of the table, and drop the known reviews that are no longer in this page."""
+        listed = await self._drive(noted_reviews, self.source, before, LISTED, self._base)
+        if listed is None:
+            return None
+        rows, end = listed
+        page = {address_key(row.thread_id, row.review_id): row for row in rows}
+        has_known = any(key in self._noted for key in page)
+        for key, row in [*self._noted.items()]:
+            is_covered = (end or "") <= row.place and (before is None or row.place < before)
+            if is_covered and key not in page:
+                self.drop(key)
+        self._noted.update(page)
+        return _Page(end, has_known)
 
     async def _read_part(self, keys: list[str]) -> None:
         """Read some reviews of the table, and drop those that are closed."""
@@ -232,7 +259,7 @@ class Waiting:
         self._take(found)
 
     def _drop_all_but(self, known: Container[str]) -> None:
-        for key in [key for key in self._rows if key not in known]:
+        for key in [key for key in self.rows.by_key if key not in known]:
             self.drop(key)
 
     async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:

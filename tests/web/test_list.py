@@ -1,14 +1,18 @@
 """The list: found, sorted, cut into pages, and true to what waits elsewhere."""
 
 import asyncio
+import itertools
 import re
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_retry import respond, resume
+from graph_retry._langgraph import open_reviews
 from graph_retry.inbox import list_reviews
-from graph_retry.web import waiting
+from graph_retry.web import listing, waiting
 from tests.web.conftest import Desk
 from tests.web.forms import Form
 from tests.web.test_answers import opened
@@ -51,7 +55,7 @@ def any_desk(request, tmp_path):
 @pytest.fixture
 def fresh(monkeypatch):
     """Look what waits with each page, a few reviews at a time."""
-    for name, size in (("PAGE", 4), ("AGAIN", 2), ("FRESH_S", 0.0)):
+    for name, size in (("PAGE", 4), ("LISTED", 5), ("AGAIN", 2), ("FRESH_S", 0.0)):
         monkeypatch.setattr(waiting, name, size)
     for name in ("FIRST_S", "NEWS_S"):
         monkeypatch.setattr(waiting, name, 60.0)
@@ -101,6 +105,57 @@ def counting(read_noted, read):
         return read_noted(source, rows, config)
 
     return counted_read
+
+
+def costs(desk, monkeypatch, number):
+    """Let reviews wait; return what each page reads and sorts, with the look that it begins."""
+    for each in range(number):
+        desk.wait(f"t{each}")
+    read = Counter()
+
+    async def counted_query(saver, sql, *values):
+        rows = await query(saver, sql, *values)
+        read.update(queries=1, rows=len(rows))
+        return rows
+
+    def counted_get(config):
+        read.update(checkpoints=1)
+        return get_tuple(config)
+
+    def counted_listing(rows, view):
+        read.update(listings=1)
+        return make_listing(rows, view)
+
+    query, get_tuple = open_reviews.query, desk.graph.checkpointer.get_tuple
+    make_listing = listing.make_listing
+    pages = {}
+    with monkeypatch.context() as patched, desk.client() as client:
+        patched.setattr(open_reviews, "query", counted_query)
+        patched.setattr(desk.graph.checkpointer, "get_tuple", counted_get)
+        patched.setattr(listing, "make_listing", counted_listing)
+        assert counted(client) == number
+        address, _ = opened(client, 3)
+        for page in ("/", "/?page=2", address, f"{address}?together=1"):
+            read.clear()
+            assert client.get(page).status_code == 200
+            pages[page.replace(address, "a review")] = dict(read)
+    return pages
+
+
+def test_a_page_costs_what_it_shows(tmp_path, monkeypatch):
+    """Where twice as many reviews wait, it reads as much, and sorts none of them again."""
+    for name, value in (("LISTED", 2), ("AGAIN", 2), ("NEWS_S", 60.0)):
+        monkeypatch.setattr(waiting, name, value)
+    hours = (2**number for number in itertools.count())  # Each pause between two looks is over.
+    monkeypatch.setattr(waiting, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    found = []
+    for number in (25, 50):
+        with SqliteSaver.from_conn_string(str(tmp_path / f"{number}.sqlite")) as saver:
+            found.append(costs(Desk(saver), monkeypatch, number))
+    look = {"queries": 6, "rows": 7, "checkpoints": 4}
+    of_review = {**look, "checkpoints": 6}
+    listed = {"/": look, "/?page=2": look}
+    assert found == [{**listed, "a review": of_review, "a review?together=1": of_review}] * 2
 
 
 def test_an_old_review_is_found_by_its_address(any_desk, fresh):

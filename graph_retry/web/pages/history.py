@@ -55,7 +55,7 @@ async def thread(site: Site, request: Request, access: Access) -> Response:
             "Check its id: the history page takes one.", access,
         )  # fmt: skip
     await site.waiting.refresh()
-    waiting = [row for row in site.waiting.shown_to(access) if row.review.thread_id == thread_id]
+    waiting = site.waiting.in_thread(request.path_params["key"], access)
     told = [(ledger, attempts_told(ledger)) for ledger in seen]
     return site.page(
         request, access, "thread.html", thread=thread_id, ledgers=told, waiting=waiting

@@ -9,7 +9,7 @@ from contextlib import suppress
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from graph_retry.web.listing import ORDERS, Listing, View, make_listing, view_of
+from graph_retry.web.listing import ORDERS, Listing, View, view_of
 from graph_retry.web.page import Site, root_of
 from graph_retry.web.safety import Access, text_of
 
@@ -23,20 +23,21 @@ _BEAT_S = 15.0
 
 
 async def inbox(site: Site, request: Request, access: Access) -> Response:
-    """Show the list of open reviews."""
+    """Show a page of the list of open reviews."""
     await site.waiting.refresh()
-    number = request.query_params.get("page", "1")
-    listing = listed(site, request, access, int(number) if number.isdecimal() else 1)
-    is_whole = site.waiting.is_whole
+    asked, listing = request.query_params.get("page", "1"), listed(site, request, access)
+    number = min(max(1, int(asked[:9]) if asked.isdecimal() else 1), listing.pages)
     return site.page(
-        request, access, "inbox.html", listing=listing, orders=ORDERS, is_whole=is_whole
-    )
+        request, access, "inbox.html",
+        listing=listing, rows=listing.page(number), number=number, orders=ORDERS,
+        is_whole=site.waiting.is_whole,
+    )  # fmt: skip
 
 
-def listed(site: Site, request: Request, access: Access, page: int = 1) -> Listing:
-    """Return one page of the list, by the user's rights and filters."""
+def listed(site: Site, request: Request, access: Access) -> Listing:
+    """Return the list of open reviews, by the user's rights and filters."""
     view = view_of(request.cookies.get(VIEW_COOKIE, ""))
-    return make_listing(site.waiting.shown_to(access), view, page)
+    return site.listings.of(view, access)
 
 
 async def change_view(site: Site, request: Request, access: Access) -> Response:
@@ -61,8 +62,8 @@ async def live(site: Site, request: Request, access: Access) -> Response:
             with suppress(Exception):
                 await site.waiting.refresh()
             quiet += _LIVE_S
-            if version != site.waiting.version:
-                version, quiet = site.waiting.version, 0.0
+            if version != site.waiting.rows.version:
+                version, quiet = site.waiting.rows.version, 0.0
                 yield f"data: {version}\n\n"
             elif quiet >= _BEAT_S:
                 quiet = 0.0
