@@ -63,6 +63,16 @@ def pointer(parts: Iterable[Any]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
+def parts_of(path: str) -> list[str]:
+    """Return the parts of a JSON Pointer: names, and indices of lists as digits.
+
+    Example:
+        >>> parts_of("/rows/0/a~1b")
+        ['rows', '0', 'a/b']
+    """
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+
+
 def top_of(one: Issue) -> str:
     """Return the name of the field that an issue is about, or in; empty if it is about all.
 
@@ -70,7 +80,7 @@ def top_of(one: Issue) -> str:
         >>> top_of({"path": "/rows/0/a~1b", "message": "", "code": ""})
         'rows'
     """
-    return one["path"][1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+    return next(iter(parts_of(one["path"])), "")
 
 
 def cut(text: str, limit: int) -> str:

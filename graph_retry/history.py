@@ -73,15 +73,15 @@ def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
         >>> [attempt["author"] for attempt in ledger.attempts], ledger.params_diff(2)
         (['caller', 'human'], [{'path': '/value', 'before': 'many', 'after': '3'}])
     """
-    return run_sync(_told_ledgers(graph, config))
+    return run_sync(thread_ledgers(graph, config))
 
 
 async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Do what `attempts_of` does, from async code."""
-    return await run_async(_told_ledgers(graph, config))
+    return await run_async(thread_ledgers(graph, config))
 
 
-async def _told_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
+async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
     check_thread(graph, config)
     if saver_of(graph) is None:  # A checkpointer has the ledgers as well.
@@ -140,7 +140,7 @@ async def ledgers_in(
     """Yield the ledgers of a source; `run_steps` and `arun_steps` drive this generator."""
     if saver_of(source) is not None or is_client(source):
         for graph, config in await _places_in(source, threads):
-            for ledger in await _told_ledgers(graph, config):
+            for ledger in await thread_ledgers(graph, config):
                 yield ledger
     else:
         for ledger in _given_ledgers(source, threads):

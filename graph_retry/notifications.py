@@ -149,10 +149,14 @@ class _Message:
     url: str
 
 
+def kind_of(review: Review) -> str:
+    """Return the failure kind of a review in words, or that its output is valid."""
+    return KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
+
+
 def _message(review: Review, links: Links, to: str | None) -> _Message:
-    what = KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
     name = one_line(review.function_name, 100)
-    lines = [f"{name}, attempt {review.attempt}: {what}."]
+    lines = [f"{name}, attempt {review.attempt}: {kind_of(review)}."]
     if review.expires_at:
         due = datetime.fromisoformat(review.expires_at)
         lines.append(f"Due {due:%d %B %Y, %H:%M} UTC.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from graph_retry._attempts import tokens_of
 from graph_retry._issues import excerpt
+from graph_retry._review.deadline import in_words, since
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
 from graph_retry.ledger import Ledger
@@ -17,7 +17,6 @@ from graph_retry.records import Attempt, Failure, Issue
 
 INBOX = ("thread", "function", "review", "params", "attempt", "age", "expires", "error")
 _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "tokens", "time")
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
@@ -163,20 +162,13 @@ def _tokens(attempt: Attempt) -> str:
 
 
 def _since(moment: str | None) -> str:
-    return "" if moment is None else _span(datetime.now(UTC) - datetime.fromisoformat(moment))
+    return "" if moment is None else in_words(since(moment))
 
 
 def _until(moment: str | None) -> str:
     if moment is None:
         return ""
-    left = datetime.fromisoformat(moment) - datetime.now(UTC)
-    return f"in {_span(left)}" if left.total_seconds() > 0 else "expired"
-
-
-def _span(time: Any) -> str:
-    seconds = max(0, int(time.total_seconds()))
-    unit, size = next((known for known in _UNITS if seconds >= known[1]), _UNITS[-1])
-    return f"{seconds // size} {unit}"
+    return f"in {in_words(-since(moment))}" if since(moment) < 0 else "expired"
 
 
 def _text(value: Any, limit: int = 2_000) -> str:

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
-from langgraph.pregel.remote import RemoteException, RemoteGraph
+from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -27,6 +27,7 @@ from langgraph_sdk.errors import APIStatusError
 from graph_retry._awaiting import run_async
 from graph_retry._review.answers import Decision
 from graph_retry._threads.graphs import get_state, is_local, saver_of
+from graph_retry._threads.outcome import is_rejection
 from graph_retry._threads.why_closed import other_question
 from graph_retry._wording import with_article
 from graph_retry.answering import PendingReview, apending_reviews, aresume
@@ -79,11 +80,8 @@ class Source:
         graph = self._graph(thread_id)
         try:
             return self.runner.run(aresume(graph, _config(thread_id), answers=sent))
-        except (CallCancelled, RemoteException) as error:
-            # A rejection may end the run with `CallCancelled`, and this is no failure of the
-            # command. A server only gives the name of the error.
-            is_rejection = any(decision["type"] == "reject" for decision in answers.values())
-            if not is_rejection or CallCancelled.__name__ not in repr(error):
+        except Exception as error:
+            if not is_rejection(error, answers.values()):
                 raise
             return None
 

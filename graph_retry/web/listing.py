@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from graph_retry._review.deadline import is_expired
@@ -25,7 +23,6 @@ ORDERS = {
     "alike": "one of each kind",
     "off": "put off",
 }
-_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 @dataclass(frozen=True)
@@ -141,49 +138,3 @@ def is_put_off(row: Row) -> bool:
     """Return whether a review is deferred to a later time."""
     until = row.review.deferred_until
     return until is not None and not is_expired(until)
-
-
-def ago(moment: str | None) -> str:
-    """Write the time since a moment, or the time until it.
-
-    Example:
-        >>> ago("2020-01-01T00:00:00+00:00").endswith("days ago")
-        True
-    """
-    if not moment:
-        return ""
-    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-    words = in_words(abs(seconds))
-    if words == "a moment":
-        return "just now" if seconds >= 0 else "in a moment"
-    return f"{words} ago" if seconds >= 0 else f"in {words}"
-
-
-def in_words(seconds: float) -> str:
-    """Write a number of seconds in its largest unit."""
-    for unit, size in _UNITS:
-        if number := int(seconds // size):
-            return f"{number:,} {unit}{'' if number == 1 else 's'}"
-    return "a moment"
-
-
-def spoken(path: str) -> str:
-    """Write a JSON Pointer for people, with list items counted from 1.
-
-    Example:
-        >>> spoken("/items/0/price"), spoken("")
-        ('items → 1 → price', 'the whole value')
-    """
-    parts = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
-    words = (str(int(part) + 1) if part.isdecimal() else part for part in parts)
-    return " → ".join(words) or "the whole value"
-
-
-def without_type(received: str) -> str:
-    """Return the text of a received value without its Python type.
-
-    Example:
-        >>> without_type('"EUR 12" (str)')
-        '"EUR 12"'
-    """
-    return re.sub(r" \(\w+\)$", "", received)

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from graph_retry._wording import counted
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.fields import quoted, visible
-from graph_retry.web.listing import Listings, ago, in_words, spoken, without_type
+from graph_retry.web.listing import Listings
 from graph_retry.web.past import Past
 from graph_retry.web.rows import facts, thread_key
 from graph_retry.web.runs import Runs
@@ -30,6 +30,7 @@ from graph_retry.web.safety import (
     text_of,
 )
 from graph_retry.web.waiting import Waiting
+from graph_retry.web.words import ago, percent, plain, span, spoken, without_type
 
 HERE = Path(__file__).parent
 
@@ -138,24 +139,10 @@ def environment() -> Environment:
         finalize=_shown,
     )
     known: Any = {"ago": ago, "facts": facts, "key_of": key_of, "counted": counted}
-    known |= {"thread_key": thread_key, "span": _span, "percent": _percent, "plain": _plain}
+    known |= {"thread_key": thread_key, "span": span, "percent": percent, "plain": plain}
     made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
     return made
-
-
-def _span(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    return in_words(seconds) if seconds >= 60 else f"{seconds:.0f} s"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0f} %"
-
-
-def _plain(number: float | None) -> str:
-    return "-" if number is None else f"{number:,.0f}"
 
 
 def _shown(value: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graph_retry.answering import PendingReview
-from graph_retry.notifications import KINDS, key_of
+from graph_retry.notifications import key_of, kind_of
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -94,11 +94,6 @@ def row_of(review: PendingReview) -> Row:
     searched = "\n".join(texts).casefold()
     where = key_of(review), thread_key(review.thread_id)
     return Row(*where, short, kind, frozenset(labels), searched, _alike(review))
-
-
-def kind_of(review: PendingReview) -> str:
-    """Return the failure kind of a review in words, or that its output is valid."""
-    return KINDS[review.failure["kind"]] if review.failure else "valid, to approve"
 
 
 def _alike(review: PendingReview) -> tuple[Any, ...]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
-from langgraph.pregel.remote import RemoteException
 
 from graph_retry._langgraph.shown import namespace_in
+from graph_retry._threads.outcome import is_rejection
 from graph_retry.answering import PendingReview
-from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
+from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.notifications import key_of
 from graph_retry.web.waiting import Waiting
+from graph_retry.web.words import said
 
 KEPT = 1_000
 """Number of sent forms whose outcomes are kept."""
@@ -119,9 +119,8 @@ class Runs:
 
     async def _apply(self, run: Run) -> Outcome:
         """Resume the thread with the answers, and return the outcome; an error is an outcome."""
-        row, cancelled = run.reviews[0], False
         try:
-            await self._waiting.answer(row, run.decisions, self._context)
+            await self._waiting.answer(run.reviews[0], run.decisions, self._context)
         except AnswerRefused as refused:
             return await self._look(run, Outcome("", tone="bad", problem=refused.message))
         except StaleDecision as stale:
@@ -130,12 +129,7 @@ class Runs:
         except GraphBubbleUp:
             raise
         except Exception as error:  # noqa: BLE001 - of the graph, the database or the server
-            # A rejection may end the run with `CallCancelled`, and this is the wanted outcome. A
-            # server gives only the name of the error.
-            cancelled = isinstance(error, CallCancelled) or (
-                isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
-            )
-            if not (cancelled and "reject" in _words(run)):
+            if not is_rejection(error, run.decisions.values()):
                 text = f"{type(error).__name__}: {error}"[:2_000]
                 outcome = Outcome("The graph stopped with an error after your answer.", text, "bad")
                 return await self._look(run, outcome)
@@ -163,7 +157,7 @@ class Runs:
         """Describe the outcome of an applied answer."""
         if len(run.reviews) > 1:
             return Outcome(f"{len(run.decisions)} answers are applied.")
-        (word,) = _words(run)
+        (word,) = (decision["type"] for decision in run.decisions.values())
         review = run.reviews[0]
         if word in _DONE:
             return Outcome(*_DONE[word])
@@ -182,10 +176,4 @@ class Runs:
         title = "The model was called again, and its answer is valid."
         if review.value.get("redacted"):
             return Outcome(title, "The output is not shown: this call redacts its texts.")
-        value = ledger.value_at(last["number"])
-        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-        return Outcome(title, output=text)
-
-
-def _words(run: Run) -> list[str]:
-    return [decision["type"] for decision in run.decisions.values()]
+        return Outcome(title, output=said(ledger.value_at(last["number"])))

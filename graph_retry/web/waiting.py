@@ -9,6 +9,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
+from functools import partial
 from heapq import nlargest
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -20,9 +21,10 @@ from graph_retry._langgraph.open_reviews import Row as TableRow
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import saver_of
-from graph_retry._threads.reviews import whole_reviews
-from graph_retry.answering import PendingReview, apending_reviews, aresume, pending_reviews, resume
-from graph_retry.history import aattempts_of, attempts_of
+from graph_retry._threads.resuming import resuming
+from graph_retry._threads.reviews import shown_reviews, whole_reviews
+from graph_retry.answering import PendingReview
+from graph_retry.history import thread_ledgers
 from graph_retry.inbox import find_all, noted_reviews, read_noted
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import address_key, key_of
@@ -150,9 +152,7 @@ class Waiting:
         """Read a thread's open reviews; from a checkpointer alone, only the given review."""
         if row.graph is None:
             return await self._read_one(key_of(row))
-        found: list[PendingReview] = await self._call(
-            pending_reviews, apending_reviews, row.graph, row.config
-        )
+        found = await self._drive(shown_reviews, row.graph, row.config, PendingReview)
         self._take(found)
         return found
 
@@ -168,20 +168,19 @@ class Waiting:
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
         """Resume a thread with answers by review id."""
-        return await self._call(
-            resume, aresume, row.graph, row.config, answers=answers, context=context
-        )
+        run = partial(resuming, context=context)
+        return await self._drive(run, row.graph, row.config, None, answers)
 
     async def ledgers(self, row: PendingReview) -> list[Ledger]:
         """Read the ledgers of a thread."""
-        return await self._call(attempts_of, aattempts_of, row.graph, row.config)
+        return await self._drive(thread_ledgers, row.graph, row.config)
 
     async def ledgers_of(self, thread_id: str) -> list[Ledger]:
         """Read the ledgers of a thread by its id."""
         rows = self.rows.of_thread(thread_key(thread_id))
         graph = rows[0].review.graph if rows else self.source
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-        return await self._call(attempts_of, aattempts_of, graph, config)
+        return await self._drive(thread_ledgers, graph, config)
 
     def drop(self, key: str) -> None:
         """Move a review from the open ones to the closed ones."""
@@ -274,15 +273,6 @@ class Waiting:
         if await self.is_for_sync():
             return await asyncio.to_thread(lambda: run_sync(flow(*args)))
         return await run_async(flow(*args))
-
-    async def _call(
-        self, function: Callable[..., T], twin: Callable[..., Coroutine[Any, Any, T]],
-        *args: Any, **options: Any
-    ) -> T:  # fmt: skip
-        """Call the async `twin`, or `function` in a thread if the source has only sync methods."""
-        if await self.is_for_sync():
-            return await asyncio.to_thread(function, *args, **options)
-        return await twin(*args, **options)
 
     async def is_for_sync(self) -> bool:
         """Return whether the source has only sync methods."""

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from jsonpointer import resolve_pointer
 
 from graph_retry._attempts import parsed_value, tokens_of
-from graph_retry._issues import ABSENT, excerpt
+from graph_retry._issues import ABSENT, excerpt, parts_of
 from graph_retry._json import is_array, is_object
 from graph_retry._params.patch import changes
 from graph_retry._review.forms.javascript import identical
@@ -26,6 +26,7 @@ from graph_retry.web.forms.fields import Field, Form, has_unread, read_form
 from graph_retry.web.forms.marks import marked, word_diff
 from graph_retry.web.forms.schema import blank, branch_of
 from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
+from graph_retry.web.words import said
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
 """Labels of the values that are not objects."""
@@ -86,7 +87,7 @@ class Card:
     def pieces(self) -> list[tuple[str, str]]:
         """The model's text in pieces, each with the pointer of its error, or "" if it has none."""
         last: dict[str, Any] = self.last or {}
-        raw = _written(last.get("raw"), self.review.raw_output)
+        raw = _written(last.get("raw")) or self.review.raw_output
         if raw is None:
             return []
         read: str = (last.get("repaired") or {"text": raw})["text"]
@@ -100,7 +101,8 @@ class Card:
     @property
     def was_repaired(self) -> bool:
         """Whether `pieces` shows the repaired text, and not the model's own text."""
-        raw = _written((self.last or {}).get("raw"), None)
+        last: dict[str, Any] = self.last or {}
+        raw = _written(last.get("raw"))
         return raw is not None and "".join(text for text, _ in self.pieces) != raw
 
     @property
@@ -130,10 +132,7 @@ class Card:
     @property
     def output(self) -> str:
         """The valid output as text."""
-        output = self.review.output
-        return (
-            output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
-        )
+        return said(self.review.output)
 
 
 _HAPPENED = {
@@ -285,7 +284,7 @@ def _changed(review: Review, way: Way, mine: Posted) -> Any:
 
 def _done(review: Review, node: Any, value: Any, what: str, where: str) -> Any:
     """Apply a button at a pointer: add or remove an item, or take a field's old or new value."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in unquote(where).split("/")[1:]]
+    parts = parts_of(unquote(where, errors="surrogatepass"))
     root = review.value["response_schema"]
     if what in ("old", "new") and parts and is_object(value):
         source = review.params if what == "old" else review.shown
@@ -312,13 +311,10 @@ def _step(owner: dict[str, Any], root: Any, value: Any, part: str) -> tuple[Any,
     return None, ABSENT
 
 
-def _written(raw: Any, otherwise: str | None) -> str | None:
-    """Return the model's output: text unchanged, any other value as JSON."""
-    if not raw:
-        return otherwise
-    if "text" in raw:
-        return str(raw["text"])
-    return json.dumps(raw["value"], indent=2, ensure_ascii=False) if "value" in raw else otherwise
+def _written(raw: Any) -> str | None:
+    """Return the model's output as text; None if there is none."""
+    given = [raw[name] for name in ("text", "value") if raw and name in raw]
+    return said(given[0]) if given else None
 
 
 def compared(old: Any, new: Any) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -331,16 +327,6 @@ def _pieces(before: Any, after: Any) -> list[tuple[str, str]]:
         return word_diff(before, after)
     both = [("gone", before), ("new", after)]
     return [(kind, said(value)) for kind, value in both if value is not ABSENT]
-
-
-def said(value: Any) -> str:
-    """Write a value for a person: a text unchanged, any other value as JSON."""
-    return value if isinstance(value, str) else plain_json(value)
-
-
-def plain_json(value: Any) -> str:
-    """Write a value as JSON for a person."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def attempts_told(ledger: Ledger) -> list[dict[str, Any]]:
@@ -358,7 +344,7 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
         known = False
     else:
         known = True
-    failure, written = record["failure"], _written(record["raw"], None)
+    failure, written = record["failure"], _written(record["raw"])
     return {
         "number": number,
         "author": record["author"],

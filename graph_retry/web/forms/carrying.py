@@ -11,13 +11,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from graph_retry._issues import ABSENT
+from graph_retry._issues import ABSENT, parts_of
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._params.patch import changes
 from graph_retry._review.review import Review
 from graph_retry.web.forms.card import first_value, is_same
 from graph_retry.web.forms.ways import NotYetError, Way, changed_fields
-from graph_retry.web.listing import spoken
+from graph_retry.web.words import spoken
 
 
 def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def carry(before: Any, after: Any, there: Any) -> Any:
     old, new, made = ({} if value is ABSENT else {"v": value} for value in (before, after, there))
     made = copy.deepcopy(made)
     for place, was, wanted in changes(old, new):
-        steps = [part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:]]
+        steps = parts_of(place)
         owner: Any = made
         for step in steps[:-1]:
             owner = _at(owner, step)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
-from graph_retry._issues import ABSENT, pointer
+from graph_retry._issues import ABSENT, parts_of, pointer
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._review.forms.javascript import identical
 from graph_retry._review.forms.strict_json import NotJsonError, read_json
@@ -292,10 +292,8 @@ def read_form(posted: Iterable[tuple[str, str]]) -> Any:
             controls[where] = (kind, text)
     below: dict[str, list[tuple[str, str]]] = {}
     for where in controls:
-        above, slash, last = where.rpartition("/")
-        if slash:
-            key = unquote(last, errors="surrogatepass").replace("~1", "/").replace("~0", "~")
-            below.setdefault(above, []).append((key, where))
+        if parts := parts_of(unquote(where, errors="surrogatepass")):
+            below.setdefault(where.rpartition("/")[0], []).append((parts[-1], where))
     return _read("", controls, ticks, below)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from graph_retry._issues import pointer
+
 MAX_WORDS = 4_000
 """Maximum number of words of a text that are compared. Longer texts are shown whole."""
 
@@ -49,8 +51,7 @@ def _walk(text: str, start: int, where: str, found: dict[str, tuple[int, int]]) 
                 begin, end = end, _end(_STRING, text, end)
                 key = json.loads(text[begin:end])
                 end = _end(_SPACE, text, _end(_SPACE, text, end) + 1)
-            part = str(key).replace("~", "~0").replace("/", "~1")
-            end = _end(_SPACE, text, _walk(text, end, f"{where}/{part}", found))
+            end = _end(_SPACE, text, _walk(text, end, where + pointer((key,)), found))
             end, number = _end(_SPACE, text, end + 1) if text[end] == "," else end, number + 1
         end += 1
     else:
@@ -78,11 +79,11 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
     except (ValueError, RecursionError):
         return [(text, "")]
     chosen: dict[tuple[int, int], str] = {}
-    for pointer in pointers:
-        where = pointer
+    for place in pointers:
+        where = place
         while where not in known:
             where = where.rpartition("/")[0]
-        chosen.setdefault(known[where], pointer)
+        chosen.setdefault(known[where], place)
     pieces: list[tuple[str, str]] = []
     at = 0
     # If one faulty place contains another, mark the inner one.

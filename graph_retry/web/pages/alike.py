@@ -21,12 +21,13 @@ from graph_retry._json import digest
 from graph_retry._output.json_schema.validator import SchemaValidator
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.card import compared, filled_of, first_value, make_card, said
+from graph_retry.web.forms.card import compared, filled_of, first_value, make_card
 from graph_retry.web.forms.carrying import carried
 from graph_retry.web.forms.ways import NotYetError, Way
 from graph_retry.web.page import Posted, Site, root_of
 from graph_retry.web.runs import SOON_S, Run, Sent
 from graph_retry.web.safety import Access, NotAllowedError, text_of
+from graph_retry.web.words import said
 
 MOST = 25
 """Maximum number of reviews on one page of previews, because a person must look at each."""
