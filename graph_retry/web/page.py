@@ -17,7 +17,7 @@ from graph_retry._wording import counted
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings
-from graph_retry.web.past import Past
+from graph_retry.web.pages.past import Past
 from graph_retry.web.rows import facts, thread_key
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import (

@@ -163,7 +163,7 @@ class Runs:
             return Outcome(*_DONE[word])
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The model was not called again.")
-        ledgers = await self._waiting.ledgers(review)
+        ledgers = await self._waiting.ledgers(review.thread_id)
         ledger = next(
             (each for each in ledgers if each.namespace == namespace_in(review.value)), None
         )

@@ -20,11 +20,11 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row as TableRow
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._threads.config import check_placeless
-from graph_retry._threads.graphs import saver_of
+from graph_retry._threads.graphs import is_remote, saver_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import shown_reviews, whole_reviews
 from graph_retry.answering import PendingReview
-from graph_retry.history import thread_ledgers
+from graph_retry.history import ledgers_in, thread_ledgers
 from graph_retry.inbox import find_all, noted_reviews, read_noted
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import address_key, key_of
@@ -171,16 +171,12 @@ class Waiting:
         run = partial(resuming, context=context)
         return await self._drive(run, row.graph, row.config, None, answers)
 
-    async def ledgers(self, row: PendingReview) -> list[Ledger]:
+    async def ledgers(self, thread_id: str | None) -> list[Ledger]:
         """Read the ledgers of a thread."""
-        return await self._drive(thread_ledgers, row.graph, row.config)
-
-    async def ledgers_of(self, thread_id: str) -> list[Ledger]:
-        """Read the ledgers of a thread by its id."""
         rows = self.rows.of_thread(thread_key(thread_id))
-        graph = rows[0].review.graph if rows else self.source
-        config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-        return await self._drive(thread_ledgers, graph, config)
+        if rows and is_remote(rows[0].review.graph):
+            return await self._drive(thread_ledgers, rows[0].review.graph, rows[0].review.config)
+        return await self._drive(_ledgers_of, self.source, str(thread_id))
 
     def drop(self, key: str) -> None:
         """Move a review from the open ones to the closed ones."""
@@ -279,6 +275,10 @@ class Waiting:
         if self._is_sync is None:
             self._is_sync = await _is_sync_only(self.source)
         return self._is_sync
+
+
+async def _ledgers_of(source: Any, thread_id: str) -> list[Ledger]:
+    return [ledger async for ledger in ledgers_in(source, [thread_id])]
 
 
 async def _is_sync_only(source: Any) -> bool:

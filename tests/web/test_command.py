@@ -100,6 +100,9 @@ def test_reviews_of_a_server_are_answered(tmp_path):
             form.fill("text:/model", "large")
             assert "its answer is valid" in sent(client, form).text
             assert client.get(address).status_code == 410
+            form = Form(client.get("/history").text, "find")
+            page = client.post("/t", data={**dict(form.controls), "thread": thread}).text
+            assert "succeeded, 2 attempts" in page
             client.portal.call(source.aclose)
         state = server.threads.get_state(thread)["values"]
     assert [each["decision"]["by"] for each in state["attempts"] if each["decision"]] == ["ada"]

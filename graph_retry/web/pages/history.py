@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry.web.forms.card import attempts_told
 from graph_retry.web.page import Site, root_of
-from graph_retry.web.past import changed_most, figures_of
+from graph_retry.web.pages.past import changed_most, figures_of
 from graph_retry.web.safety import Access, text_of
 
 _CALLS = 20
@@ -44,7 +44,7 @@ async def find_thread(site: Site, request: Request, access: Access) -> Response:
 async def thread(site: Site, request: Request, access: Access) -> Response:
     """Show the ledgers of a thread, except those that the user may not see."""
     thread_id = site.past.thread(request.path_params["key"])
-    ledgers = [] if not thread_id else await site.waiting.ledgers_of(thread_id)
+    ledgers = [] if not thread_id else await site.waiting.ledgers(thread_id)
     labels = access.labels.items()
     seen = [
         ledger for ledger in ledgers if labels <= (ledger.attempts[-1].get("labels") or {}).items()
