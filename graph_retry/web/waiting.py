@@ -22,7 +22,7 @@ from graph_retry._langgraph.shown import namespace_in
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_remote, saver_of
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import shown_reviews, whole_reviews
+from graph_retry._threads.reviews import open_reviews, whole_reviews
 from graph_retry.answering import PendingReview
 from graph_retry.history import ledgers_in, thread_ledgers
 from graph_retry.inbox import find_all, noted_reviews, read_noted
@@ -152,7 +152,7 @@ class Waiting:
         """Read a thread's open reviews; from a checkpointer alone, only the given review."""
         if row.graph is None:
             return await self._read_one(key_of(row))
-        found = await self._drive(shown_reviews, row.graph, row.config, PendingReview)
+        found = await self._drive(open_reviews, row.graph, row.config, PendingReview)
         self._take(found)
         return found
 
