@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from graph_retry._patterns import lazy
@@ -46,6 +47,8 @@ _EXPECTED_BY_CODE = {
     "none_required": "null",
 }
 
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
 
 def with_article(noun: str) -> str:
     """Return a noun with `a` or `an` before it, chosen by its first letter.
@@ -75,6 +78,23 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
         ('1 attempt', '2 attempts', '0 retries')
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def since(moment: str) -> float:
+    """Return the seconds since a moment; below zero before it."""
+    return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+
+
+def in_words(seconds: float) -> str:
+    """Write a number of seconds, whole and in its largest unit.
+
+    Example:
+        >>> in_words(7_300), in_words(1.2)
+        ('2 hours', '1 second')
+    """
+    whole = max(0, int(seconds))
+    unit, size = next((known for known in _UNITS if whole >= known[1]), _UNITS[-1])
+    return counted(whole // size, unit)
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ No answer is lost, applied twice or given to a different review.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -16,6 +16,7 @@ from graph_retry._review.answers import Answer
 from graph_retry._review.review import IN_JSON
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import Waiting, open_reviews, whole_reviews
+from graph_retry.errors import CallCancelled
 
 
 class PendingReview(Waiting):
@@ -209,3 +210,16 @@ async def aresume(
             graph, config, decision, answers, durability=durability, wait=wait, context=context
         )
     )
+
+
+def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether an error of `resume` only says that a decision has rejected its call.
+
+    The run of a rejected call may end with `CallCancelled`. A server gives only that name.
+    """
+    from langgraph.pregel.remote import RemoteException  # noqa: PLC0415 - slow to import
+
+    is_cancelled = isinstance(error, CallCancelled) or (
+        isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
+    )
+    return is_cancelled and any(decision["type"] == "reject" for decision in decisions)

@@ -1,12 +1,8 @@
-"""Times in ISO 8601 and UTC: the expiry of a review, and how long ago a moment is."""
+"""The expiry of a review, computed from times in ISO 8601 and UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-
-from graph_retry._wording import counted
-
-_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 EXPIRE = "expire"
 """The type of an answer without a decision. It resumes a review that has expired."""
@@ -55,20 +51,3 @@ def is_expired(expires_at: str | None, at: str | None = None) -> bool:
     if expires_at is None:
         return False
     return datetime.fromisoformat(at or now()) >= datetime.fromisoformat(expires_at)
-
-
-def since(moment: str) -> float:
-    """Return the seconds since a moment; below zero before it."""
-    return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
-
-
-def in_words(seconds: float) -> str:
-    """Write a number of seconds, whole and in its largest unit.
-
-    Example:
-        >>> in_words(7_300), in_words(1.2)
-        ('2 hours', '1 second')
-    """
-    whole = max(0, int(seconds))
-    unit, size = next((known for known in _UNITS if whole >= known[1]), _UNITS[-1])
-    return counted(whole // size, unit)

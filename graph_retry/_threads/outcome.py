@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel.remote import RemoteException
 
 from graph_retry._langgraph.checkpoints import values_of, waits_for
 from graph_retry._langgraph.shown import intervention, namespace_in, questions_of
@@ -16,22 +15,11 @@ from graph_retry._state import ANSWER
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.reading import newest_of_call
 from graph_retry._threads.view import Asked
-from graph_retry.errors import AnswerRefused, CallCancelled
+from graph_retry.errors import AnswerRefused
 
 _LOG = logging.getLogger("graph_retry")
 _ANSWER_KEPT: dict[str, Any] = {}
 """A marker instead of a question: the call was not made again, and its answer is still saved."""
-
-
-def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether an error only says that one of some decisions has rejected its call.
-
-    The run of a rejected call may end with `CallCancelled`. A server gives only that name.
-    """
-    is_cancelled = isinstance(error, CallCancelled) or (
-        isinstance(error, RemoteException) and CallCancelled.__name__ in repr(error)
-    )
-    return is_cancelled and any(decision["type"] == "reject" for decision in decisions)
 
 
 async def check_applied(

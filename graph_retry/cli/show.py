@@ -9,7 +9,7 @@ from typing import Any
 
 from graph_retry._attempts import tokens_of
 from graph_retry._issues import excerpt
-from graph_retry._review.deadline import in_words, since
+from graph_retry._wording import in_words, since
 from graph_retry.answering import PendingReview
 from graph_retry.cli.screen import Rows, Screen
 from graph_retry.ledger import Ledger

@@ -10,8 +10,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._langgraph.shown import namespace_in
-from graph_retry._threads.outcome import is_rejection
-from graph_retry.answering import PendingReview
+from graph_retry.answering import PendingReview, is_rejection
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.notifications import key_of
 from graph_retry.web.waiting import Waiting

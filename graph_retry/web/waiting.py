@@ -152,7 +152,8 @@ class Waiting:
         """Read a thread's open reviews; from a checkpointer alone, only the given review."""
         if row.graph is None:
             return await self._read_one(key_of(row))
-        found = await self._drive(open_reviews, row.graph, row.config, PendingReview)
+        shown = await self._drive(open_reviews, row.graph, row.config, PendingReview)
+        found = await self._drive(whole_reviews, row.graph, shown)
         self._take(found)
         return found
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from graph_retry._issues import parts_of
-from graph_retry._review.deadline import in_words, since
+from graph_retry._wording import in_words, since
 
 
 def said(value: Any) -> str:
