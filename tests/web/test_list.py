@@ -55,8 +55,10 @@ def any_desk(request, tmp_path):
 @pytest.fixture
 def fresh(monkeypatch):
     """Look what waits with each page, a few reviews at a time."""
-    for name, size in (("PAGE", 4), ("LISTED", 5), ("AGAIN", 2), ("FRESH_S", 0.0)):
+    for name, size in (("PAGE", 4), ("LISTED", 5), ("AGAIN", 2)):
         monkeypatch.setattr(waiting, name, size)
+    hours = (2**number for number in itertools.count())  # Each pause between two looks is over.
+    monkeypatch.setattr(waiting, "time", SimpleNamespace(monotonic=lambda: next(hours)))
     for name in ("FIRST_S", "NEWS_S"):
         monkeypatch.setattr(waiting, name, 60.0)
 
@@ -142,12 +144,9 @@ def costs(desk, monkeypatch, number):
     return pages
 
 
-def test_a_page_costs_what_it_shows(tmp_path, monkeypatch):
+def test_a_page_costs_what_it_shows(tmp_path, fresh, monkeypatch):
     """Where twice as many reviews wait, it reads as much, and sorts none of them again."""
-    for name, value in (("LISTED", 2), ("AGAIN", 2), ("NEWS_S", 60.0)):
-        monkeypatch.setattr(waiting, name, value)
-    hours = (2**number for number in itertools.count())  # Each pause between two looks is over.
-    monkeypatch.setattr(waiting, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setattr(waiting, "LISTED", 2)
     found = []
     for number in (25, 50):
         with SqliteSaver.from_conn_string(str(tmp_path / f"{number}.sqlite")) as saver:
