@@ -17,12 +17,12 @@ from graph_retry._output.build import (
     build_validator,
     format_issues,
 )
-from graph_retry._output.conversions import rounded_numbers
 from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.formats.format import read_as
 from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
 from graph_retry._output.reading import ParsedOutput
+from graph_retry._output.types.conversions import rounded_numbers
 from graph_retry._redact import redacted_fields
 from graph_retry._run.step import StepInput
 from graph_retry._state import LOOP, REVIEWED

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from graph_retry._issues import describe, format_issues, wrap_error
 from graph_retry._json import is_object
 from graph_retry._output.function import FunctionValidator
-from graph_retry._output.typed import TypedValidator
+from graph_retry._output.types.validator import TypedValidator
 from graph_retry._output.validator import Checked, Validator
 from graph_retry.records import Issue
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph_retry._issues import MAX_ISSUES, format_issues, issue, json_problem
-from graph_retry._output.partial.part import Part
+from graph_retry._output.partial.settled import Judge
 from graph_retry._schemas import ANY_KIND, alternatives, kinds, kinds_of
 from graph_retry._wording import quoted_with_article
 from graph_retry.records import Issue, Repair
@@ -59,9 +59,14 @@ class Validator:
         return kinds_of(self.schema, self.schema) == frozenset({"array"})
 
     @property
-    def part(self) -> Part:
-        """The rules for the parts of a value that is still arriving; by default, no rules."""
-        return Part()
+    def wants_object(self) -> bool:
+        """Whether the schema allows only objects."""
+        return kinds_of(self.schema, self.schema) == frozenset({"object"})
+
+    @property
+    def judge(self) -> Judge | None:
+        """The validation of a value that is still arriving; None if only a whole can be judged."""
+        return None
 
     def check(self, value: Any) -> Checked:
         """Judge `value`. A wrong value never raises; its issues are returned, at most 100.

@@ -10,7 +10,17 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, Json, create_model
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Json,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 
 from bench import false_stops
@@ -83,6 +93,58 @@ class Point:
     b: float = 1.0
 
 
+class Cat(BaseModel):
+    """A branch whose tag and name are keys as well."""
+
+    kind: Literal["cat", "text"]
+    text: int = 0
+    Cat: int = 0
+    size: int
+
+
+class Dog(BaseModel):
+    """The other branch."""
+
+    kind: Literal["dog"]
+    text: str = ""
+
+
+class Neighbours(BaseModel):
+    """A field whose validator looks at another field, and one with a second key."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    a: int = 0
+    b: int = 0
+    p: int = Field(default=0, validation_alias=AliasChoices("p", "q"))
+    first: int = Field(default=0, alias="First")
+
+    @field_validator("b")
+    @classmethod
+    def _needs(cls, value: int, info: Any) -> int:
+        assert info.data.get("a") == 1
+        return value
+
+
+class Rewritten(BaseModel):
+    """Objects and lists that are changed before their parts are validated, or judged as a whole."""
+
+    n: int = 0
+    tags: Annotated[list[int], BeforeValidator(lambda given: [0] if len(given) > 2 else given)] = []
+    last: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fixed(cls, given: Any) -> Any:
+        return {} if isinstance(given, dict) and "fixed" in given else given
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "Rewritten":
+        assert self.last
+        return self
+
+
+CATS = [{"kind": "text", "text": 1, "Cat": 2, "size": 3}, {"Cat": 1, "kind": "cat", "size": 1}]
 ZERO = "00000000-0000-0000-0000-000000000000"
 SCALARS: list[tuple[Any, list[Any]]] = [
     (int, [1, 2]),
@@ -108,6 +170,13 @@ SCALARS: list[tuple[Any, list[Any]]] = [
     (tuple[int, ...], [[1, 2, 3]]),
     (int | str, [1, "a"]),
     (Named | list[int], [{"x": 1}, [1]]),
+    (Annotated[Cat | Dog, Field(discriminator="kind")], [*CATS, {"text": "", "kind": "dog"}]),
+    (Cat | Dog, [*CATS, {"text": "x", "kind": "dog"}]),
+    (
+        Neighbours,
+        [{"b": 2, "a": 1}, {"q": "x", "b": 1, "a": 1, "p": 1}, {"first": "x", "First": 1}],
+    ),
+    (Rewritten, [{"n": "x", "last": 1, "fixed": 1}, {"tags": ["x", 1, 2], "last": 1}]),
 ]
 KEYS: list[tuple[Any, list[str]]] = [
     (int, ["1", "-2"]),
@@ -172,3 +241,66 @@ def test_no_value_of_any_type_is_stopped(strict):
                 watch.add(character)
             assert watch.failure is None, (kind, value)
     assert judged > 200
+
+
+NAMES = ["a", "b", "if", "x1"]
+
+
+def drawn_schema(rng: random.Random, depth: int) -> Any:
+    """Draw a JSON Schema, also one whose parts depend on one another."""
+
+    def inner() -> Any:
+        return drawn_schema(rng, depth - 1)
+
+    if depth == 0 or rng.random() < 0.2:
+        scalars = [{"type": "integer"}, {"enum": [1, "x"]}, {"type": ["string", "null"]}, {}, True]
+        return rng.choice([*scalars, {"pattern": "^x"}, {"$ref": "#/$defs/a"}])
+    match rng.randrange(5):
+        case 0:
+            return {rng.choice(["anyOf", "oneOf", "allOf"]): [inner(), inner()]}
+        case 1:
+            return {"anyOf": [inner(), {"type": "null"}]}
+        case 2:
+            more = [{}, {"maxItems": 2}, {"prefixItems": [inner()]}, {"contains": {"const": 1}}]
+            return {"items": inner(), **rng.choice(more), **rng.choice([{"type": "array"}, {}])}
+        case _:
+            wanted = {"required": [rng.choice(NAMES)]}
+            more = [
+                {"additionalProperties": rng.choice([False, inner()])},
+                {"if": wanted, "then": inner(), "else": inner()},
+                {"dependentSchemas": {rng.choice(NAMES): inner()}},
+                {"not": wanted},
+                {"propertyNames": {"maxLength": 1}},
+                {"unevaluatedProperties": False},
+            ]
+            members = {name: inner() for name in rng.sample(NAMES, 2)}
+            kind = rng.choice([{"type": "object"}, {}])
+            return {"properties": members, **rng.choice(more), **kind}
+
+
+def drawn_value(rng: random.Random, depth: int = 3) -> Any:
+    """Draw a JSON value that a drawn schema may accept."""
+    if depth == 0 or rng.random() < 0.3:
+        return rng.choice([1, 1, "x", None])
+    if rng.random() < 0.3:
+        return [drawn_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    return {name: drawn_value(rng, depth - 1) for name in rng.sample(NAMES, rng.randrange(4))}
+
+
+@pytest.mark.drawn
+@pytest.mark.usefixtures("at_every_character")
+def test_no_value_of_any_schema_is_stopped():
+    """Conditions, unions and dependencies in a JSON Schema stop no value that it accepts."""
+    rng, judged, stopped = random.Random(1), 0, 0
+    for _ in range(draws(80, 3_000)):
+        validator = build_validator({"allOf": [drawn_schema(rng, 3)], "$defs": {"a": True}})
+        for _ in range(5):
+            value = drawn_value(rng)
+            watch = Watch(validator, "standard")
+            for character in json.dumps(value) + "\n":
+                watch.add(character)
+            is_valid = validator.check(value).ok
+            judged, stopped = judged + is_valid, stopped + (watch.failure is not None)
+            assert not (is_valid and watch.failure), (validator.schema, value)
+    assert judged > 100
+    assert stopped > 10

@@ -2,11 +2,13 @@
 
 import json
 import random
+from collections import deque
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -162,6 +164,32 @@ class Shelf(RootModel[list[Item]]):
     """A list by another name."""
 
 
+class Text(BaseModel):
+    """A branch whose tag is the name of its field."""
+
+    kind: Literal["text"]
+    text: str = ""
+    size: int
+
+
+class Link(BaseModel):
+    """Another branch."""
+
+    kind: Literal["link"]
+
+
+Block = Annotated[Text | Link, Field(discriminator="kind")]
+
+
+class Split(BaseModel):
+    """A list that is changed before its elements are validated."""
+
+    tags: Annotated[list[int], BeforeValidator(lambda given: [1])] = []
+    n: int = 0
+
+
+NEIGHBOURS = {"if": {"required": ["c"]}, "else": {"properties": {"a": {"const": 0}}}}
+NESTED = {"type": "object", "properties": {"b": {"properties": {"c": {"type": "integer"}}}}}
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 """It has no `prefixItems`."""
 UNCERTAIN = [
@@ -191,8 +219,30 @@ UNCERTAIN = [
     ('{"kind": 5, "id": 1}', str),  # plain text is wanted
     ('{"kind": 5, "id": 1}', Literal["a", "b"]),
     ('{"a": 1, "b": 2}', str | Item),
+    ('{"kind": "text", "text": "", "size": {"a": 1, "b": ', Block),  # the tag is a key as well
+    ('{"tags": ["x", "y", 1], "n": 1}', Split),
+    ('{"a": 1, "b": 2, "c": 3}', NEIGHBOURS),  # `c` decides about `a`
+    ('[1, {"a": 1, "b": 2, "c": 3}]', {"items": NEIGHBOURS}),
     ('[{"a": 1}, 2, 3]', {"$schema": DRAFT_7, "prefixItems": [{"const": 0}], "items": True}),
 ]
+
+
+PARTS = [
+    ('[{"kind": "text", "size": "x"}, {', list[Block], "/0/size"),  # a whole element of a union
+    ('{"n": "x", "tags": [', Split, "/n"),
+    ('{"a": [0, 1, "x", 5', dict[str, deque[int]], "/a/2"),
+    ('{"a": ["x", {', dict[str, Shelf], "/a/0"),
+    ('{"a": 1, "b": {"c": "x", "d": 1', {"anyOf": [NESTED, {"type": "null"}]}, "/b/c"),
+]
+
+
+@pytest.mark.usefixtures("at_every_character")
+@pytest.mark.parametrize(("text", "output", "path"), PARTS)
+def test_the_place_of_a_wrong_part_is_its_place_in_the_whole(text, output, path):
+    """Parts that were validated before are left out, which changes no place."""
+    watch = watched(text, output)
+    assert [one["path"] for one in watch.issues] == [path]
+    assert watched(text[:-1].rstrip(), output).failure is None
 
 
 @pytest.mark.usefixtures("at_every_character")
@@ -257,7 +307,7 @@ def test_an_element_is_validated_as_often_as_it_stands_in_something(monkeypatch)
         seen.append(value)
         return value
 
-    output = list[Annotated[int, BeforeValidator(count)]]
+    output = list[Annotated[int, AfterValidator(count)]]
     text = json.dumps(list(range(1_000)))
     text = text.replace("[0,", "[null, 0,").replace("null", "-1")
     watch = Watch(build_validator(dict[str, output]), "standard")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -22,15 +22,14 @@ from graph_retry._issues import (
     pointer,
     schema_issue,
 )
-from graph_retry._json import is_object
+from graph_retry._json import is_array, is_object
 from graph_retry._output.json_schema.bounded_work import (
     TooMuchWorkError,
     errors_of,
     with_bounded_work,
 )
 from graph_retry._output.json_schema.linear_patterns import matcher, with_linear_patterns
-from graph_retry._output.json_schema.parts import SchemaPart
-from graph_retry._output.partial.part import Part
+from graph_retry._output.partial.settled import Judge, PlacedError
 from graph_retry._output.validator import Validator
 from graph_retry.records import Issue
 
@@ -83,15 +82,21 @@ class SchemaValidator(Validator):
                 f"has no keyword of JSON Schema, only {literal([*document])}, and would accept "
                 'anything: give a type such as `dict[str, str]`, or `{"properties": …}`'
             )
-        _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
+        words = _check_parts(document, specification_with(draft.META_SCHEMA["$schema"]))
+        self._counts_elements = not words.isdisjoint({"maxItems", "prefixItems", "additionalItems"})
         bounded = with_bounded_work(with_linear_patterns(draft))
         checker = _format_checker(document, draft) if check_formats else None
         self._validator = bounded(document, registry=_REGISTRY, format_checker=checker)
 
     @property
-    def part(self) -> Part:
-        """The rules for the parts of a value that is still arriving."""
-        return SchemaPart(self.schema, self._validator, self.schema)
+    def judge(self) -> Judge | None:
+        """The validation of a value that is still arriving."""
+        return Judge(self._errors_so_far, counts_elements=self._counts_elements)
+
+    def _errors_so_far(self, value: Any) -> list[PlacedError]:
+        found, failed = attempt(errors_of, self._validator, value, MAX_ISSUES)
+        local: Iterator[Any] = iter(()) if failed else _local(found)
+        return [PlacedError((*e.absolute_path,), e.validator, schema_issue(e)) for e in local]
 
     def _judge(self, value: Any) -> tuple[Any, list[Issue]]:
         """Return the value as JSON, and its issues; a model instance is dumped to JSON first."""
@@ -115,6 +120,42 @@ class SchemaValidator(Validator):
             return [issue("", endless, "too_deep")]
 
 
+_LOCAL = frozenset({"items", "prefixItems", "additionalItems", "additionalProperties", "allOf"})
+
+
+def _local(errors: Iterable[Any]) -> Iterator[Any]:
+    """Yield the errors that follow from the value at their place alone, and not from neighbours.
+
+    The keywords on the way to the place show this. Under `then`, for example, neighbours decide.
+    If only one branch of a union allows the value's type, the errors of this branch are yielded.
+    """
+    for error in errors:
+        if not _leads_only_down(error):
+            continue
+        branches: dict[Any, list[Any]] = {}
+        for one in error.context if error.validator in ("anyOf", "oneOf") else ():
+            branches.setdefault(one.relative_schema_path[0], []).append(one)
+        possible = [branch for branch in branches.values() if not any(map(_refuses_type, branch))]
+        yield from _local(possible[0]) if len(possible) == 1 else [error]
+
+
+def _refuses_type(error: Any) -> bool:
+    """Return whether a branch of a union does not allow the type of the whole value."""
+    is_whole = not error.relative_path
+    return is_whole and error.validator == "type" and _leads_only_down(error)
+
+
+def _leads_only_down(error: Any) -> bool:
+    """Return whether each keyword before the last only chooses a schema by a key or an index."""
+    keywords = iter([*error.relative_schema_path][:-1])
+    for keyword in keywords:
+        if keyword in ("properties", "patternProperties"):
+            next(keywords, None)  # The name of a member.
+        elif isinstance(keyword, str) and keyword not in _LOCAL:
+            return False
+    return True
+
+
 def _faulty(what: str) -> ValueError:
     return ValueError(f"`output` JSON Schema {what}")
 
@@ -132,15 +173,20 @@ def _format_checker(document: dict[str, Any], draft: Any) -> Any:
     return checker
 
 
-def _check_parts(document: dict[str, Any], specification: Any) -> None:
-    """Raise `ValueError` for a reference to nothing, and for a pattern that is not linear."""
+def _check_parts(document: dict[str, Any], specification: Any) -> set[str]:
+    """Return the keywords of a schema.
+
+    Raises:
+        ValueError: If a reference leads to nothing, or a pattern is not linear.
+    """
     words: set[str] = set()
     for contents in _contents(document, specification):
         _check_patterns(contents)
-        words.update(contents)
+        words.update(contents, ["prefixItems"] if is_array(contents.get("items")) else [])
     if {"unevaluatedProperties", "patternProperties"} <= words:
         both = "has both `unevaluatedProperties` and `patternProperties`"
         raise _faulty(f"{both}, which would match by backtracking: use `additionalProperties`")
+    return words
 
 
 def _contents(document: dict[str, Any], specification: Any) -> Iterator[dict[str, Any]]:

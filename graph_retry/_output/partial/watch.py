@@ -7,7 +7,7 @@ from typing import Any
 from graph_retry._issues import format_issues
 from graph_retry._json import is_array, is_number
 from graph_retry._output.partial.growing import GrowingDocument, GrowingText
-from graph_retry._output.partial.part import OpenPart, Part
+from graph_retry._output.partial.settled import Settled
 from graph_retry._output.validator import Validator
 from graph_retry.records import Failure, Issue, RepairLevel
 
@@ -29,10 +29,12 @@ class Watch:
         self._document = GrowingText() if is_text else GrowingDocument()
         # At the level `aggressive`, repair may guess, so the final value is unknown now.
         judges = judges and level != "aggressive"
-        self._name, self._part = "", Part()
+        self._name, self._wants_object = "", False
+        self._settled: Settled | None = None
         if validator is not None and judges and not validator.admits_text:
-            self._name, self._part = validator.name, validator.part
-        self._whole = OpenPart(self._part)
+            self._name, self._wants_object = validator.name, validator.wants_object
+            judge = validator.judge
+            self._settled = judge and Settled(judge)
 
     @property
     def value(self) -> Any:
@@ -56,7 +58,7 @@ class Watch:
         try:
             self.issues = self._certain()
         except RecursionError:  # The value is too deep for this. Only the whole is validated.
-            self._whole = OpenPart(Part())
+            self._settled = None
         if self.issues:
             why = f"the output can no longer be a valid {self._name}: {format_issues(self.issues)}"
             self.failure = {"kind": "invalid_schema", "type": "ValidationError", "message": why}
@@ -65,13 +67,12 @@ class Watch:
     def _certain(self) -> list[Issue]:
         """Return the errors of the answer so far that no later text can correct."""
         value = self.value
-        if not self._document.begins_the_text:
+        if self._settled is None or not self._document.begins_the_text:
             return []
         if is_array(value) and all(map(is_number, value)):
             return []  # This may be a citation such as `[1]`.
-        wrong = self._whole.issues(value)
         # Later text may turn an object into a list of documents, but never a list of several
         # elements into an object.
-        if not wrong and is_array(value) and len(value) > 1 and self._part.container is dict:
-            wrong = self._part.errors(value)
+        is_other = self._wants_object and is_array(value) and len(value) > 1
+        wrong = self._settled.issues(value, is_closed=is_other)
         return wrong if wrong and self._document.is_exact() else []

@@ -6,16 +6,14 @@ For example, a `dict[int, str]` reads the keys `"1"` and `"01"` as the same numb
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, cast
 
-from pydantic_core import SchemaError, SchemaValidator
+from pydantic_core import SchemaValidator
 
 from graph_retry._issues import ABSENT, pointer
-from graph_retry._json import is_array, is_object
-from graph_retry._output.conversions import children_of
-
-_NO_KEYS = frozenset({"serialization", "metadata"})
+from graph_retry._json import is_object
+from graph_retry._output.types.conversions import children_of
+from graph_retry._output.types.core_schema import CoreSchema, Schema
 
 
 class MappingKeys:
@@ -25,9 +23,16 @@ class MappingKeys:
         schema: The core schema that pydantic made of the type.
     """
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        definitions: list[Any] = [*schema.get("definitions", ())]
-        self._readers = [*_readers(schema, None, definitions)]
+    def __init__(self, schema: Schema) -> None:
+        whole = CoreSchema(schema)
+        dicts = {id(node.schema): node for node in whole.nodes() if node.kind == "dict"}
+        self._readers = [
+            *(
+                _reader(node.schema["keys_schema"], node.config, whole)
+                for node in dicts.values()
+                if "keys_schema" in node.schema
+            )
+        ]
 
     def merged(self, given: Any, accepted: Any, path: str = "") -> str | None:
         """Return the path of the first object where two keys became one, or None."""
@@ -63,24 +68,8 @@ class MappingKeys:
         return ABSENT
 
 
-def _readers(schema: Any, config: Any, definitions: list[Any]) -> Iterator[SchemaValidator]:
-    """Yield pydantic's validators for the keys of all mappings in a schema."""
-    if is_array(schema) or isinstance(schema, tuple):
-        for part in cast("list[Any]", schema):
-            yield from _readers(part, config, definitions)
-    if not isinstance(schema, Mapping):
-        return
-    known = cast("Mapping[str, Any]", schema)
-    if known.get("type") in {"model", "dataclass", "typed-dict"}:
-        config = known.get("config") or config
-    if known.get("type") == "dict" and "keys_schema" in known:
-        whole: Any = {
-            "type": "definitions",
-            "schema": known["keys_schema"],
-            "definitions": definitions,
-        }
-        with suppress(SchemaError):  # The schema may refer to a definition that is not in it.
-            yield SchemaValidator(whole if definitions else known["keys_schema"], config)
-    for name, part in known.items():
-        if name not in _NO_KEYS:
-            yield from _readers(part, config, definitions)
+def _reader(keys: Schema, config: Schema, whole: CoreSchema) -> SchemaValidator:
+    """Return pydantic's validator for the keys of a mapping."""
+    definitions = [*whole.definitions.values()]
+    all_of_it = {"type": "definitions", "schema": keys, "definitions": definitions}
+    return SchemaValidator(cast("Any", all_of_it if definitions else keys), cast("Any", config))

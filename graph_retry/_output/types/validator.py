@@ -8,14 +8,19 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, Literal, get_origin, get_type_hints
 
-from pydantic import PydanticInvalidForJsonSchema, PydanticUserError, TypeAdapter
+from pydantic import (
+    PydanticInvalidForJsonSchema,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import SchemaError
 
-from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem
-from graph_retry._output.conversions import conversions, with_digits
-from graph_retry._output.merged_keys import MappingKeys
-from graph_retry._output.partial.part import Part
-from graph_retry._output.partial.typed_part import TypedPart
+from graph_retry._issues import ABSENT, attempt, cut, issue, json_problem, pydantic_issues
+from graph_retry._output.partial.settled import Judge, PlacedError
+from graph_retry._output.types.conversions import conversions, with_digits
+from graph_retry._output.types.merged_keys import MappingKeys
+from graph_retry._output.types.unsure_keys import counts_elements, unsure_keys
 from graph_retry._output.validator import Checked, Validator
 from graph_retry.records import Issue, Repair
 
@@ -41,14 +46,17 @@ class TypedValidator(Validator):
             message = f"`output` type `{self.name}` cannot be validated by pydantic: {reason}"
             raise TypeError(message) from error
         self._keys = MappingKeys(self._adapter.core_schema)
-        self._part = TypedPart.of(self._adapter.core_schema, strict=self._strict)
         other_text = {"format", "enum", "const", "anyOf", "contentMediaType"}
         self.wants_text = self.accepts_text and not other_text & (self.schema or {}).keys()
 
     @property
-    def part(self) -> Part:
-        """The rules for the parts of a value that is still arriving."""
-        return self._part
+    def judge(self) -> Judge | None:
+        """The validation of a value that is still arriving; None if only a whole can be judged."""
+        schema = self._adapter.core_schema
+        unsure = unsure_keys(schema)
+        if None in unsure:
+            return None
+        return Judge(self._errors_so_far, unsure, counts_elements(schema))
 
     def with_digits(self, checked: Checked, text: str) -> tuple[Checked, Any]:
         """Check `Decimal` and `int` fields again, with all digits that the text has for them."""
@@ -67,6 +75,16 @@ class TypedValidator(Validator):
             message = "two keys of this object are one and the same key of its type"
             return value, [issue(path, message, "merged_keys")]
         return accepted, issues
+
+    def _errors_so_far(self, value: Any) -> list[PlacedError]:
+        try:
+            self._read(value, self._strict)
+        except ValidationError as error:
+            told = zip(error.errors(include_url=False), pydantic_issues(error, value), strict=False)
+            return [PlacedError(one["loc"], one["type"], issue) for one, issue in told]
+        except Exception:  # noqa: BLE001 - a user's validator; the complete value raises again
+            return []
+        return []
 
     def _read(self, value: Any, strict: bool | None) -> Any:
         try:
