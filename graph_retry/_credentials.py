@@ -32,10 +32,11 @@ _WORD = lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _QUOTE = r"\\{0,4}[\"']"
 _NAMED = lazy(
     r"(?<![\w-])(?P<flag>-{0,2})(?P<name>[A-Za-z][\w-]{0,80}(?: key\b)?)"
-    rf"(?P<link>(?:{_QUOTE})?(?:\s{{0,5}}[:=]>?\s{{0,5}}|,\s{{0,5}}(?=b?[\"']))|>|(?<=\w)\s)",
+    rf"(?P<link>(?:{_QUOTE})?(?:\s{{0,5}}(?::=|[:=]>?)\s{{0,5}}|,\s{{0,5}}(?=b?[\"']))|>|(?<=\w)\s)",
     re.IGNORECASE,
 )
 _VALUE = lazy(
+    r"[|>][-+]?\d?[ \t]*(?P<block>(?:\n[ \t]+[^\n]{4,4000}+)+)|"  # A block of YAML.
     rf"\[?(?:b(?=[\"']))?(?:{_QUOTE}(?P<quoted>[^\"'\\]{{4,4000}})"
     r"|(?P<bare>[^\s\"'\\,;&<>()\[\]]{4,4000}+)(?![(\[]))"  # A bracket means that this is code.
 )
@@ -106,20 +107,22 @@ def without_named_keys(text: str) -> str:
     done, pieces, at = 0, list[str](), 0
     while named := _NAMED.search(text, at):
         at = named.end("name")
-        value = _VALUE.match(text, named.end()) if says_secret(named["name"]) else None
-        if value and _is_credential(named, value["quoted"], value["bare"]):
-            start, at = value.span("quoted" if value["quoted"] else "bare")
-            pieces += [text[done:start], "[key]"]
+        # A flag such as `--auth` or `--token` is followed by its value.
+        says_so = says_secret(named["name"]) or (named["flag"] and named["name"] in _SECRETS)
+        value = _VALUE.match(text, named.end()) if says_so else None
+        if value and _is_credential(named, value):
+            start, at = value.span(value.lastgroup or 0)
+            pieces += [text[done:start], "\n  [key]" if value["block"] else "[key]"]
             done = at
     return "".join([*pieces, text[done:]])
 
 
-def _is_credential(named: re.Match[str], quoted: str | None, bare: str | None) -> bool:
+def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     """Return whether a named value is a credential. If the name is vague, the value must be clear.
 
     A value is clear if it is quoted, has digits, or looks random.
     """
-    value, link = quoted or bare or "", named["link"]
+    quoted, value, link = found["quoted"], found[found.lastgroup or 0].strip(), named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
     if last in _HEADERS or _NO_VALUE.match(value) or (link == " " and not named["flag"]):
         return False

@@ -15,6 +15,7 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from graph_retry._arguments import checked
 from graph_retry._credentials import without_keys
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
@@ -138,6 +139,7 @@ def describe(value: Any) -> str:
     return literal(value, VALUE_CHARS - len(kind)) + kind
 
 
+@checked
 def format_issues(issues: list[Issue]) -> str:
     """Write the first 20 issues as a numbered list, for a person or a model.
 

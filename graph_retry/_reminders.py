@@ -8,7 +8,7 @@ crash repeats at most one message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -30,7 +30,6 @@ from graph_retry._langgraph.checkpoints import (
 )
 from graph_retry._lock import ThreadLock
 from graph_retry._review.deadline import after, is_expired
-from graph_retry._signatures import check_callback
 from graph_retry._threads.reviews import Waiting
 
 TOLD = "graph-retry:told"
@@ -48,14 +47,13 @@ class Stage:
 
 def stages_of(
     notify: Callable[[Any], Any] | None,
-    remind_after: float | Iterable[float] | None,
+    remind_after: float | Collection[float] | None,
     escalate_to: Mapping[float, Callable[[Any], Any]] | None,
 ) -> list[Stage]:
     """List the stages that the options of a sweep ask for, earliest first.
 
     Raises:
-        TypeError: If the seconds are not positive numbers.
-        ValueError: If there is nobody to remind, or a function cannot be called with a review.
+        ValueError: If there is nobody to remind.
     """
     if (remind_after is None) != (notify is None):
         raise ValueError("`remind_after` and `notify` belong together: give both, or neither.")
@@ -63,10 +61,6 @@ def stages_of(
     times: list[Any] = [given] if is_number(given) else list(given)
     stages = [Stage(f"remind {seconds}", seconds, notify) for seconds in times if notify]
     stages += [Stage(f"escalate {at}", at, tell) for at, tell in (escalate_to or {}).items()]
-    for stage in stages:
-        if not is_number(cast("object", stage.seconds)) or stage.seconds <= 0:
-            raise TypeError(f"a reminder after {stage.seconds!r}: give seconds above 0.")
-        check_callback(stage.tell, "a review", may_be_async=True)
     return sorted(stages, key=lambda stage: stage.seconds)
 
 

@@ -6,12 +6,14 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Protocol, TypeVar, cast, get_origin, get_type_hints
 
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
+from graph_retry._arguments import checked
 from graph_retry._awaiting import unwrapped
+from graph_retry._kinds import Within
 from graph_retry.errors import AttemptFailed
 
 ParamsT = TypeVar("ParamsT")
@@ -57,14 +59,13 @@ class Alternatives(Generic[ParamsT]):
         2
     """
 
-    def __init__(self, params: Sequence[ParamsT]) -> None:
+    @checked
+    def __init__(self, params: Annotated[Sequence[ParamsT], Within(1)]) -> None:
         """Take the params in the order in which they are shown.
 
         Raises:
-            ValueError: If the sequence is empty.
+            WrongArgumentError: If the sequence is empty.
         """
-        if not params:
-            raise ValueError("`Alternatives` needs params to choose from: give one or more.")
         self.params = list(params)
 
 
@@ -241,22 +242,3 @@ def check_hook(hook: Any, option: str = "on_retry") -> None:
         f"`{option}` must be a function `(error, attempt, params) -> new params | None`"
         f"{', or a list of them' if option == 'on_retry' else ''}, not {wrong}."
     )
-
-
-def check_callback(function: Any, argument: str, *, may_be_async: bool) -> None:
-    """Raise if an option's function cannot be called with its one argument.
-
-    Raises:
-        ValueError: If it is a class, takes different arguments, or is async but may not be.
-    """
-    wanted = f"give a function that takes {argument} alone"
-    if isinstance(function, type) or get_origin(function) is not None:
-        raise ValueError(f"{wanted}, and no class")
-    if not may_be_async and inspect.iscoroutinefunction(unwrapped(function)):
-        raise ValueError(f"{wanted} and is not async")
-    try:
-        inspect.signature(function).bind(None)
-    except ValueError:  # Some builtins have no signature to check.
-        return
-    except TypeError as error:
-        raise ValueError(f"{wanted} ({error})") from None

@@ -44,6 +44,7 @@ from graph_retry._agents.tool_call import (
     tool_options,
     with_update,
 )
+from graph_retry._arguments import Size, checked
 from graph_retry._signatures import OnRetry
 from graph_retry._wording import did_you_mean
 from graph_retry.errors import CallCancelled
@@ -59,6 +60,7 @@ _LOG = logging.getLogger("graph_retry")
 _ASK = "Answer again: call the tools with arguments that fit, or give the response that is wanted."
 
 
+@checked
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
     """Merge the ledgers of calls into an agent's ledgers, as the reducer of the key `ledgers`.
 
@@ -113,13 +115,14 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
 
     state_schema = RetryState
 
+    @checked
     def __init__(
         self,
         on_retry: OnRetry[Any] = None,
         *,
         tools: bool | Sequence[str] = False,
         models: Mapping[str, BaseChatModel] | None = None,
-        messages: int = 6,
+        messages: Size = 6,
         one_at_a_time: bool = False,
         rejected_model: Literal["end", "raise"] = "end",
         rejected_tools: Literal["tell", "raise"] = "tell",
@@ -146,8 +149,7 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
                 `name` (default `model`) and `review="always"` apply only to model calls.
 
         Raises:
-            TypeError: If an option is unknown, or `tools` are not names.
-            ValueError: If an option has a value that is not allowed.
+            WrongArgumentError: If an argument is unknown, or has a value that is not allowed.
         """
         super().__init__()
         if "key" in options:
@@ -155,9 +157,8 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         self.tools = []
         self._hooks, self._last, self._one_at_a_time = on_retry, messages, one_at_a_time
         self._rejected_model, self._rejected_tools = rejected_model, rejected_tools
-        self._wrapped, self._has_told = _tool_names(tools), False
-        if not isinstance(cast("object", models), Mapping | None):
-            raise TypeError(f"`models` is {models!r:.80}: give a dict of chat models by name.")
+        self._wrapped = tools if isinstance(tools, bool) else frozenset(tools)
+        self._has_told = False
         self._models = dict(models or {})
         settings = settle("model", "function", options)
         self._options: RetryOptions = {"name": "model", **options}
@@ -304,15 +305,6 @@ class RetryMiddleware(AgentMiddleware[RetryState, Any, Any]):
         told = f"The call of `{request.tool_call['name']}` failed, and a person stopped it{why}."
         message = tool_message(request, told, status="error")
         return with_update(message, _ledger_of(str(request.tool_call["id"]), error.attempts))
-
-
-def _tool_names(tools: bool | Sequence[str]) -> bool | frozenset[str]:
-    """Check `tools`, because a single name or a tool object would silently match no tool."""
-    if isinstance(tools, bool):
-        return tools
-    if isinstance(tools, str) or not all(isinstance(cast("object", name), str) for name in tools):
-        raise TypeError(f"`tools` is {tools!r:.80}: give True, or a list of tools' names.")
-    return frozenset(tools)
 
 
 def _response(response: ModelResponse[Any], attempts: list[Attempt]) -> ExtendedModelResponse[Any]:

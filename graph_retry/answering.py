@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Durability
 
+from graph_retry._arguments import checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.answers import Answer
 from graph_retry._review.review import IN_JSON
@@ -63,6 +64,7 @@ class PendingReview(Waiting):
         return await aresume(self.graph, self.config, answers=answers, context=context)
 
 
+@checked
 @with_async_twin
 def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """List the reviews for which a thread waits, in the order in which they were asked.
@@ -88,6 +90,7 @@ def pending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     return run_sync(_pending(graph, config))
 
 
+@checked
 async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """Do what `pending_reviews` does, from async code; see `aresume` for an example.
 
@@ -108,6 +111,7 @@ async def _pending(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     return await whole_reviews(graph, await open_reviews(graph, config, PendingReview))
 
 
+@checked
 @with_async_twin
 def resume(
     graph: Any,
@@ -176,6 +180,7 @@ def resume(
     )
 
 
+@checked
 async def aresume(
     graph: Any,
     config: RunnableConfig,

@@ -17,10 +17,11 @@ from collections.abc import (
     Mapping,
 )
 from pathlib import Path
-from typing import Any, Literal, Unpack, cast, get_args
+from typing import Any, Literal, Unpack, cast
 
 from typing_extensions import TypedDict
 
+from graph_retry._arguments import checked
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._corrections.files import Exported, Writer, import_corrections
 from graph_retry._corrections.record import Correction, How, content_key, corrections_in
@@ -28,7 +29,6 @@ from graph_retry._corrections.renderings import Format, ToMessages
 from graph_retry._json import is_object
 from graph_retry._review.deadline import utc
 from graph_retry._threads.graphs import saver_of
-from graph_retry._wording import did_you_mean
 from graph_retry.history import (
     LedgerSource,
     arun_steps,
@@ -79,6 +79,7 @@ class Selection(TypedDict, total=False):
     left_behind: bool
 
 
+@checked
 def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
     """Yield the corrections of a source, thread by thread.
 
@@ -108,6 +109,7 @@ def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iter
     return run_steps(_rows(source, _Sieve(selection)))
 
 
+@checked
 def acorrections_of(
     source: LedgerSource, **selection: Unpack[Selection]
 ) -> AsyncIterator[Correction]:
@@ -132,14 +134,6 @@ class _Sieve:
     """Selects rows, drops duplicates, and counts the rows that it drops."""
 
     def __init__(self, selection: Selection) -> None:
-        unknown = sorted(set(selection) - set(Selection.__annotations__))
-        if unknown:
-            known = tuple(Selection.__annotations__)
-            meant = did_you_mean(unknown[0], known) or f" They are {', '.join(known)}."
-            raise TypeError(f"unknown selection `{unknown[0]}`.{meant}")
-        wrong = sorted(set(selection.get("how", ())) - set(get_args(How)))
-        if wrong:
-            raise ValueError(f"`how` has {wrong[0]!r}: give some of {', '.join(get_args(How))}.")
         self.threads = dict.fromkeys(selection["threads"]) if "threads" in selection else None
         self._since, self._until = (_moment(name, selection) for name in ("since", "until"))
         self._selection = selection
@@ -190,6 +184,7 @@ def _moment(name: Literal["since", "until"], selection: Selection) -> str | None
     return known[0]
 
 
+@checked
 def export(
     source: LedgerSource,
     path: str | Path,
@@ -237,6 +232,7 @@ def export(
     return run_sync(_written(source, writer, _Sieve(selection)))
 
 
+@checked
 async def aexport(
     source: LedgerSource,
     path: str | Path,

@@ -10,7 +10,8 @@
     ├── StaleDecision         a decision is for a review that is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
 
-A wrong argument raises `TypeError` or `ValueError`.
+A wrong argument raises an error that is both a `TypeError` and a `ValueError`. It names the
+argument, what came, and what is allowed.
 """
 
 from __future__ import annotations

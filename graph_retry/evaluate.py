@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Unpack, cast
 
 from pydantic_core import to_jsonable_python
 
+from graph_retry._arguments import Count, checked
 from graph_retry._attempts import params_at
 from graph_retry._corrections.evaluation import (
     Compare,
@@ -25,7 +26,7 @@ from graph_retry._corrections.evaluation import (
     agreement_of,
 )
 from graph_retry._corrections.record import counted_value
-from graph_retry._json import digest, is_whole
+from graph_retry._json import digest
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._plan.plan import make_plan
@@ -67,7 +68,7 @@ class EvaluateOptions(RetryOptions, total=False):
     labels_wanted: Mapping[str, str]
     threads: Iterable[str]
     where: Callable[[Ledger], bool]
-    concurrency: int
+    concurrency: Count
     limit: Budget
     path: str | Path
     progress: Callable[[Evaluation], Any]
@@ -81,6 +82,7 @@ class _Case(NamedTuple):
     params: Any
 
 
+@checked
 def evaluate(
     source: LedgerSource,
     llm_call: LLMCall[Any, Any],
@@ -134,6 +136,7 @@ def evaluate(
         return thread.submit(asyncio.run, all_of_them()).result()
 
 
+@checked
 async def aevaluate(
     source: LedgerSource,
     llm_call: LLMCall[Any, Any],
@@ -161,14 +164,6 @@ class _Run:
         self._limit, self._path = take("limit", None) or Budget(), take("path", None)
         self.concurrency: int = take("concurrency", 4)
         take("threads", None)
-        if not (self._compare in ("equal", "fields") or callable(self._compare)):
-            raise ValueError(
-                f"`compare` is {self._compare!r}: give 'equal', 'fields' or a function."
-            )
-        if not is_whole(cast("Any", self.concurrency)) or self.concurrency < 1:
-            raise ValueError(f"`concurrency` is {self.concurrency!r}: give a whole number from 1.")
-        if not isinstance(self._limit, Budget):
-            raise TypeError(f"`limit` is {self._limit!r:.80}: give a `Budget`.")
         self._call = (llm_call, on_retry, output, options)
         settings = settle(name_of(llm_call, "llm_call"), "function", cast("RetryOptions", options))
         plan = make_plan(llm_call, self._codec, on_retry, output, settings)

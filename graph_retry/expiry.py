@@ -5,11 +5,12 @@ Call `expire_reviews` regularly, for example from a cron job or a timer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry._arguments import Seconds, checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._json import is_object
 from graph_retry._reminders import Stage, remind, stages_of
@@ -25,6 +26,7 @@ from graph_retry.inbox import find_all
 __all__ = ["aexpire_reviews", "expire_reviews"]
 
 
+@checked
 @with_async_twin
 def expire_reviews(
     source: Any,
@@ -32,8 +34,8 @@ def expire_reviews(
     config: RunnableConfig | None = None,
     context: Any = None,
     notify: Callable[[PendingReview], Any] | None = None,
-    remind_after: float | Iterable[float] | None = None,
-    escalate_to: Mapping[float, Callable[[PendingReview], Any]] | None = None,
+    remind_after: Seconds | Collection[Seconds] | None = None,
+    escalate_to: Mapping[Seconds, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
     """Apply the default decision to each expired review, and continue its thread.
 
@@ -66,8 +68,7 @@ def expire_reviews(
             done before.
         TypeError: If reminders are wanted and `source` is a client of a server: sent reminders are
             recorded in a checkpointer, which a client does not have.
-        ValueError: If `remind_after` or `notify` is given without the other, or a function cannot
-            be called with a review.
+        ValueError: If `remind_after` or `notify` is given without the other.
 
     Example:
         >>> from graph_retry import respond, retry_llm_call
@@ -90,14 +91,15 @@ def expire_reviews(
     return run_sync(_expire(source, config, context, stages))
 
 
+@checked
 async def aexpire_reviews(
     source: Any,
     *,
     config: RunnableConfig | None = None,
     context: Any = None,
     notify: Callable[[PendingReview], Any] | None = None,
-    remind_after: float | Iterable[float] | None = None,
-    escalate_to: Mapping[float, Callable[[PendingReview], Any]] | None = None,
+    remind_after: Seconds | Collection[Seconds] | None = None,
+    escalate_to: Mapping[Seconds, Callable[[PendingReview], Any]] | None = None,
 ) -> list[PendingReview]:
     """Do what `expire_reviews` does, from async code."""
     stages = stages_of(notify, remind_after, escalate_to)

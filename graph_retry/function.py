@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import Annotated, Any, TypeVar, Unpack, overload
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from graph_retry._arguments import checked
 from graph_retry._awaiting import naming_twin
 from graph_retry._identity import identity_of
 from graph_retry._loop.after_attempt import WITH_OUTPUT, ended_error
@@ -23,11 +23,12 @@ from graph_retry._run.running import CALL
 from graph_retry._run.step import check_identity
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._state import LOOP, fresh_loop, loop_of
-from graph_retry._wording import quoted_with_article
 from graph_retry.options import RetryOptions, settle
 from graph_retry.records import Attempt
 
 T = TypeVar("T")
+
+_Awaited = Annotated[Awaitable[T], "what `aretry_llm_call(…)` returns, of a list of them `*calls`"]
 
 
 @overload
@@ -161,7 +162,8 @@ async def aretry_llm_call(
     return (await Call(llm_call, params, on_retry, output, options).ainvoke())[0]
 
 
-async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> list[T]:
+@checked
+async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list[T]:
     """Await several `aretry_llm_call`s of one node, and pause once with all their questions.
 
     `asyncio.gather` would show only the first question, and the next one after its answer.
@@ -177,7 +179,7 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
 
     Raises:
         Exception: If a call ended with an error: the first such error, after all calls ended.
-        TypeError: If one of `calls` is a list of calls or a result, and not a call.
+        WrongArgumentError: If one of `calls` is a list of calls or a result, and not a call.
 
     Example:
         >>> from graph_retry import aretry_llm_call
@@ -187,11 +189,6 @@ async def gather_calls(*calls: Awaitable[T], one_at_a_time: bool = False) -> lis
         >>> asyncio.run(node())
         ['A', 'B']
     """
-    for call in calls:
-        if not inspect.isawaitable(cast("object", call)):
-            came = quoted_with_article(type(call).__name__)
-            how = "give what `aretry_llm_call(…)` returns, of a list of them `*calls`"
-            raise TypeError(f"one of the `calls` is {came}: {how}.")
     with watched_pause("gather_calls"):
         results = await asyncio.gather(*calls, return_exceptions=True)
         questions: list[Interrupt] = []

@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic_core import to_jsonable_python
 
+from graph_retry._arguments import checked
 from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._json import is_array, is_object, json_lines
@@ -106,6 +107,7 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     ]
 
 
+@checked
 def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) -> Iterator[Ledger]:
     """Yield the ledgers of all threads, one thread in memory at a time.
 
@@ -127,6 +129,7 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
     return run_steps(ledgers_in(source, threads))
 
 
+@checked
 def aevery_ledger(
     source: LedgerSource, *, threads: Iterable[str] | None = None
 ) -> AsyncIterator[Ledger]:
@@ -215,6 +218,7 @@ def checked_ledger(item: Any) -> Ledger:
     return item
 
 
+@checked
 def export_ledgers(
     ledgers: Iterable[Ledger],
     path: str | Path,
@@ -258,6 +262,7 @@ def export_ledgers(
             file.write(json.dumps(line, default=to_jsonable_python) + "\n")
 
 
+@checked
 def import_ledgers(path: str | Path) -> list[Ledger]:
     """Read a file that `export_ledgers` wrote, with this version or an earlier one.
 

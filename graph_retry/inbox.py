@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry._arguments import Size, checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._review.answers import assign, defer
@@ -21,12 +22,16 @@ from graph_retry.answering import PendingReview
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 
 
+_Last = Annotated[PendingReview, "the last review of the page before"]
+
+
+@checked
 @with_async_twin
 def list_reviews(
     source: Any,
     *,
-    limit: int | None = None,
-    before: PendingReview | None = None,
+    limit: Size | None = None,
+    before: _Last | None = None,
     config: RunnableConfig | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> list[PendingReview]:
@@ -61,11 +66,12 @@ def list_reviews(
     return run_sync(_listed(source, limit, before, config, labels))
 
 
+@checked
 async def alist_reviews(
     source: Any,
     *,
-    limit: int | None = None,
-    before: PendingReview | None = None,
+    limit: Size | None = None,
+    before: _Last | None = None,
     config: RunnableConfig | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> list[PendingReview]:
@@ -80,8 +86,6 @@ async def _listed(
     config: RunnableConfig | None,
     labels: Mapping[str, str] | None,
 ) -> list[PendingReview]:
-    if not isinstance(cast("object", labels), Mapping | None):
-        raise TypeError(f"`labels` is {labels!r:.80}: give a dict of text by name.")
     wanted, listed = (labels or {}).items(), list[PendingReview]()
     while True:
         page = await find_all(source, None if labels else limit, before, config)
@@ -99,8 +103,8 @@ async def _listed(
 
 async def find_all(
     source: Any,
-    limit: int | None = None,
-    before: PendingReview | None = None,
+    limit: Size | None = None,
+    before: _Last | None = None,
     config: RunnableConfig | None = None,
     *,
     answered: bool = False,
@@ -111,13 +115,9 @@ async def find_all(
     applied yet.
 
     Raises:
-        TypeError: If `source` has no threads, or an argument has the wrong type.
-        ValueError: If `config` names a thread, or `limit` is not a whole number.
+        TypeError: If `source` has no threads.
+        ValueError: If `config` names a thread.
     """
-    if limit is not None and (not isinstance(cast("object", limit), int) or limit < 0):
-        raise ValueError(f"`limit` is {limit!r}: give a whole number, 0 or more, or None for all.")
-    if before is not None and not isinstance(cast("object", before), PendingReview):
-        raise TypeError(f"`before` is {before!r:.80}: give the last review of the page before.")
     base, saver = check_placeless(config), saver_of(source)
     page: Any = {"limit": limit, "before": before and key_of(before)}
     if saver is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from graph_retry._arguments import checked
 from graph_retry._attempts import tokens_of
 from graph_retry.ledger import Ledger
 from graph_retry.records import Attempt
@@ -73,6 +74,7 @@ class Summary(TypedDict):
     none was audited."""
 
 
+@checked
 def summarize(attempts: Attempts) -> Summary:
     """Summarize one ledger, several ledgers, or the records that `on_attempt` collected.
 

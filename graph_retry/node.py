@@ -7,6 +7,7 @@ from typing import Any, Unpack, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
+from graph_retry._arguments import checked
 from graph_retry._attempts import params_at, readable
 from graph_retry._loop.graph import node_graph
 from graph_retry._params.codec import ParamsCodec
@@ -60,6 +61,7 @@ def create_retry_node(
     return node_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)
 
 
+@checked
 def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]:
     """Return the input that makes a retry node ask a person about an exhausted call.
 

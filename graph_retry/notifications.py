@@ -22,6 +22,7 @@ from email.message import EmailMessage
 from typing import Any, Literal
 from urllib.error import HTTPError
 
+from graph_retry._arguments import Seconds, checked
 from graph_retry._review.description import one_line
 from graph_retry._review.review import Review
 
@@ -64,6 +65,7 @@ class Link:
     to: str | None = None
 
 
+@checked
 @dataclass(frozen=True)
 class Links:
     """Creates signed links, each to one review, which expire.
@@ -89,7 +91,7 @@ class Links:
 
     page: str
     secret: str = field(repr=False)
-    expires_after: float = _WEEK_S
+    expires_after: Seconds = _WEEK_S
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -97,8 +99,6 @@ class Links:
             raise ValueError(f"`page` is {self.page!r:.80}: give the whole address of the page.")
         if len(self.secret) < 16:
             raise ValueError("`secret` is too short: give at least 16 characters.")
-        if self.expires_after <= 0:
-            raise ValueError(f"`expires_after` is {self.expires_after!r}: give seconds above 0.")
 
     def url_for(self, review: Review, *, to: str | None = None) -> str:
         """Return the link to a review.
@@ -163,6 +163,7 @@ def _message(review: Review, links: Links, to: str | None) -> _Message:
     return _Message(f"{name} needs an answer", lines, links.url_for(review, to=to))
 
 
+@checked
 @dataclass(frozen=True)
 class Email:
     """Sends an e-mail about a review: for `notify=`.
@@ -219,6 +220,7 @@ class Email:
         return smtplib.SMTP(host, port, timeout=_WAIT_S)
 
 
+@checked
 @dataclass(frozen=True)
 class Slack:
     """Posts a message about a review to a Slack channel: for `notify=`.
@@ -254,6 +256,7 @@ class Slack:
         _post(self.webhook, {"text": escaped, "blocks": blocks})
 
 
+@checked
 @dataclass(frozen=True)
 class Teams:
     """Posts a card about a review to a Teams channel: for `notify=`.

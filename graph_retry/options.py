@@ -1,29 +1,19 @@
 """The options that `retry_llm_call`, retry nodes and the agent middleware share, validated."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, cast, get_args
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, cast, get_args
 
-from langchain_core.runnables import Runnable
 from langgraph.types import RetryPolicy
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    InstanceOf,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
 from typing_extensions import TypedDict
 
-from graph_retry._json import is_array
+from graph_retry._arguments import Count, Name, Seconds, Size, check_options
+from graph_retry._kinds import Within
 from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.answers import Decision, DecisionType, Reviewer, reject
 from graph_retry._review.decisions import BY_DEFAULT
 from graph_retry._review.review import Review
-from graph_retry._signatures import check_callback, check_hook
-from graph_retry._wording import did_you_mean
+from graph_retry._signatures import check_hook
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
@@ -33,30 +23,7 @@ __all__ = ["RepairOption", "RetryOptions", "StateKeys"]
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
-_MAX_LABEL = 200
-
-_CALLED_WITH = {
-    "repair": "a text",
-    "review": "an attempt's record",
-    "classify": "an exception",
-    "reviewer": "a review",
-    "notify": "a review",
-    "redact": "a text",
-    "on_attempt": "an attempt's record",
-}
-"""Options that may be functions of one argument, with the argument in words."""
-
-_SYNC_ONLY = ("repair", "classify", "redact")
-
-_WANTED = {
-    "reviewer": "give a function of the review, or a list of them",
-    "budget": "give a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`",
-    "default_decision": "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns",
-    "labels": "give a dict of text by name",
-    "allowed_decisions": "give a list of decisions, such as ['approve', 'reject']",
-    "locked": "give a list of fields",
-}
-"""Advice for options whose types have unclear names in pydantic's errors."""
+_MOST_LABELS, _MAX_LABEL = 20, 200
 
 
 class StateKeys(TypedDict, total=False):
@@ -138,179 +105,142 @@ class RetryOptions(TypedDict, total=False):
     strict: bool
     check_formats: bool
     stop_early: bool
-    max_attempts: int
-    auto_retries: int
+    max_attempts: Count
+    auto_retries: Size
     review: bool | Literal["always"] | Callable[[Attempt], Any]
     transient: RetryPolicy
-    timeout: float
+    timeout: Seconds
     classify: Callable[[Exception], FailureKind | None]
     feedback: FeedbackStrategy | Callable[..., Any]
     reviewer: Reviewer | Sequence[Reviewer]
-    expires_after: float
-    default_decision: Decision
+    expires_after: Seconds
+    default_decision: Annotated[Decision, "a decision, such as `reject(…)` or `respond(…)`"]
     notify: Callable[[Review], Any]
     redact: Callable[[str], str]
-    budget: Budget
+    budget: Annotated[Budget, "a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`"]
     lessons: Lessons
     on_attempt: Callable[[Attempt], Any]
-    name: str
-    key: str
+    name: Name
+    key: Name
     labels: Mapping[str, str]
     on_cancel: Literal["raise", "end"]
-    allowed_decisions: Sequence[DecisionType]
+    allowed_decisions: Annotated[Sequence[DecisionType], Within(1)]
     locked: Sequence[str]
     keys: StateKeys
 
 
-_building = threading.Lock()
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of a call, checked, each in one form and with its default."""
 
-
-class Settings(BaseModel):
-    """Validated options, with all defaults."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
-
-    name: str = Field(min_length=1)
-    key: str | None = Field(default=None, min_length=1)
+    name: str
+    key: str | None = None
     repair: tuple[RepairLevel, Callable[[str], str] | None] = ("standard", None)
-    format: InstanceOf[Format] | None = None
+    format: Format | None = None
     strict: bool = False
     check_formats: bool = False
     stop_early: bool = True
-    max_attempts: int = Field(default=10, ge=1)
-    auto_retries: int = Field(default=0, ge=0)
+    max_attempts: int = 10
+    auto_retries: int = 0
     review: bool | Literal["always"] | Callable[[Attempt], Any] = True
-    transient: InstanceOf[RetryPolicy] | None = None
-    timeout: float | None = Field(default=None, gt=0)
+    transient: RetryPolicy | None = None
+    timeout: float | None = None
     classify: Callable[[Exception], FailureKind | None] = lambda _: None
     feedback: Callable[..., Any] | None = None
-    reviewer: tuple[InstanceOf[Runnable[Any, Any]] | Callable[..., Any], ...] = ()
-    expires_after: float | None = Field(default=None, gt=0)
-    default_decision: Decision = Field(default_factory=lambda: reject("nobody answered in time"))
+    reviewer: tuple[Reviewer, ...] = ()
+    expires_after: float | None = None
+    default_decision: Decision = field(default_factory=lambda: reject("nobody answered in time"))
     notify: Callable[[Review], Any] | None = None
     redact: Callable[[str], str] | None = None
-    budget: InstanceOf[Budget] | None = None
-    lessons: InstanceOf[Lessons] | None = None
+    budget: Budget | None = None
+    lessons: Lessons | None = None
     on_attempt: Callable[[Attempt], Any] | None = None
-    labels: dict[str, str] = Field(default_factory=dict[str, str], max_length=20)
+    labels: dict[str, str] = field(default_factory=dict[str, str])
     on_cancel: Literal["raise", "end"]
     allowed_decisions: tuple[DecisionType, ...] = BY_DEFAULT
     locked: tuple[str, ...] = ()
-    keys: dict[str, str] = Field(default_factory=dict[str, str], validate_default=True)
-
-    @field_validator("review", mode="before")
-    @classmethod
-    def _known_review(cls, given: Any) -> Any:
-        if not (isinstance(given, bool) or callable(given) or given == "always"):
-            raise ValueError("give True, False, 'always' or a function of the attempt's record")
-        return given
-
-    @field_validator("labels")
-    @classmethod
-    def _short(cls, given: dict[str, str]) -> dict[str, str]:
-        long = [name for name, text in given.items() if len(name + text) > _MAX_LABEL]
-        if long:
-            raise ValueError(f"`{long[0]:.80}` and its text are over {_MAX_LABEL} characters")
-        return given
-
-    @field_validator("allowed_decisions", "locked", "reviewer", mode="before")
-    @classmethod
-    def _as_tuple(cls, given: Any) -> Any:
-        if callable(given) or isinstance(given, Runnable):
-            return (given,)
-        return cast("Any", tuple(given) if is_array(given) else given)
-
-    @field_validator("allowed_decisions")
-    @classmethod
-    def _has_one(cls, given: tuple[DecisionType, ...]) -> tuple[DecisionType, ...]:
-        if not given:
-            raise ValueError("name at least one decision")
-        return given
-
-    @field_validator("repair", mode="before")
-    @classmethod
-    def _as_pair(cls, given: Any) -> Any:
-        if callable(given):
-            return ("standard", given)
-        return cast("Any", given if isinstance(given, tuple) else (given, None))
-
-    @field_validator("format", mode="before")
-    @classmethod
-    def _as_format(cls, given: Any) -> Format | None:
-        return format_named(given)
-
-    @field_validator("feedback", mode="before")
-    @classmethod
-    def _as_hook(cls, given: Any) -> Any:
-        if not callable(given) and given is not None:
-            if given not in get_args(FeedbackStrategy):
-                raise ValueError(f"give a hook or one of {', '.join(get_args(FeedbackStrategy))}")
-            return feedback(given)
-        if given is not None:
-            check_hook(given, "feedback")
-        return cast("Any", given)
-
-    @field_validator(*_CALLED_WITH)
-    @classmethod
-    def _takes_one(cls, given: Any, info: ValidationInfo) -> Any:
-        option = info.field_name or ""
-        functions: Any = given if option in ("repair", "reviewer") else (given,)
-        for function in functions:
-            if callable(function) and not isinstance(function, Runnable):
-                is_sync = option in _SYNC_ONLY
-                check_callback(function, _CALLED_WITH[option], may_be_async=not is_sync)
-        return given
-
-    @field_validator("keys")
-    @classmethod
-    def _complete(cls, given: dict[str, str]) -> dict[str, str]:
-        names = {key: key for key in StateKeys.__annotations__} | given
-        if set(names) != set(StateKeys.__annotations__) or len(set(names.values())) < len(names):
-            known = ", ".join(StateKeys.__annotations__)
-            raise ValueError(f"rename only {known}, each to a name of its own")
-        return names
+    keys: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_KEYS))
 
 
 def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
-    """Validate the options of a function's call or of a retry node, and add its defaults.
+    """Check the options of a function's call or of a retry node, and add the defaults.
 
     Raises:
-        TypeError: If an option is unknown.
-        ValueError: If an option has a value that is not allowed.
+        WrongArgumentError: If an option is unknown, or has a value that is not allowed.
+        ValueError: If an option does not fit this form, or another option.
     """
-    options = cast("RetryOptions", {key: it for key, it in options.items() if it is not None})
-    unknown = sorted(set(options) - set(RetryOptions.__annotations__))
-    if unknown:
-        # The middleware has no argument `output`. If that is the unknown name, do not suggest it.
-        arguments = {"on_retry", "output"} - {unknown[0]}
-        known = (*RetryOptions.__annotations__, *sorted(arguments))
-        meant = did_you_mean(unknown[0], known) or f" The options are {', '.join(known)}."
-        raise TypeError(f"unknown option `{unknown[0]}`.{meant}")
-    if form == "function" and ("keys" in options or options.get("on_cancel") == "end"):
-        option = "keys" if "keys" in options else "on_cancel='end'"
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    # The middleware has no argument `output`. If that is the unknown name, do not suggest it.
+    check_options(RetryOptions, given, {"on_retry", "output"} - set(given))
+    if form == "function" and ("keys" in given or given.get("on_cancel") == "end"):
+        option = "keys" if "keys" in given else "on_cancel='end'"
         raise ValueError(
             f"`{option}` is for `create_retry_node`: a function can only return or raise."
         )
-    if form == "node" and "key" in options:
+    if form == "node" and "key" in given:
         raise ValueError(
             "`key` is for `retry_llm_call`: a retry node makes one call, known by its task."
         )
-    if "default_decision" in options and "expires_after" not in options:
-        raise ValueError("`default_decision` needs `expires_after`, the seconds a review waits.")
-    ending = "raise" if form == "function" else "end"
-    if not Settings.__pydantic_complete__:
-        with _building:  # In pydantic 2.11, two threads must not build a model at the same time.
-            Settings.model_rebuild()
-    try:
-        settings = Settings.model_validate({"name": default_name, "on_cancel": ending, **options})
-    except ValidationError as error:
-        first = error.errors()[0]
-        option, reason = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
-        if first["type"].endswith(("_type", "is_instance_of")):
-            reason = _WANTED.get(option, reason)
-        raise ValueError(f"`{option}`: {reason}; not {first['input']!r}.") from None
+    if "default_decision" in given:
+        if "expires_after" not in given:
+            raise ValueError("`default_decision` needs `expires_after`, the seconds to wait.")
+        check_options(Decision, given["default_decision"], inside="default_decision")
+    for option, brought in _FORMS.items():
+        if option in given:
+            given[option] = brought(given[option])
+    ending: Any = "raise" if form == "function" else "end"
+    given = {"name": default_name, "on_cancel": ending, **given}
+    settings = Settings(**given)
     asking = getattr(settings.feedback, "asking", None)
     if settings.format is None or asking is None:
         return settings
     words = f"Answer again, complete and corrected. {settings.format.describe()}"
-    return settings.model_copy(update={"feedback": asking(words)})
+    return replace(settings, feedback=asking(words))
+
+
+def _repair(given: Any) -> Any:
+    if isinstance(given, tuple):
+        return cast("Any", given)
+    return ("standard", given) if callable(given) else (given, None)
+
+
+def _feedback(given: Any) -> Any:
+    if given in get_args(FeedbackStrategy):
+        return feedback(given)
+    check_hook(given, "feedback")
+    return given
+
+
+def _reviewers(given: Reviewer | Sequence[Reviewer]) -> tuple[Reviewer, ...]:
+    return tuple(given) if isinstance(given, Sequence) else (given,)
+
+
+def _labels(given: Mapping[str, str]) -> dict[str, str]:
+    if long := [name for name, text in given.items() if len(name + text) > _MAX_LABEL]:
+        raise ValueError(
+            f"`labels` has `{long[0]:.80}`, over {_MAX_LABEL} characters with its text."
+        )
+    if len(given) > _MOST_LABELS:
+        raise ValueError(f"`labels` has {len(given)}: give {_MOST_LABELS} at most.")
+    return dict(given)
+
+
+def _keys(given: Mapping[str, str]) -> dict[str, str]:
+    check_options(StateKeys, given, inside="keys")
+    names = {**dict(DEFAULT_KEYS), **given}
+    if len(set(names.values())) < len(names):
+        raise ValueError(f"`keys` is {given!r:.200}: rename each to a name of its own.")
+    return names
+
+
+_FORMS: dict[str, Callable[[Any], Any]] = {
+    "repair": _repair,
+    "format": format_named,
+    "feedback": _feedback,
+    "reviewer": _reviewers,
+    "labels": _labels,
+    "allowed_decisions": tuple,
+    "locked": tuple,
+    "keys": _keys,
+}
+"""How an option that may be given in several forms is brought into the one of `Settings`."""

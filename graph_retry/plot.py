@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from graph_retry._arguments import checked
 from graph_retry._attempts import tokens_of
 from graph_retry._corrections.evaluation import Evaluation
 from graph_retry._wording import counted
@@ -48,6 +49,7 @@ _ENDED = {
 """The colours of the outcomes of evaluated calls."""
 
 
+@checked
 def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     """Draw each call as a row of bars over time, one bar per attempt; return the axes.
 
@@ -95,6 +97,7 @@ def plot_timeline(ledgers: Sequence[Ledger], axes: Any = None) -> Any:
     return axes
 
 
+@checked
 def plot_summary(attempts: Attempts) -> Any:
     """Draw the figures of `summarize`; return the matplotlib figure.
 
@@ -122,6 +125,7 @@ def plot_summary(attempts: Attempts) -> Any:
     return figure
 
 
+@checked
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
     """Draw a bar per evaluation, with the shares of its calls' outcomes; return the axes.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, cast
 
+from graph_retry._arguments import checked
 from graph_retry._corrections.record import Correction
 from graph_retry._json import is_whole
 
@@ -94,6 +95,7 @@ class Precedent:
         )
 
 
+@checked
 def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent]:
     """Find suggestions that were approved unchanged `at_least` times in a row, most first.
 

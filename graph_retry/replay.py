@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
+from graph_retry._arguments import checked
 from graph_retry._asking.hooks import propose
 from graph_retry._attempts import params_at, readable
 from graph_retry._awaiting import run_async, run_sync
@@ -61,6 +62,7 @@ class ReplayOptions(RetryOptions, total=False):
     check: bool
 
 
+@checked
 def replay(
     attempts: Sequence[Attempt],
     on_retry: OnRetry[Any] = None,
@@ -88,6 +90,7 @@ def replay(
     return run_sync(_replay(list(attempts), on_retry, {**options}))
 
 
+@checked
 async def areplay(
     attempts: Sequence[Attempt],
     on_retry: OnRetry[Any] = None,

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
+from graph_retry._arguments import checked
 from graph_retry._awaiting import naming_twin, run_async, run_sync
 from graph_retry._review.answers import Answer
 from graph_retry._threads.graphs import is_local
@@ -20,6 +21,7 @@ __all__ = ["aresumption", "resumption"]
 
 
 @contextmanager
+@checked
 def resumption(
     graph: Any,
     config: RunnableConfig,
@@ -75,6 +77,7 @@ def resumption(
 
 
 @asynccontextmanager
+@checked
 async def aresumption(
     graph: Any,
     config: RunnableConfig,

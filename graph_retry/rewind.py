@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, Unpack, cast
+from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain_core.runnables import RunnableConfig
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
+from graph_retry._arguments import checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._going_back import REWIND
-from graph_retry._issues import literal
 from graph_retry._threads.config import check_thread
 from graph_retry._threads.forking import go_back
 from graph_retry._threads.graphs import is_local
 from graph_retry._threads.reading import open_questions, read_ledgers
 from graph_retry._threads.resuming import resuming
-from graph_retry._wording import did_you_mean
 from graph_retry.ledger import Ledger
 
 __all__ = ["Change", "arewind", "rewind"]
+
+
+_OfCall = Annotated[
+    Ledger, "one of `attempts_of`, and the attempt's number by name, as `attempt=2`"
+]
 
 
 class Change(TypedDict):
@@ -39,11 +43,12 @@ class Change(TypedDict):
     reason: NotRequired[str]
 
 
+@checked
 @with_async_twin
 def rewind(
     graph: Any,
     config: RunnableConfig,
-    ledger: Ledger | None = None,
+    ledger: _OfCall | None = None,
     *,
     context: Any = None,
     **change: Unpack[Change],
@@ -78,10 +83,11 @@ def rewind(
     return run_sync(_rewind(graph, config, ledger, context, change))
 
 
+@checked
 async def arewind(
     graph: Any,
     config: RunnableConfig,
-    ledger: Ledger | None = None,
+    ledger: _OfCall | None = None,
     *,
     context: Any = None,
     **change: Unpack[Change],
@@ -93,9 +99,6 @@ async def arewind(
 async def _rewind(
     graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
 ) -> Any:
-    if ledger is not None and not isinstance(cast("object", ledger), Ledger):
-        given = f"`ledger` is {literal(ledger, 80)}: give one of `attempts_of`"
-        raise TypeError(f"{given}, and the attempt's number by name, as `attempt=2`.")
     check_thread(graph, config)
     answer = _answer(change)
     here = config.get("configurable", {})
@@ -128,12 +131,6 @@ async def _rewind(
 
 
 def _answer(change: Change) -> dict[str, Any]:
-    for name in change:
-        if name not in Change.__annotations__:
-            meant = did_you_mean(name, (*Change.__annotations__,))
-            raise TypeError(f"unknown argument `{name}`.{meant}")
-    if "attempt" not in change:
-        raise TypeError("say which attempt to go back to: `attempt=`, its number from 1.")
     params, decision = change.get("params"), change.get("decision")
     if params is not None and decision is not None:
         raise TypeError("give `params` to make the attempt again or a `decision`, not both.")

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from graph_retry._arguments import checked
 from graph_retry._json import is_array, is_object
 from graph_retry._output.completion import Completion
 from graph_retry._wording import counted
@@ -79,6 +80,7 @@ class ScriptedLLM:
         return f"the model was called {times} and its script has {len(self.steps)}"
 
 
+@checked
 def from_ledger(attempts: Sequence[Attempt]) -> ScriptedLLM:
     """Create a fake model that returns or raises the recorded results of a ledger.
 
@@ -127,6 +129,7 @@ def _raised(failure: Failure) -> Exception:
     return cast("Exception", error)
 
 
+@checked
 def assert_replayable(
     make_graph: Callable[[ScriptedLLM, InMemorySaver], Any],
     given: Any,

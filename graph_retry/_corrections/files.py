@@ -16,6 +16,7 @@ from typing import IO, Any, Self, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
+from graph_retry._arguments import checked
 from graph_retry._corrections.record import Correction, redacted_row
 from graph_retry._corrections.renderings import FORMATS, Format, LeftOut, ToMessages
 from graph_retry._json import digest, is_number, is_object, json_lines
@@ -43,8 +44,6 @@ class Writer:
         redact: Callable[[str], str] | None,
         messages: ToMessages | None,
     ) -> None:
-        if format not in FORMATS:
-            raise ValueError(f"`format` is {format!r}: give one of {', '.join(FORMATS)}.")
         self._split = _checked_split(split)
         self._kind, self._redact, self._messages = FORMATS[format], redact, messages
         whole = _checked_path(Path(path), format)
@@ -137,6 +136,7 @@ def _part_of(thread: str, split: Mapping[str, float] | None) -> str:
     return list(split)[-1]
 
 
+@checked
 def import_corrections(path: str | Path) -> Iterator[Correction]:
     """Read rows from a file: exported with the format `rows`, or written by yourself.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from graph_retry._arguments import checked
 from graph_retry._issues import describe, format_issues, wrap_error
 from graph_retry._json import is_object
 from graph_retry._output.function import FunctionValidator
@@ -21,14 +22,14 @@ __all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristi
 TYPING_MODULES = ("typing", "typing_extensions", "types")
 
 
+@checked
 def build_validator(output: Any, *, strict: bool = False, check_formats: bool = False) -> Validator:
     """Make a validator from a type, a JSON Schema, a function, or another validator.
 
     - pydantic validates a type. `strict` refuses a value that needs a conversion, such as `"30"`
       for an `int`. The type's own validators may run several times for one value.
-    - A `dict` is a JSON Schema. Its validation converts nothing, and fetches nothing from the
-      network. With `check_formats` a `format` such as `date` or `email` is checked. Without it,
-      `format` is only an annotation.
+    - A `dict` is a JSON Schema. Its validation converts nothing, and fetches nothing. With
+      `check_formats`, a `format` such as `date` or `email` is checked.
     - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed
       value, pass `Annotated[Type, AfterValidator(function)]`.
 
@@ -53,8 +54,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
         return FunctionValidator(output)
     raise TypeError(
         f"`output` is {describe(output)}; it must be a type that pydantic can validate, a JSON "
-        "Schema dict, a function that takes the value, or a validator such as `heuristic()`"
-        f"{_meant(output)}"
+        f"Schema, a function of the value, or a validator such as `heuristic()`{_meant(output)}"
     )
 
 
@@ -77,11 +77,7 @@ def _of_class(output: type[Any], *, strict: bool) -> Validator:
 
 @cache
 def _of_schema() -> Callable[..., Validator]:
-    """Import the validator for JSON Schema on first use, because `jsonschema` loads slowly.
-
-    The import runs in a thread. It reads a folder, and `langgraph dev` refuses such blocking calls
-    in its event loop on Python 3.13.
-    """
+    """Import the slow `jsonschema` on first use, in a thread: event loops must not read folders."""
     loading = Thread(target=import_module, args=("graph_retry._output.json_schema.validator",))
     loading.start()
     loading.join()
@@ -90,22 +86,22 @@ def _of_schema() -> Callable[..., Validator]:
     return SchemaValidator
 
 
+@checked
 def heuristic(type: str | None = None, required: Sequence[str] = ()) -> Validator:
     """Make a small validator for any JSON, for JSON of one type, or for an object with some keys.
 
     Raises:
-        ValueError: If `type` is not a JSON Schema type, or if `required` is given for a type
-            other than `object`.
+        ValueError: If `type` is no JSON Schema type, or `required` is for another than `object`.
 
     Example:
         >>> heuristic(required=["id"]).check({"title": "x"}).issues[0]["path"]
         '/id'
     """
     wanted = type or ("object" if required else None)
-    if required and (wanted != "object" or isinstance(required, str)):
+    if required and wanted != "object":
         raise ValueError(f"`required` is {required!r} of {wanted!r}; give a list, of an 'object'")
-    schema = {"title": f"JSON {wanted or 'value'}", "required": [*required]}
-    return build_validator({**schema, "type": wanted} if wanted else schema)
+    kind = {"type": wanted} if wanted else {}
+    return build_validator({"title": f"JSON {wanted or 'value'}", "required": [*required]} | kind)
 
 
 class SchemaOfParams(Validator):
@@ -113,12 +109,12 @@ class SchemaOfParams(Validator):
 
     Example:
         >>> from graph_retry import create_retry_node
-        >>> output = SchemaOfParams("wanted")
-        >>> node = create_retry_node(lambda params: "[1]", dict, output=output)
+        >>> node = create_retry_node(lambda params: "[1]", dict, output=SchemaOfParams("wanted"))
         >>> node.invoke({"params": {"wanted": {"type": "array"}}})["output"]
         [1]
     """
 
+    @checked
     def __init__(self, field: str, *, check_formats: bool = False) -> None:
         self.field, self._check_formats = field, check_formats
         self.name = f"value as `{field}` says"

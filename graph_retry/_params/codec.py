@@ -11,6 +11,7 @@ import copy
 import dataclasses
 from collections.abc import Iterator
 from enum import Enum
+from inspect import get_annotations
 from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from jsonpointer import resolve_pointer
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from graph_retry._issues import ABSENT, issue, pydantic_issues
 from graph_retry._json import is_object
+from graph_retry._params.fields import hidden_fields
 from graph_retry._params.params_type import describe_type, inferred_schema
 from graph_retry._params.patch import changes
 from graph_retry._params.tagged_json import (
@@ -111,7 +113,9 @@ class ParamsCodec(Generic[ParamsT]):
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Create a codec for one value. Only a model, a dataclass or an enum is typed by its class.
+        """Create a codec for one value. Its class is its type if the class declares its fields.
+
+        Such classes are models, dataclasses, enums and annotated named tuples.
 
         Example:
             >>> ParamsCodec.for_value("a prompt").fields
@@ -120,9 +124,10 @@ class ParamsCodec(Generic[ParamsT]):
         known: Any = value
         if isinstance(known, type):
             raise TypeError(f"`params` is the class `{known.__name__}`: pass an object of it")
-        typed = isinstance(known, BaseModel | Enum) or dataclasses.is_dataclass(known)
-        own = typed or known is None or type(known) is dict
-        return cls(value.__class__ if own else Any)
+        own: Any = known.__class__
+        is_model = isinstance(known, BaseModel | Enum) or dataclasses.is_dataclass(known)
+        declares = is_model or (isinstance(known, tuple) and bool(get_annotations(own)))
+        return cls(own if declares or known is None or own is dict else Any)
 
     @property
     def fields(self) -> tuple[str, ...] | None:
@@ -212,11 +217,14 @@ class ParamsCodec(Generic[ParamsT]):
                 # A whole number in a `float` field is that float (PEP 484).
                 return self._verified(again, owner)
             path = changed[0][0].removesuffix("/-")  # `-` is every element, so name the list.
-            problem = ValueError(
-                f"{part_of(path, owner)} would come back changed from graph state: declare the "
-                "type that it really has, with a validation that leaves it as it is, pass plain "
-                "values, or capture it in the function"
+            why = (
+                "would come back changed from graph state: declare the type that it really has, "
+                "with a validation that leaves it as it is, pass plain values, or capture it in "
+                "the function"
             )
+            if path.removeprefix("/") in hidden_fields(value):
+                why = "is not saved, because its class sets it: make it a field that can be given"
+            problem = ValueError(f"{part_of(path, owner)} {why}")
         raise cast("ValueError", problem)
 
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:

@@ -33,4 +33,6 @@ def hidden_fields(params: Any) -> Mapping[str, Any]:
     """Return a model's private attributes, or a dataclass's fields with `init=False`."""
     if isinstance(params, BaseModel):
         return params.__pydantic_private__ or {}
+    if not dataclasses.is_dataclass(params):
+        return {}
     return {f.name: getattr(params, f.name, None) for f in dataclasses.fields(params) if not f.init}

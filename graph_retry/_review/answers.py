@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Literal, NotRequired, Protocol, cast
+from typing import Annotated, Any, Literal, NotRequired, Protocol
 
 from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
+from graph_retry._arguments import Count, checked
 from graph_retry._issues import as_json
 from graph_retry._review.review import Review
 
@@ -44,14 +45,15 @@ class Decision(TypedDict):
     channel: NotRequired[str]
 
 
-Answer = Mapping[str, Any] | Sequence[Any] | str | bool | None
-"""An answer to a review: a `Decision`, or the form in which a client sends it.
+_FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are one bare value)"
+_HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a `Command` resumes with)"
+_Edited = Annotated[Mapping[str, Any], _FIELDS]
+Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | bool | None, _HOW]
+"""An answer to a review: a `Decision`, or the form in which a client sends it."""
 
-The type excludes functions, so that a type checker reports `approve` without its parentheses.
-"""
 
-
-def approve(choice: int | None = None) -> Decision:
+@checked
+def approve(choice: Count | None = None) -> Decision:
     """Call again with the suggested params, or with the same params if there is no suggestion.
 
     If a hook gave `Alternatives`, `choice` selects one by its number, from 1. In the review of a
@@ -64,7 +66,8 @@ def approve(choice: int | None = None) -> Decision:
     return {"type": "approve"} if choice is None else {"type": "approve", "choice": choice}
 
 
-def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
+@checked
+def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
     """Call again with some fields of the params changed; the other fields stay as shown.
 
     An edit that changes nothing counts as an approval, and the ledger records `approve`.
@@ -73,15 +76,10 @@ def edit(params: dict[str, Any] | None = None, /, **changes: Any) -> Decision:
         >>> edit(temperature=0.0)
         {'type': 'edit', 'params': {'temperature': 0.0}}
     """
-    given = cast("object", params)
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(
-            f"`edit` takes a dict of what changes, or keywords, not a `{type(given).__name__}`. "
-            "Params that are one bare value are edited with `edit(value=…)`."
-        )
     return {"type": "edit", "params": {**(params or {}), **changes}}
 
 
+@checked
 def reject(reason: str | None = None) -> Decision:
     """Stop the call without an output, with a reason for the ledger.
 
@@ -92,6 +90,7 @@ def reject(reason: str | None = None) -> Decision:
     return {"type": "reject", "message": reason}
 
 
+@checked
 def respond(
     output: Any = ...,
     *,
@@ -130,6 +129,7 @@ def respond(
     return decision
 
 
+@checked
 def comment(message: str) -> Decision:
     """Add a message for the model to the prompt or messages in the params, and call again.
 
@@ -140,6 +140,7 @@ def comment(message: str) -> Decision:
     return {"type": "comment", "message": message}
 
 
+@checked
 def accept(reason: str | None = None) -> Decision:
     """Take an invalid output unchanged. The option `allowed_decisions` must include `accept`.
 
@@ -152,6 +153,7 @@ def accept(reason: str | None = None) -> Decision:
     return {"type": "accept", "message": reason}
 
 
+@checked
 def defer(until: str) -> Decision:
     """Hide an open review from the inbox until a time in ISO 8601, in UTC if it names no zone.
 
@@ -164,6 +166,7 @@ def defer(until: str) -> Decision:
     return {"type": "defer", "until": until}
 
 
+@checked
 def assign(to: str) -> Decision:
     """Set the label `assignee` of a review, which stays open.
 

@@ -36,6 +36,7 @@ async def check_applied(
     now = [value for value in map(intervention, shown) if value is not None]
     new = {namespace_in(each): each for each in now if each["review_id"] not in open_before}
     problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
+    applied: list[str] = []
     for asked in answered:
         # On a server, only the shown questions are known. A local call can also be read.
         again = new.get(asked.namespace) or await _question_now(graph, config, asked.namespace)
@@ -44,10 +45,14 @@ async def check_applied(
             problem = again["problem"]
             told["review_ids"].append(again["review_id"])
             told["issues"] += again.get("answer_issues", [])  # an older server has none
-        if problem and len(answered) > 1:
-            problem = f"The answer to {asked.review_id!r} (`{asked.name}`): {problem}"
-        problems += [problem] if problem else []
+        whose = f"{asked.review_id!r} (`{asked.name}`)"
+        if problem:
+            told_whose = f"The answer to {whose}: " if len(answered) > 1 else ""
+            problems.append(f"{told_whose}{problem}")
+        elif again is not _ANSWER_KEPT:
+            applied.append(whose)
     if problems:
+        problems += [f"Applied: the answer to {', '.join(applied)}."] if applied else []
         raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told)
 
 

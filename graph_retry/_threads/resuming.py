@@ -17,7 +17,6 @@ from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
-from graph_retry._issues import literal
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import write_answer
 from graph_retry._langgraph.shown import asked_in, drop_plain_answer
@@ -166,8 +165,6 @@ async def take_thread(
 ) -> HeldThread:
     """Lock a thread, and save the answers to its reviews; raise if a review is not open."""
     thread_id = _checked(graph, config, decision, answers)
-    if isinstance(cast("Any", wait), bool) or not isinstance(cast("Any", wait), int | float):
-        raise TypeError(f"`wait` is {literal(wait, 80)}: give seconds, as a number.")
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     remote: RemoteRuns | None = None
     if not is_local(graph):
@@ -210,8 +207,6 @@ def _checked(
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
-    if isinstance(decision, Command):
-        raise TypeError("`decision` is a `Command`: give what it would resume with, by itself.")
     if thread_id is None:
         raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
     if graph is None:
@@ -220,10 +215,10 @@ def _checked(
             "pass the graph that asked."
         )
     check_compiled(graph)
-    if answers is not None and (not isinstance(cast("Any", answers), Mapping) or not answers):
+    if answers is not None and not answers:
         raise TypeError(
-            f"`answers` is {literal(answers, 80)}: pass {{review_id: decision}}, with an id of "
-            "`pending_reviews`; or leave it out to run the thread on without an answer."
+            "`answers` is empty: pass {review_id: decision}, with an id of `pending_reviews`; or "
+            "leave it out to run the thread on without an answer."
         )
     return thread_id
 

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict
 
+from graph_retry._arguments import Amount, Count, Size, checked
 from graph_retry._attempts import tokens_of
-from graph_retry._json import is_number, is_whole
 from graph_retry._output.failures import BudgetExceededError
 from graph_retry._wording import counted
 from graph_retry.records import Attempt
@@ -46,14 +46,7 @@ def _price_unknown(attempt: Attempt) -> None:
     del attempt
 
 
-def _check_limit(name: str, given: Any, *, at_least: float = 0.0, whole: bool = False) -> None:
-    """Refuse a limit that is not a number, or is below `at_least`."""
-    is_right = is_whole if whole else is_number
-    if given is not None and not (is_right(given) and given >= at_least):
-        wanted = f"a {'whole ' if whole else ''}number, {at_least:g} or more"
-        raise ValueError(f"`{name}` must be {wanted}, or None for no limit, not {given!r:.200}.")
-
-
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """The limits of automation for one call. After a limit is reached, reviewers decide each step.
@@ -82,25 +75,18 @@ class Budget:
         3
     """
 
-    tokens: int | None = None
-    cost: float | None = None
+    tokens: Size | None = None
+    cost: Amount | None = None
     price: Callable[[Attempt], float | Decimal | None] = _price_unknown
-    seconds: float | None = None
-    rounds: int | None = None
+    seconds: Amount | None = None
+    rounds: Size | None = None
 
     def __post_init__(self) -> None:
-        """Check the limits.
+        """Check that a limit of cost can be reached.
 
         Raises:
-            TypeError: If `price` is not a function.
-            ValueError: If a limit is not a number or is negative, or if `cost` has no `price`.
+            ValueError: If `cost` has no `price`.
         """
-        for name in ("tokens", "rounds"):
-            _check_limit(name, getattr(self, name), whole=True)
-        for name in ("cost", "seconds"):
-            _check_limit(name, getattr(self, name))
-        if not callable(self.price):
-            raise TypeError(f"`price` must be a function of an attempt, not {self.price!r:.200}.")
         if self.cost is not None and self.price is _price_unknown:
             raise ValueError("`cost` needs `price`, a function of an attempt that tells its cost.")
 
@@ -217,6 +203,7 @@ class _Account:
             return len(self._failed), time.monotonic() - self._failed_at
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class SharedBudget(Budget):
     """One budget for all calls that are given the same object, such as the calls of a batch.
@@ -251,19 +238,9 @@ class SharedBudget(Budget):
         the budget of 500 tokens is spent (600); no call is made unless a reviewer decides to
     """
 
-    failures: int | None = None
-    cool_down: float = 60.0
+    failures: Count | None = None
+    cool_down: Amount = 60.0
     _account: _Account = field(default_factory=_Account, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Check the limits.
-
-        Raises:
-            ValueError: If a limit is not a number or is too small, or if `cost` has no `price`.
-        """
-        super().__post_init__()
-        _check_limit("failures", self.failures, at_least=1, whole=True)
-        _check_limit("cool_down", self.cool_down)
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
         """Return the cost of all calls, which already includes `before`."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, cast
+from typing import Annotated, Any
 
-from graph_retry._json import is_number, is_object, is_whole
-from graph_retry._output.failures import ROUTES
+from graph_retry._arguments import Count, checked
+from graph_retry._json import is_number
+from graph_retry._kinds import Within
 from graph_retry._params.fields import fields_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import require_fields, with_fields
@@ -58,7 +59,8 @@ class ChangingHook:
             self._check(fields_of(params))
 
 
-def escalate(schedule: Mapping[int, Changes]) -> ChangingHook:
+@checked
+def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
     """Make a hook that changes fields after certain attempts, after any failure.
 
     Two equal failures in a row do not end automation: the hook's step comes first, within the limit
@@ -69,32 +71,21 @@ def escalate(schedule: Mapping[int, Changes]) -> ChangingHook:
             failed, and stays. A function as value gets the old value: `lambda old: old + 0.2`.
 
     Raises:
-        TypeError: If the schedule is not a dict.
-        ValueError: If an attempt is not a whole number from 1, or its changes are no dict. Before
-            the first call: if the params lack one of the fields.
+        ValueError: Before the first call, if the params lack one of the fields.
 
     Example:
         >>> hook = escalate({2: {"model": "large", "temperature": lambda old: old / 2}})
         >>> hook(AttemptFailed("no"), 2, {"model": "small", "temperature": 0.5})
         {'model': 'large', 'temperature': 0.25}
     """
-    if not isinstance(cast("Any", schedule), Mapping):
-        raise TypeError(f"`schedule` is {schedule!r:.200}: give a dict, the changes by attempt.")
-    for attempt, changes in schedule.items():
-        if not is_whole(cast("Any", attempt)) or attempt < 1:
-            raise ValueError(
-                f"`schedule` names attempt {attempt!r:.200}: attempts are whole numbers from 1."
-            )
-        if not is_object(changes):
-            raise ValueError(
-                f"`schedule` has {changes!r:.200} for attempt {attempt}: give the fields to change "
-                'by name, as in `{"model": "large"}`.'
-            )
     fields = {name for changes in schedule.values() for name in changes}
     return ChangingHook("escalate", fields, lambda _, attempt, __: schedule.get(attempt, {}))
 
 
-def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> ChangingHook:
+@checked
+def fall_back(
+    kinds: FailureKind | Annotated[Collection[FailureKind], Within(1)], *steps: Changes
+) -> ChangingHook:
     """Make a hook that changes fields after failures of certain kinds, with a step for each.
 
     For example, the first refusal changes the prompt, and the second changes the model. Two equal
@@ -106,8 +97,8 @@ def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> 
             dict of values by field. A function as value gets the old value. A change stays.
 
     Raises:
-        ValueError: If a kind does not exist, or a step is not a dict of changes. Before the first
-            call: if the params lack one of the fields.
+        ValueError: If a step is empty or missing. Before the first call: if the params lack one of
+            the fields.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
@@ -115,10 +106,7 @@ def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> 
         {'prompt': 'In a textbook: How?', 'model': 'mine'}
     """
     of = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-    unknown = [kind for kind in of if kind not in ROUTES]
-    if unknown or not of:
-        raise ValueError(f"`kinds` is {kinds!r:.200}: give some of {', '.join(ROUTES)}.")
-    if not steps or not all(is_object(step) and step for step in steps):
+    if not steps or not all(steps):
         raise ValueError("give the steps as dicts: the fields to change by name.")
 
     def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes:
@@ -131,7 +119,10 @@ def fall_back(kinds: FailureKind | Collection[FailureKind], *steps: Changes) -> 
     return ChangingHook("fall_back", {name for step in steps for name in step}, changes)
 
 
-def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) -> ChangingHook:
+@checked
+def raise_limit(
+    field: str = "max_tokens", factor: Annotated[float, Within(above=1)] = 2.0, *, most: Count
+) -> ChangingHook:
     """Make a hook that raises a token limit after an answer was cut off.
 
     Args:
@@ -140,18 +131,14 @@ def raise_limit(field: str = "max_tokens", factor: float = 2.0, *, most: int) ->
         most: The highest limit. If it is reached, a person decides.
 
     Raises:
-        ValueError: If `factor` is not above 1, or `most` is not a whole number from 1. Before the
-            first call: if the params lack the field, or its value is not a number.
+        ValueError: Before the first call, if the params lack the field, or its value is not a
+            number.
 
     Example:
         >>> cut_off = AttemptFailed("cut off", kind="truncated")
         >>> raise_limit(most=1_000)(cut_off, 1, {"prompt": "Go on.", "max_tokens": 600})
         {'prompt': 'Go on.', 'max_tokens': 1000}
     """
-    if factor <= 1:
-        raise ValueError(f"`factor` is {factor!r}: a limit is raised by more than 1.")
-    if not is_whole(cast("Any", most)) or most < 1:
-        raise ValueError(f"`most` is {most!r:.200}: give the highest limit, a whole number from 1.")
 
     def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes:
         del attempt

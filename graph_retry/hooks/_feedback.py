@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from graph_retry._arguments import Count, checked
 from graph_retry._issues import cut
-from graph_retry._json import is_whole
 from graph_retry._quoting import COMMENT, FEEDBACK, fenced, framed, issue_line, tame, unframed
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, content_of, plain_text, prompt_field, turns
@@ -29,12 +29,13 @@ _COMMENTED_ON = 4_000
 """Maximum characters of the answer that are quoted with a person's comment."""
 
 
+@checked
 def feedback(
     strategy: FeedbackStrategy = "errors_only",
     *,
     field: str | None = None,
     schema: bool = True,
-    limit: int = 50_000,
+    limit: Count = 50_000,
     measure: Callable[[str], int] = len,
 ) -> Feedback:
     """Make a hook that adds the errors of the last answer to the params' `messages` or `prompt`.
@@ -53,9 +54,7 @@ def feedback(
         measure: Returns the size of a text. The default counts characters.
 
     Raises:
-        TypeError: If `measure` is not a function.
-        ValueError: If `strategy` or `limit` is unknown. Before the first call: if the params have
-            no text or messages to write to.
+        ValueError: Before the first call, if the params have no text or messages to write to.
 
     Example:
         >>> error = AttemptFailed("no", kind="invalid_schema", issues=[{
@@ -69,12 +68,6 @@ def feedback(
         Answer again with the complete, corrected JSON and nothing else: no prose, no code fence.
         [end of feedback]
     """
-    if strategy not in _QUOTED:
-        raise ValueError(f"`strategy` must be one of {', '.join(_QUOTED)}, not {strategy!r:.200}.")
-    if not is_whole(cast("Any", limit)) or limit < 1:
-        raise ValueError(f"`limit` must be a whole number from 1, not {limit!r:.200}.")
-    if not callable(measure):
-        raise TypeError(f"`measure` must be a function of a text, not {measure!r:.200}.")
     return Feedback(strategy, field, schema, limit, measure)
 
 
@@ -110,6 +103,7 @@ class Feedback:
         Prompt(params, self.field)
 
 
+@checked
 def feedback_text(
     error: AttemptFailed, strategy: FeedbackStrategy = "errors_only", *, schema: bool = False
 ) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graph_retry._arguments import Share, checked
 from graph_retry._attempts import parsed_value
 from graph_retry._awaiting import call, run_sync
 from graph_retry._json import digest, is_number, is_object
@@ -16,6 +17,7 @@ Judge = Callable[[Attempt], Any]
 """A function of an attempt's record, sync or async, that returns a confidence from 0 to 1."""
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Gate:
     """A value of the option `review`: a person sees only valid outputs with a low confidence.
@@ -44,17 +46,13 @@ class Gate:
         0.5
     """
 
-    confidence: float
+    confidence: Share
     of: str = "confidence"
     judge: Judge | None = None
-    sample: float = 0.0
+    sample: Share = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse numbers outside of 0 to 1, and `judge` without `of="judge"` or the reverse."""
-        for name in ("confidence", "sample"):
-            given = getattr(self, name)
-            if not is_number(given) or not 0 <= given <= 1:
-                raise ValueError(f"`{name}` is {given!r:.80}: give a number from 0 to 1.")
+        """Refuse `judge` without `of="judge"`, and the reverse."""
         if (self.of == "judge") != (self.judge is not None):
             raise ValueError("`judge` and `of='judge'` go together: give both, or neither.")
 

@@ -11,7 +11,8 @@ from langchain_core import messages as langchain_messages
 from langchain_core.messages import convert_to_messages
 from langchain_core.messages.utils import count_tokens_approximately
 
-from graph_retry._json import is_array, is_whole
+from graph_retry._arguments import Count, checked
+from graph_retry._json import is_array
 from graph_retry.errors import AttemptFailed
 from graph_retry.hooks._prompt import Prompt, is_system, turns
 
@@ -19,8 +20,9 @@ _trim = cast("Any", langchain_messages).trim_messages  # LangChain leaves some o
 Summary = Callable[[list[Any]], str | Awaitable[str]]
 
 
+@checked
 def shorten_history(
-    most: int | None = None,
+    most: Count | None = None,
     *,
     field: str | None = None,
     summary: Summary | None = None,
@@ -40,8 +42,7 @@ def shorten_history(
         count: Counts the tokens of a list of messages, as `trim_messages` calls it.
 
     Raises:
-        ValueError: If `most` is not a whole number from 1. Before the first call: if the params
-            have no list of messages.
+        ValueError: Before the first call, if the params have no list of messages.
 
     Example:
         >>> hook = shorten_history(most=10)
@@ -50,10 +51,6 @@ def shorten_history(
         >>> hook(too_long, 1, {"messages": [*said, {"role": "user", "content": "And now?"}]})
         {'messages': [{'role': 'user', 'content': 'And now?'}]}
     """
-    if most is not None and not (is_whole(cast("Any", most)) and most >= 1):
-        raise ValueError(
-            f"`most` is {most!r:.200}: give the tokens to keep, a whole number from 1."
-        )
     return Shortening(most, field, summary, count)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from graph_retry._json import digest, is_object, is_whole
+from graph_retry._arguments import Count, checked
+from graph_retry._json import digest
 from graph_retry._quoting import LESSONS, Frame, framed, issue_line, tame, unframed
 from graph_retry.hooks._prompt import Prompt, content_of, is_system, turns
 from graph_retry.records import Attempt
@@ -43,6 +44,7 @@ class Lesson(TypedDict):
     """The attempt's start, in ISO 8601."""
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Lessons:
     """A value of the option `lessons`: a call learns from the errors of other steps.
@@ -56,17 +58,9 @@ class Lessons:
     """
 
     field: str | None = None
-    known: Sequence[Lesson] = ()
-    window: int = _WINDOW
-    told: int = 3
-
-    def __post_init__(self) -> None:
-        for name in ("window", "told"):
-            number = getattr(self, name)
-            if not is_whole(number) or number < 1:
-                raise ValueError(f"`{name}` is {number!r:.200}: give a whole number from 1.")
-        if not all(map(is_object, self.known)):
-            raise TypeError(f"`known` is {self.known!r:.80}: give what `lessons_of` returns.")
+    known: Annotated[Sequence[Lesson], "what `lessons_of` returns"] = ()
+    window: Count = _WINDOW
+    told: Count = 3
 
     def add_to(self, params: Any, window: list[Lesson]) -> tuple[Any, str] | None:
         """Return the params with the newest lessons in front and the ledger's reason, or None."""
@@ -95,7 +89,8 @@ def placed(prompt: Prompt, frame: Frame, block: str) -> Any:
     return prompt.replaced([*messages[:start], *turn, *messages[start:]])
 
 
-def merging_lessons(window: int) -> Callable[..., list[Lesson]]:
+@checked
+def merging_lessons(window: Count) -> Callable[..., list[Lesson]]:
     """Make a reducer like `merge_lessons` that keeps `window` lessons.
 
     Example:
@@ -115,6 +110,7 @@ def merging_lessons(window: int) -> Callable[..., list[Lesson]]:
     return merge
 
 
+@checked
 def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list[Lesson]:
     """Merge lessons into a window, as the reducer of a state key.
 
@@ -128,6 +124,7 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
     return merging_lessons(_WINDOW)(window, new)
 
 
+@checked
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
     """Return the lessons from a step's attempts, to write to a state key with `merge_lessons`.
 

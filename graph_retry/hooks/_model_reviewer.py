@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Annotated, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from graph_retry._arguments import checked
 from graph_retry._issues import excerpt, literal
 from graph_retry._json import is_object
+from graph_retry._kinds import Within
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
 from graph_retry._output.reading.parse import parse_output
 from graph_retry._quoting import fenced
 from graph_retry._review.answers import Decision, DecisionType
-from graph_retry._review.decisions import DECISION_TYPES, ROWS
+from graph_retry._review.decisions import ROWS
 from graph_retry._review.review import Review
 
 _SHOWN = (
@@ -35,12 +37,16 @@ _TASK = (
 )
 
 
+@checked
 def model_reviewer(
-    chat_model: Runnable[Any, BaseMessage],
+    chat_model: Annotated[
+        Runnable[Any, BaseMessage],
+        "a chat model of LangChain, such as the result of `init_chat_model`",
+    ],
     *,
     instructions: str | None = None,
     allow: Sequence[DecisionType] = ("approve", "edit", "respond"),
-    limit: int = 20_000,
+    limit: Annotated[int, Within(1_000)] = 20_000,
 ) -> Runnable[Review, Decision | None]:
     """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
@@ -53,10 +59,6 @@ def model_reviewer(
         allow: Decisions that the model may make.
         limit: Maximum characters of the review in the prompt. Longer parts are cut in the middle.
 
-    Raises:
-        TypeError: If `chat_model` is not a chat model.
-        ValueError: If `limit` is below 1,000, or `allow` has an unknown decision.
-
     Example:
         >>> from langchain_core.language_models import FakeListChatModel
         >>> from graph_retry import retry_llm_call
@@ -65,15 +67,6 @@ def model_reviewer(
         >>> retry_llm_call(count, {"care": False}, output=int, reviewer=model_reviewer(agent))
         3
     """
-    if not isinstance(cast("Any", chat_model), Runnable):
-        raise TypeError(
-            f"`chat_model` is {chat_model!r:.200}: give a chat model of LangChain, such as what "
-            "`init_chat_model` returns."
-        )
-    if isinstance(allow, str) or not {*allow} <= {*DECISION_TYPES}:
-        raise ValueError(f"`allow` is {allow!r:.80}: give a list of {', '.join(DECISION_TYPES)}.")
-    if limit < 1_000:
-        raise ValueError(f"`limit` is {limit}: it must be 1,000 or more.")
 
     def decide(review: Review) -> Any:
         offered = review.value["review_configs"][0]["allowed_decisions"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from graph_retry._arguments import Count, Share, checked
 from graph_retry._corrections.record import Correction, answer_text, as_text
 from graph_retry._issues import cut
 from graph_retry._json import is_array
@@ -25,6 +26,7 @@ _QUOTED = 1_000
 """Maximum characters of a request or an answer that are quoted."""
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class PastCorrections(Lessons):
     """A value of the option `lessons`: a call learns from people's corrections of earlier calls.
@@ -55,9 +57,9 @@ class PastCorrections(Lessons):
     """
 
     rows: Iterable[Correction] = ()
-    most: int = 3
-    limit: int = 4_000
-    least: float = 0.6
+    most: Count = 3
+    limit: Count = 4_000
+    least: Share = 0.6
     embed: Callable[[str], Sequence[float]] | None = None
     _past: list[tuple[str, Correction]] = field(
         default_factory=list[tuple[str, Correction]], init=False, repr=False
@@ -68,7 +70,6 @@ class PastCorrections(Lessons):
 
     def __post_init__(self) -> None:
         """Keep the rows that have params and a value for which a person vouched."""
-        super().__post_init__()
         calls: set[str] = set()
         for row in self.rows:
             calls.add(row["call"])

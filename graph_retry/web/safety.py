@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graph_retry._arguments import checked
 from graph_retry._review.review import Review
 from graph_retry.notifications import key_of, read_link, sign
 
@@ -36,6 +37,7 @@ HEADERS = {
 """Headers of every response. They forbid scripts and frames from other sites, and caching."""
 
 
+@checked
 @dataclass(frozen=True)
 class Access:
     """The rights of a user.

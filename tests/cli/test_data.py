@@ -35,9 +35,9 @@ def test_a_wrong_export_is_told(sqlite, run, tmp_path):
     for name, options, says in (
         ("x", ("--format", "csv"), "'csv' is not one of 'rows', 'openai'"),
         ("x", ("--split", "train"), "'train' is not written as NAME=TEXT"),
-        ("x", ("--split", "train=most"), "`split` is {'train': 'most'}"),
+        ("x", ("--split", "train=most"), "`split['train']`: give a number; not 'most'"),
         ("x", ("--split", "train=0.5"), "add up to 1"),
-        ("x", ("--how", "fixed"), "`how` has 'fixed'"),
+        ("x", ("--how", "fixed"), "not 'fixed'"),
         ("x.csv", (), "ends in '.jsonl' or '.ndjson'"),
         ("no/x.jsonl", (), "there is no folder"),
     ):

@@ -86,14 +86,14 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
         (
             {"feedback": "eror_only"},
             ValueError,
-            "`feedback`: give a hook or one of errors_only, full, truncated; not 'eror_only'.",
+            "or a function; not 'eror_only'. Did you mean `errors_only`?",
         ),
         (
             {"feedback": Letter},
             TypeError,
-            "`feedback` must be a function `(error, attempt, params)",
+            "or a function; not `Letter`, which is a class.",
         ),
-        ({"feedback": dict[str, int]}, TypeError, "not the class `dict[str, int]`"),
+        ({"feedback": dict[str, int]}, TypeError, "not `dict`, which is a class."),
         ({"budget": 800}, ValueError, "`budget`: give a `Budget` or a `SharedBudget`, such as"),
     ],
 )
@@ -168,13 +168,19 @@ def test_params_that_do_not_fit_say_what_came(given, words):
         (lambda: retry_llm_call(write, Params), "`params` is the class `Params`: pass an object"),
         (lambda: create_retry_node(write, Params(prompt="x")), "pass the class of the params"),
         (lambda: create_retry_node(write, {"prompt": "x"}), "pass the class of the params"),
-        (lambda: edit(Params(prompt="Hi.")), "`edit` takes a dict of what changes"),
-        (lambda: resume(waiting(write), "1", "approve"), "`config` is '1': pass {\"configurable\""),
-        (lambda: pending_reviews(waiting(write), None), "`config` is None: pass"),
+        (
+            lambda: edit(Params(prompt="Hi.")),
+            "give a dict of the fields to change (`edit(value=…)` for params that are one",
+        ),
+        (
+            lambda: resume(waiting(write), "1", "approve"),
+            '`config`: give a config, such as {"configurable"',
+        ),
+        (lambda: pending_reviews(waiting(write), None), "`config`: give a config"),
         (lambda: pending_reviews(waiting(write).builder, CONFIG), "`graph` is a `StateGraph`"),
         (lambda: create_retry_node(write, dict, max_attempt=3), "Did you mean `max_attempts`?"),
         (lambda: create_retry_node(write, dict, ouput=Letter), "Did you mean `output`?"),
-        (lambda: create_retry_node(write, dict, zzz=3), "The options are repair, format, strict"),
+        (lambda: create_retry_node(write, dict, zzz=3), "Known are repair, format, strict"),
     ],
 )
 def test_what_is_taken_for_something_else_is_named(make, words):
@@ -217,7 +223,7 @@ def test_a_decision_that_was_not_called_is_named():
     """And what to give; the review goes on waiting."""
     graph = waiting(lambda params: "no")
     graph.invoke({"params": {"prompt": "Hi."}}, CONFIG)
-    with pytest.raises(TypeError, match=r"the decision is an `approve`: give what `approve"):
+    with pytest.raises(TypeError, match=r"not `approve`. Call it: `approve\(…\)`"):
         resume(graph, CONFIG, approve)
     assert len(pending_reviews(graph, CONFIG)) == 1
 

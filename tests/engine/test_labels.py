@@ -43,10 +43,10 @@ def test_the_inbox_is_filtered_by_labels():
 @pytest.mark.parametrize(
     ("labels", "told"),
     [
-        ({"priority": 1}, "`labels`: give a dict of text by name; not 1"),
-        ({"note": "x" * 200}, "`labels`: `note` and its text are over 200 characters"),
-        ({str(n): "" for n in range(21)}, "`labels`.*at most 20"),
-        (["acme"], "`labels`: give a dict of text by name"),
+        ({"priority": 1}, "`labels\\['priority'\\]`: give a text; not 1"),
+        ({"note": "x" * 200}, "`labels` has `note`, over 200 characters with its text"),
+        ({str(n): "" for n in range(21)}, "`labels` has 21: give 20 at most"),
+        (["acme"], "`labels`: give a dict of texts by name"),
     ],
 )
 def test_labels_are_short_texts(labels, told):

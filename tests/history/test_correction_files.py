@@ -23,8 +23,8 @@ FORMATS = ("rows", "openai", "preference", "pydantic-evals", "langsmith")
 
 WRONG = {
     "selection": ({"hows": []}, TypeError, "Did you mean `how`"),
-    "how": ({"how": ["respond"]}, ValueError, "`how` has 'respond'"),
-    "format": ({"format": "csv"}, ValueError, "`format` is 'csv'"),
+    "how": ({"how": ["respond"]}, ValueError, r"`how\[0\]`: give "),
+    "format": ({"format": "csv"}, ValueError, "`format`: give 'rows', .*not 'csv'"),
     "split": ({"split": {"train": 0.8}}, ValueError, "add up to 1"),
     "part": ({"split": {"../x": 1.0}}, ValueError, "add up to 1"),
     "csv": ({"path": "rows.csv"}, ValueError, "ends in '.csv', but the format 'rows' is"),

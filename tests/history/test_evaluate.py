@@ -248,14 +248,14 @@ def test_a_table_and_a_plot_show_the_figures(recorded):
 def test_wrong_options_are_told_before_a_call():
     """An option that cannot be meant is named."""
     for options, says in (
-        ({"compare": "near"}, "`compare` is 'near'"),
-        ({"concurrency": 0}, "`concurrency` is 0"),
+        ({"compare": "near"}, "`compare`: give 'equal'"),
+        ({"concurrency": 0}, "`concurrency`: give a whole number from 1; not 0"),
     ):
         with pytest.raises(ValueError, match=says):
             evaluate([], better, **options)
-    with pytest.raises(TypeError, match="`limit` is 3"):
+    with pytest.raises(TypeError, match="`limit`: give a `Budget`; not 3"):
         evaluate([], better, limit=3)
-    with pytest.raises(TypeError, match="unknown option `comparing`"):
+    with pytest.raises(TypeError, match="unknown argument `comparing`"):
         evaluate([], better, comparing="equal")
 
 

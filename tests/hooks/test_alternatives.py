@@ -117,5 +117,5 @@ def test_typed_alternatives_come_back_with_their_type():
 
 def test_no_alternatives_are_a_mistake():
     """An empty list is told where it is made."""
-    with pytest.raises(ValueError, match="one or more"):
+    with pytest.raises(ValueError, match="`params`: give a list that is not empty"):
         Alternatives([])

@@ -87,8 +87,11 @@ def test_a_field_the_params_lack_is_never_added(params):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: escalate({0: {"model": "large"}}), "attempt 0"),
-        (lambda: raise_limit(factor=1, most=10), "`factor` is 1"),
+        (
+            lambda: escalate({0: {"model": "large"}}),
+            "`schedule, key 0`: give a whole number from 1; not 0",
+        ),
+        (lambda: raise_limit(factor=1, most=10), "`factor`: give a number above 1; not 1"),
     ],
 )
 def test_schedules_that_make_no_sense_are_refused_early(make, message):

@@ -128,12 +128,15 @@ def test_a_refusal_is_answered_step_by_step(form, mode):
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: fall_back("refused", {"a": 1}), "`kinds` is 'refused': give some of transient"),
+        (
+            lambda: fall_back("refused", {"a": 1}),
+            "`kinds`: give 'transient', .*Did you mean `refusal`",
+        ),
         (lambda: fall_back("refusal"), "give the steps as dicts"),
         (lambda: fall_back("refusal", {}), "give the steps as dicts"),
-        (lambda: shorten_history(0), "`most` is 0"),
-        (lambda: Lessons(window=0), "`window` is 0"),
-        (lambda: Lessons(told=0), "`told` is 0"),
+        (lambda: shorten_history(0), "`most`: give a whole number from 1.*not 0"),
+        (lambda: Lessons(window=0), "`window`: give a whole number from 1; not 0"),
+        (lambda: Lessons(told=0), "`told`: give a whole number from 1; not 0"),
         (lambda: retry_llm_call(Model(), {"n": 1}, fall_back("refusal", {"m": 1})), "field `m`"),
         (lambda: retry_llm_call(Model(), {"prompt": "x"}, shorten_history()), "messages"),
     ],

@@ -240,7 +240,7 @@ def test_the_case_is_bounded_and_quoted_as_data():
     fence = case.split("raw_output:\n")[1].split("\n")[0]
     assert set(fence) == {"`"}
     assert case.rstrip().endswith(fence)
-    with pytest.raises(ValueError, match="`limit` is 10"):
+    with pytest.raises(ValueError, match="`limit`: give a whole number from 1000; not 10"):
         model_reviewer(chat, limit=10)
 
 

@@ -347,7 +347,7 @@ def test_a_default_that_does_not_fit_the_params_is_refused_before_the_call(defau
         ({"expires_after": 0}, "`expires_after`"),
         ({"expires_after": "an hour"}, "`expires_after`"),
         ({"default_decision": reject()}, "`default_decision` needs `expires_after`"),
-        ({"expires_after": 1, "default_decision": {"type": "give up"}}, "`default_decision`"),
+        ({"expires_after": 1, "default_decision": {"type": "give up"}}, "`default_decision"),
         ({"expires_after": 1, "default_decision": respond("no")}, "not valid"),
         ({"expires_after": 1, "default_decision": accept()}, "`allowed_decisions` leaves out"),
         ({"expires_after": 1, "default_decision": edit(n=1), "locked": ["n"]}, "`n`, which is"),

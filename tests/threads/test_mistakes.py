@@ -19,26 +19,38 @@ def twice(graph):
 
 MISTAKES = [
     (lambda graph: pending_reviews(graph, {}), ValueError, "`config` names no thread: pass"),
-    (lambda graph: pending_reviews(graph, None), TypeError, "`config` is None: pass"),
+    (lambda graph: pending_reviews(graph, None), TypeError, "`config`: give a config"),
     (lambda graph: pending_reviews(graph, {"configurable": None}), TypeError, "`configurable` is"),
     (lambda graph: pending_reviews(None, thread()), TypeError, "`graph` is a `NoneType`"),
     (lambda graph: resume(graph, {}, approve()), ValueError, "`config` names no thread: pass"),
-    (lambda graph: resume(graph, thread(), answers=[approve()]), TypeError, "`answers` is"),
-    (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers` is"),
+    (
+        lambda graph: resume(graph, thread(), answers=[approve()]),
+        TypeError,
+        "`answers`: give a dict",
+    ),
+    (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers`: give a dict"),
     (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
     (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
-    (lambda graph: resume(graph, thread(), Command(resume=1)), TypeError, "is a `Command`: give"),
-    (lambda graph: resume(graph, thread(), approve(), wait="1"), TypeError, '`wait` is "1": give'),
+    (
+        lambda graph: resume(graph, thread(), Command(resume=1)),
+        TypeError,
+        "what a `Command` resumes with",
+    ),
+    (
+        lambda graph: resume(graph, thread(), approve(), wait="1"),
+        TypeError,
+        "`wait`: give a number; not '1'",
+    ),
     (lambda graph: attempts_of(graph, {}), ValueError, "`config` names no thread: pass"),
     (lambda graph: attempts_of(thread(), graph), TypeError, "`config` is <"),
     (lambda graph: attempts_of(graph.builder, thread()), TypeError, "`graph` is a `StateGraph`"),
     (lambda graph: resume(graph.builder, thread(), approve()), TypeError, "a `StateGraph`: pass"),
     (lambda graph: rewind(graph, {}, attempt=1), ValueError, "`config` names no thread: pass"),
-    (lambda graph: rewind(graph, thread()), TypeError, "say which attempt to go back to: `attem"),
+    (lambda graph: rewind(graph, thread()), TypeError, "missing argument `attempt`"),
     (
         lambda graph: rewind(graph, thread(), 1),
         TypeError,
-        "`ledger` is 1: give one of `attempts_of",
+        "`ledger`: give one of `attempts_of",
     ),
     (
         lambda graph: rewind(graph, thread(), attempt=1, prams={}),
@@ -70,11 +82,11 @@ MISTAKES = [
         ValueError,
         "two decisions about one review, under '.+' and '.+': give one",
     ),
-    (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit` is '2': give a whole"),
-    (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit` is -1: give a whole"),
-    (lambda graph: list_reviews(graph, labels=["a"]), TypeError, "`labels` is .*: give a dict"),
-    (lambda graph: list_reviews(graph, before="1"), TypeError, "`before` is '1': give the last"),
-    (lambda graph: resume(graph, thread(), approve), TypeError, "the decision is an `approve`"),
+    (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit`: give a whole .*not '2'"),
+    (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit`: give a whole .*not -1"),
+    (lambda graph: list_reviews(graph, labels=["a"]), TypeError, "`labels`: give a dict"),
+    (lambda graph: list_reviews(graph, before="1"), TypeError, "`before`: give the last review"),
+    (lambda graph: resume(graph, thread(), approve), TypeError, "Call it: `approve"),
 ]
 
 

@@ -48,7 +48,7 @@ def waiting(form, mode, model, saver=None, **options):
 
 
 def test_of_several_answers_the_refused_ones_are_told(mode):
-    """One branch goes on, one asks again: told with its id and reason; the rest is applied."""
+    """One branch goes on, one asks again: told with its id and reason, and the applied ones."""
     model = Model()
     graph = fan_out("node", mode, model, InMemorySaver(), width=3)
     mode.invoke(graph, {}, thread())
@@ -58,7 +58,10 @@ def test_of_several_answers_the_refused_ones_are_told(mode):
     left = {each.review_id: each.problem for each in reviews(mode, graph, thread())}
 
     assert set(left) == {third, *told.review_ids}
-    assert told.message == f"The answer to {second!r} (`count`): {left[told.review_ids[0]]}"
+    assert told.message == (
+        f"The answer to {second!r} (`count`): {left[told.review_ids[0]]}\n"
+        f"Applied: the answer to {first!r} (`count`)."
+    )
     assert left[third] is None
     assert len(model.calls) == 4
 

@@ -141,7 +141,7 @@ def test_callbacks_and_tags_of_the_config_are_kept(mode):
 REFUSED = [
     (thread(), ValueError, "`config` has `thread_id`"),
     ({"configurable": {"checkpoint_ns": ""}}, ValueError, "`config` has `checkpoint_ns`"),
-    ("1", TypeError, "`config` is '1'"),
+    ("1", TypeError, "`config`: give a config"),
 ]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from langgraph.errors import GraphBubbleUp
 
+from graph_retry._arguments import checked
 from graph_retry._issues import json_problem
 from graph_retry._output.formats.fences import whole_fence
 from graph_retry._output.reading import ParsedOutput, Unreadable
@@ -49,13 +50,10 @@ class Format(Protocol):
         ...
 
 
-def format_named(given: Any) -> Format | None:
+def format_named(given: FormatName | Format | None) -> Format | None:
     """Return the built-in format of a name, or the given format; None for JSON.
 
     JSON is not a `Format`, because it has its own reader.
-
-    Raises:
-        ValueError: If it is not a format.
     """
     if given is None or given == "json":
         return None
@@ -71,19 +69,12 @@ def format_named(given: Any) -> Format | None:
         from graph_retry._output.formats.tagged import Tagged  # noqa: PLC0415
 
         return Tagged()
-    if isinstance(given, type) or not isinstance(given, Format):
-        names = ", ".join(get_args(FormatName))
-        raise ValueError(  # noqa: TRY004 - as for every option
-            f"give one of {names}, or an object with `name`, `parse`, `repair` and `describe`"
-        )
     return given
 
 
+@checked
 def describe_format(given: FormatName | Format) -> str:
     """Return a sentence for a prompt that tells a model how to write its answer.
-
-    Raises:
-        ValueError: If it is not a format.
 
     Example:
         >>> describe_format("yaml")

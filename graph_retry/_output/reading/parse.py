@@ -4,8 +4,9 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
+from graph_retry._arguments import checked
 from graph_retry._output.reading import (
     Document,
     ParsedOutput,
@@ -21,12 +22,12 @@ from graph_retry.records import RepairLevel
 
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-_LEVELS = get_args(RepairLevel)
 _FENCE = lazy(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
 _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
 _STRING_OR_COMMA = lazy(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
 
 
+@checked
 def parse_output(
     text: str,
     level: RepairLevel = "standard",
@@ -62,10 +63,6 @@ def parse_output(
         >>> refused and refused["kind"]
         'elided'
     """
-    if level not in _LEVELS:
-        raise ValueError(f"`level` is {level!r:.40}: use one of {', '.join(_LEVELS)}.")
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"`text` is a {type(text).__name__}: pass the model's output as a `str`.")
     wanted = Wanted(complete, wants_list, fits)
     try:
         value = strict_value(text)
@@ -88,6 +85,7 @@ def parse_output(
     return _refused(text, level, refusal)
 
 
+@checked
 def repair_output(text: str, level: RepairLevel = "standard") -> str:
     r"""Return the JSON that `text` holds, or `text` unchanged if it cannot be read.
 
@@ -98,6 +96,7 @@ def repair_output(text: str, level: RepairLevel = "standard") -> str:
     return parse_output(text, level).text
 
 
+@checked
 def extract_code_fence(text: str, lang: str | None = None) -> str | None:
     r"""Return the contents of the first code fence, or of the first one tagged `lang`.
 
@@ -109,6 +108,7 @@ def extract_code_fence(text: str, lang: str | None = None) -> str | None:
     return next((inside for tag, inside in fences if lang is None or tag == lang.lower()), None)
 
 
+@checked
 def extract_json_block(text: str) -> str | None:
     """Return the part of `text` that is its one JSON document, unrepaired; None if it has none.
 
@@ -123,6 +123,7 @@ def extract_json_block(text: str) -> str | None:
     return text[document.start : document.end]
 
 
+@checked
 def remove_trailing_commas(text: str) -> str:
     """Return `text` without commas before closing brackets; commas in strings stay.
 

@@ -1,0 +1,181 @@
+"""Check the arguments of public functions and classes by their declared types.
+
+The annotations are the only rule. `checked` applies them to each call of a function, and
+`check_options` to the options of a `TypedDict`. Names, kinds and values are all checked before the
+function runs, and one error says what is allowed and what came.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import is_dataclass
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from graph_retry._credentials import says_secret
+from graph_retry._kinds import Within, misfit
+from graph_retry._wording import did_you_mean, quoted_with_article
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+Count = Annotated[int, Within(1)]
+Size = Annotated[int, Within(0)]
+Amount = Annotated[float, Within(0)]
+Seconds = Annotated[float, Within(above=0)]
+Share = Annotated[float, Within(0, 1)]
+Name = Annotated[str, Within(1)]
+
+
+class WrongArgumentError(TypeError, ValueError):
+    """An argument has a wrong name, kind or value.
+
+    It is both a `TypeError` and a `ValueError`, because callers expect either.
+    """
+
+
+def checked(target: T) -> T:
+    """Check each call of a function, or each new object of a class, by the declared types.
+
+    Raises:
+        WrongArgumentError: Whenever an argument does not fit its annotation.
+
+    Example:
+        >>> @checked
+        ... def repeat(text: str, times: Count = 1) -> str:
+        ...     return text * times
+        >>> repeat("ab", times="2")
+        Traceback (most recent call last):
+        ...
+        graph_retry._arguments.WrongArgumentError: `times`: give a whole number from 1; not '2'.
+    """
+    if not isinstance(target, type):
+        return cast("T", _checking(target, target))
+    made = cast("Any", target)
+    made.__init__ = _checking(made.__init__, made if is_dataclass(made) else made.__init__)
+    return cast("T", made)
+
+
+def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any]:
+    """Return a function that checks its arguments by the annotations of another object."""
+    signature = inspect.signature(function)
+    rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
+    kinds_named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    own = [p.name for p in signature.parameters.values() if p.kind in kinds_named]
+
+    def check(args: tuple[Any, ...], given: Mapping[str, Any]) -> None:
+        kinds = hints_of(annotated)
+        declared = get_args(kinds[rest])[0] if get_origin(kinds.get(rest)) is Unpack else None
+        if not rest or declared:
+            check_names(given, [*own, *(hints_of(declared) if declared else ())])
+        try:
+            bound = signature.bind_partial(*args, **given).arguments
+        except TypeError:  # The call itself raises the same error, and names its function.
+            return
+        options = bound.pop(rest, {})
+        for name, value in bound.items():
+            is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            for item in value if is_many else (value,):
+                _check(name, item, kinds.get(name, Any))
+        if declared:
+            check_options(declared, options)
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def called_later(*args: Any, **given: Any) -> Any:
+            check(args, given)
+            return await function(*args, **given)
+
+        return called_later
+
+    @functools.wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        check(args, given)
+        return function(*args, **given)
+
+    return called
+
+
+def check_options(
+    declared: Any, given: Mapping[str, Any], also: Iterable[str] = (), *, inside: str = ""
+) -> None:
+    """Check options by the `TypedDict` that declares them; an option may be None.
+
+    Args:
+        declared: The `TypedDict`.
+        given: The options.
+        also: Names of other arguments, which may be suggested for a misspelt option.
+        inside: The argument that holds the options; empty if each option is an argument.
+
+    Raises:
+        WrongArgumentError: If an option is missing, unknown, or does not fit its type.
+    """
+    kinds = hints_of(declared)
+    check_names(given, kinds, also, inside=inside)
+    for name, value in given.items():
+        if value is not None:
+            kind = kinds[name]
+            kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+            _check(f"{inside}[{name!r}]" if inside else name, value, kind)
+    if missing := [name for name in _required(declared) if name not in given]:
+        what = f"`{inside}` has no" if inside else "missing argument"
+        raise WrongArgumentError(f"{what} `{missing[0]}`.")
+
+
+def check_names(
+    given: Iterable[str], known: Collection[str], also: Iterable[str] = (), *, inside: str = ""
+) -> None:
+    """Raise if an argument's name is unknown, and suggest the name that is probably meant."""
+    for name in given:
+        if name not in known:
+            what = f"`{inside}` has an unknown key" if inside else "unknown argument"
+            listed = f" Known are {', '.join(known)}."
+            meant = did_you_mean(name, (*known, *also)) or listed
+            raise WrongArgumentError(f"{what} `{name:.80}`.{meant}")
+
+
+@cache
+def hints_of(annotated: Any) -> dict[str, Any]:
+    """Return the declared types of a function, dataclass or `TypedDict`, by name."""
+    return get_type_hints(annotated, include_extras=True)
+
+
+def _required(declared: Any) -> list[str]:
+    # `__required_keys__` is wrong under `from __future__ import annotations`.
+    kinds = hints_of(declared).items() if declared.__total__ else ()
+    return [name for name, kind in kinds if get_origin(kind) is not NotRequired]
+
+
+def _check(name: str, value: Any, kind: Any) -> None:
+    wrong = misfit(value, kind, name)
+    if wrong is not None:
+        shown = quoted_with_article(type(wrong.value).__name__)
+        shown = shown if says_secret(name) else _shown(wrong.value)
+        told = f"`{wrong.place}`: give {wrong.wanted}; not {shown}{wrong.why}.{wrong.hint}"
+        is_ours = inspect.isfunction(wrong.value) and wrong.value.__module__.startswith(_PACKAGE)
+        how = f" Call it: `{wrong.value.__name__}(…)`." if is_ours else ""
+        raise WrongArgumentError(f"{told}{how}")
+
+
+_PACKAGE = __name__.partition(".")[0]
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 200
+
+
+def _shown(value: Any) -> str:
+    if callable(value) and hasattr(value, "__name__"):
+        return f"`{value.__name__}`"
+    return _REPR.repr(value)

@@ -1,0 +1,229 @@
+"""Whether a value fits a declared type, and the words for that type.
+
+A value is taken as it is: nothing is converted, and `True` is no number. Of a container, the items
+are checked as well. Of a function, the number of its arguments is, and whether it may be async.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+from langchain_core.runnables import RunnableConfig
+from typing_extensions import is_typeddict
+
+from graph_retry._awaiting import unwrapped
+from graph_retry._json import is_number, is_whole
+from graph_retry._wording import counted, did_you_mean, quoted_with_article
+
+
+@dataclass(frozen=True)
+class Within:
+    """The bounds of a number, or of the size of a text or a list: metadata for `Annotated`."""
+
+    least: float = float("-inf")
+    most: float = float("inf")
+    above: float = float("-inf")
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a value is within the bounds; NaN never is."""
+        size = value if is_number(value) else len(value)
+        return self.least <= size <= self.most and size > self.above
+
+    def __str__(self) -> str:
+        """Describe the bounds of a number."""
+        if self.above > float("-inf"):
+            return f" above {self.above:g}"
+        return f" from {self.least:g}" + (f" to {self.most:g}" if self.most < float("inf") else "")
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A value that does not fit its type: its place, the allowed values, a reason, a suggestion."""
+
+    place: str
+    value: Any
+    wanted: str
+    why: str = ""
+    hint: str = ""
+
+
+def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
+    """Return the first part of a value that does not fit a type; None if all of it fits."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _misfit_within(value, kind, place)
+    if origin in (Union, types.UnionType):
+        return _misfit_of_all(value, kind, place)
+    if origin is Literal:
+        fits = any(type(value) is type(each) and value == each for each in args)
+        meant = did_you_mean(value, args) if isinstance(value, str) else ""
+        return None if fits else Misfit(place, value, _words(kind), hint=meant)
+    if (arguments := _arguments_of(kind)) is not None:
+        why = _unlike(value, arguments, kind)
+        return None if why is None else Misfit(place, value, _words(kind), why)
+    if not _is_a(value, kind):
+        return Misfit(place, value, _words(kind))
+    return next((found for found in _misfit_items(value, origin, args, place) if found), None)
+
+
+def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
+    """Check a value by its type, and then by the bounds that `Annotated` adds."""
+    inner, *more = get_args(kind)
+    found = misfit(value, inner, place)
+    if found is None and all(each.holds(value) for each in more if isinstance(each, Within)):
+        return None
+    if found is not None and found.place != place:
+        return found
+    return replace(found or Misfit(place, value, ""), wanted=_words(kind))
+
+
+def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
+    """Return what does not fit any branch of a union: an item, if its container fits one."""
+    found = [misfit(value, branch, place) for branch in get_args(kind)]
+    wrong = [each for each in found if each is not None]
+    if len(wrong) < len(found):
+        return None
+    inside = next((each for each in wrong if each.place != place), None)
+    told = next((each for each in wrong if each.why or each.hint), wrong[0])
+    return inside or replace(told, wanted=_words(kind))
+
+
+def _misfit_items(
+    value: Any, origin: Any, args: tuple[Any, ...], place: str
+) -> Iterator[Misfit | None]:
+    """Check the items of a container; an iterator is left alone, because reading it ends it."""
+    if not args or not isinstance(value, Collection):
+        return
+    if isinstance(value, Mapping):
+        for key, item in cast("Any", value).items():
+            yield misfit(key, args[0], f"{place}, key {key!r:.40}")
+            yield misfit(item, args[-1], f"{place}[{key!r:.40}]")
+        return
+    items = list(cast("Any", value))
+    is_pair = origin is tuple and args[-1] is not Ellipsis
+    if is_pair and len(items) != len(args):
+        yield Misfit(place, items, "a tuple")
+    kinds = args if is_pair else (args[0],) * len(items)
+    for number, (item, kind) in enumerate(zip(items, kinds, strict=False)):
+        yield misfit(item, kind, f"{place}[{number}]")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a kind, without its items."""
+    kind = get_origin(kind) or kind
+    if kind in (Any, object) or isinstance(kind, TypeVar):
+        return True
+    if kind is int:
+        return is_whole(value)
+    if kind is float:
+        return is_number(value)
+    if is_typeddict(kind):
+        return isinstance(value, Mapping)
+    if kind in (Sequence, Iterable, Collection) and isinstance(value, str | bytes):
+        return False
+    # A class has all methods of a protocol such as `Format`, but is no object of it.
+    return isinstance(value, kind) and (kind is type or not isinstance(value, type))
+
+
+def _arguments_of(kind: Any) -> list[Any] | None:
+    """Return the types of the arguments of a kind of function; None for any other kind."""
+    if get_origin(kind) is Callable or kind is Callable:
+        listed: Any = (get_args(kind) or (...,))[0]
+        return [...] if listed is Ellipsis else list(listed)
+    kind = get_origin(kind) or kind
+    if isinstance(kind, type) and Protocol in kind.__mro__ and "__call__" in vars(kind):
+        return [*inspect.signature(kind.__call__).parameters][1:]
+    return None
+
+
+def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
+    """Say why a value is no function of these arguments; None if it is one."""
+    if not callable(function):
+        return ""
+    if isinstance(function, type) or get_origin(function) is not None:
+        return ", which is a class"
+    result = (get_args(kind) or (None, Any))[-1]
+    is_sync = get_origin(kind) is Callable and result is not Any and not _may_wait(result)
+    if is_sync and inspect.iscoroutinefunction(unwrapped(function)):
+        return ", which is async"
+    try:
+        if arguments != [...]:
+            inspect.signature(function).bind(*arguments)
+    except ValueError:  # Some builtins have no signature to check.
+        return None
+    except TypeError as error:
+        return f", which cannot be called so ({error})"
+    return None
+
+
+def _may_wait(result: Any) -> bool:
+    """Return whether a function with this declared result may be async."""
+    return any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))
+
+
+_PLAIN: dict[Any, str] = {
+    str: "a text",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    type(None): "None",
+    Any: "any value",
+    Awaitable: "a call to await",
+    RunnableConfig: 'a config, such as {"configurable": {…}}',
+    **dict.fromkeys((dict, Mapping), "a dict"),
+    **dict.fromkeys((list, Sequence, Iterable, Collection), "a list"),
+}
+
+
+def _words(kind: Any) -> str:
+    """Describe a type, as in `a list of texts`."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        told = next((each for each in args[1:] if isinstance(each, str)), None)
+        within = next((str(each) for each in args[1:] if isinstance(each, Within)), "")
+        of_size = within if args[0] in (int, float) else " that is not empty"
+        return told or _words(args[0]) + (of_size if within else "")
+    if origin in (Union, types.UnionType, Literal):
+        return _or([repr(each) if origin is Literal else _words(each) for each in args])
+    if (arguments := _arguments_of(kind)) is not None:
+        return _words_of_function(arguments)
+    plain = _PLAIN.get(origin or kind)
+    is_open = not args or args[-1] is Any or isinstance(args[-1], TypeVar)
+    if plain not in ("a dict", "a list") or is_open:
+        return plain or quoted_with_article((origin or kind).__name__)
+    item = _words(args[-1])
+    by = " by name" if plain == "a dict" and args[0] is str else ""
+    is_plain = item in _PLAIN.values()
+    return f"{plain} of {item.removeprefix('a ')}s{by}" if is_plain else f"{plain}{by}, each {item}"
+
+
+def _words_of_function(arguments: list[Any]) -> str:
+    if arguments == [...]:
+        return "a function"
+    if all(isinstance(each, str) for each in arguments):
+        return f"a function `({', '.join(arguments)})`"
+    if Any in arguments:
+        return f"a function of {counted(len(arguments), 'argument')}"
+    alone = " alone" if len(arguments) == 1 else ""
+    return f"a function that takes {' and '.join(map(_words, arguments))}{alone}"
+
+
+def _or(words: list[str]) -> str:
+    """Join words by commas and `or`, each of them once."""
+    *first, last = dict.fromkeys(words)
+    comma = "," if any(" or " in each or ", " in each for each in words) else ""
+    return f"{', '.join(first)}{comma} or {last}" if first else last

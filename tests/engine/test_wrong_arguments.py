@@ -1,0 +1,126 @@
+"""Every argument of every public function and class is checked by its declared type."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, NotRequired, get_args, get_origin
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+
+import graph_retry
+from graph_retry._arguments import hints_of
+from graph_retry._kinds import misfit
+
+RECEIVED = frozenset(
+    (
+        *("Checked", "Evaluation", "Exported", "Ledger", "ParsedOutput", "PendingReview"),
+        *("Precedent", "Replayed", "Review", "AttemptContext", "Validator"),
+    )
+)
+"""Classes whose objects a program receives."""
+
+
+def public() -> dict[str, Any]:
+    """Return the functions and classes that a program calls, by module and name."""
+    modules = [
+        graph_retry,
+        *(
+            importlib.import_module(f"graph_retry.{found.name}")
+            for found in pkgutil.iter_modules(graph_retry.__path__)
+            if not found.name.startswith("_")
+        ),
+    ]
+    listed = {}
+    for module in modules:
+        for name in getattr(module, "__all__", ()):
+            made = getattr(module, name)
+            is_error = isinstance(made, type) and issubclass(made, Exception)
+            is_ours = getattr(made, "__module__", "").startswith("graph_retry")
+            is_function = inspect.isfunction(made) or isinstance(made, type)
+            if is_function and is_ours and not is_error and name not in RECEIVED:
+                listed[f"{module.__name__.removeprefix('graph_retry.')}.{name}"] = made
+    return listed
+
+
+class Nothing:
+    """A value that fits no declared type."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+def arguments() -> list[tuple[str, str, Any]]:
+    """List each argument that has a type, with the function or class that takes it."""
+    found = []
+    for where, made in public().items():
+        if isinstance(made, type) and is_plain(made):
+            continue
+        own = dataclasses.is_dataclass(made) or not isinstance(made, type)
+        hints = dict(hints_of(made if own else made.__init__))
+        for parameter in inspect.signature(made).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                (options,) = get_args(hints.get(parameter.name)) or (None,)
+                names = hints_of(options) if options else {}
+            else:
+                is_named = parameter.kind is not parameter.POSITIONAL_ONLY
+                is_one = parameter.kind is not parameter.VAR_POSITIONAL
+                names = (
+                    {parameter.name: hints.get(parameter.name, Any)} if is_one and is_named else {}
+                )
+            found += [
+                (where, name, made)
+                for name, kind in names.items()
+                if misfit(Nothing(), without_marks(kind), name) is not None
+            ]
+    return found
+
+
+def without_marks(kind: Any) -> Any:
+    """Return the type of an option that need not be given."""
+    return get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+
+
+def is_plain(made: type) -> bool:
+    """Return whether a class has no arguments of its own: a `TypedDict` or a protocol."""
+    return made.__init__ is object.__init__ or issubclass(made, dict) or hasattr(made, "__total__")
+
+
+GIVEN = {
+    "graph": entrypoint(checkpointer=InMemorySaver())(len),
+    "source": InMemorySaver(),
+    "config": {"configurable": {"thread_id": "1"}},
+    "path": "nowhere.jsonl",
+    "llm_call": str.upper,
+    "params": "x",
+    "params_type": str,
+    "attempts": [],
+    "step": "x",
+}
+"""Right values of arguments that have no default, where a function checks its arguments itself."""
+
+
+@pytest.mark.parametrize(("where", "name", "made"), arguments())
+async def test_a_value_of_no_declared_type_is_refused(where, name, made):
+    """The error names the argument, and the function has done nothing."""
+    needed = {
+        parameter.name: GIVEN[parameter.name]
+        for parameter in inspect.signature(made).parameters.values()
+        if parameter.name in GIVEN and parameter.default is parameter.empty
+    }
+    with pytest.raises((TypeError, ValueError), match=f"`{name}"):
+        await begin(made, {**needed, name: Nothing()})
+
+
+async def begin(made: Any, given: dict[str, Any]) -> None:
+    """Call a function or class, and go as far as its first result."""
+    result = made(**given)
+    if inspect.isawaitable(result):
+        await result
+    elif isinstance(result, Iterator):
+        next(result)
+    elif isinstance(result, AsyncIterator):
+        await anext(result)
