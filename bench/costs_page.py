@@ -6,11 +6,10 @@ test compares the two.
 
 from pathlib import Path
 
+from graph_retry._output.reading.answer import REASONS
 from graph_retry._output.reading.costs import (
     ACCIDENTS,
-    AROUND,
     LOSSES,
-    MARGIN,
     NOTATIONS,
     SLIPS,
     SURPRISES,
@@ -24,7 +23,6 @@ GROUPS = {
     "An accident: at most one of them is repaired (grade `assumed`)": ACCIDENTS,
     "A surprise: it changes no value, but makes another reading likelier": SURPRISES,
     "A loss: data is missing, and a reading with one is refused": LOSSES,
-    f"Around the answer: {MARGIN} in sum refuse it": AROUND,
 }
 
 
@@ -37,7 +35,10 @@ def costs() -> str:
             told = row.told[0].upper() + row.told[1:]
             parts.append(f"| {told} | {row.lone} | {row.habit} | {row.why} |")
         parts[-1] += "\n"
-    return "\n".join(parts)
+    reasons = dict.fromkeys((reason.told, reason.kind) for reason in REASONS)
+    parts += ["**Text beside an answer that refuses it**\n", "| reason | kind |", "|---|---|"]
+    parts += [f"| {told} | `{kind}` |" for told, kind in reasons]
+    return "\n".join(parts) + "\n"
 
 
 def page(text: str) -> str:

@@ -7,12 +7,11 @@ Candidates directly after one another, or in the tags of tool calls, make a list
 several candidates are refused, unless exactly one candidate fits the caller's validator.
 """
 
-import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from graph_retry._output.reading import (
     Document,
@@ -30,9 +29,9 @@ from graph_retry._output.reading.candidates import (
     Candidate,
     candidates,
     in_sentence,
+    line_before,
     without_quotations,
 )
-from graph_retry._output.reading.costs import AROUND, MARGIN
 from graph_retry._output.reading.lexis import EDGES
 from graph_retry._output.reading.strict import canonical, same, strict_value
 from graph_retry._patterns import lazy
@@ -48,8 +47,6 @@ _MARKS = lazy(  # Tags, bullets and fences may separate the items of a list.
     r"(?:\s|,|;|<[/?|｜]*\w[^<>{}\[\]\n]*>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
     r"|\d+[.)]\s|(?<=<\|im_start\|>)\s*assistant\b)*\Z"
 )
-_ENTITIES = lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);")
-_BROKEN_ENTITY = lazy(r"\b(?:[a-z]?quot|apos|#x?\d{2});|&(?:quo|qu|apo|#x?\d{2})")
 _ANNOUNCED = lazy(
     r"(?i)(?:[=>(]|\b(?:answer|results?|output|json|list)(?: is| are)?:?|\A)[\s`*_]*\Z"
 )
@@ -69,37 +66,96 @@ _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
 _APART_BEHIND = lazy(r"[ \t\r]*(?:\n[ \t\r]*\n|\s*\Z)")
-_PIECE = lazy(  # Such text before a document makes it a part of something larger.
-    r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z"
-    r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z|[\"'”]\s+\Z"
-    r"|[\[{][^\[\]{}\n]*\Z|\|[ \t]*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
-)
-_SCALAR_LINE = lazy(
-    r"(?m)^[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null"
-    r"|none))[ \t]*[,;]?[ \t\r]*"
-    r"(?:(?://|#|/\*).*)?$"
-)
 _LONE = lazy(r"[\[{\]}]")
-_ON_LINE = lazy(r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|[A-Za-z_. -]+\]))")
 _PAIRED = lazy(r"\[[^\[\]{}]*\]|\{[^\[\]{}]*\}")
-_CODE = lazy(
-    r"(?m)^[^\S\n]*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w"
-    r"|#include\b)"
-)
-_FIELD = lazy(
-    r"(?m)^[^\S\n]*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^[^\S\n]*- +\S|^\[[a-z][\w.-]*\]\s*$"
-)
-_FIELD_BEFORE = lazy(
-    r"(?:\A|\n)[^\S\n]*(?:- +)?(?!(?i:answer|final|result|output|json|response"
-    r"|action))\w[\w. -]* *[:=]"
-    r"(?:[ \t]+|\n[ \t]+)\Z"
-)
-_MEMBER = lazy(r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|(?i:true|false|null)\b)")
 _DECLINED = lazy(
     r"(?i)\bi['’]?(?: a)?m (?:very |so |really )?(?:sorry|unable|afraid|not able)|\bi apologi[sz]e"
     r"|\b(?:i|we) (?:can(?:no|'|’)t|can not|won(?:'|’)t|will not|am not able)\b|\bas an ai\b"
 )
-_SAID = {name: lazy(row.pattern) for name, row in AROUND.items() if row.pattern}
+
+
+class Reason(NamedTuple):
+    """A reason to refuse an answer: the text at its `side` matches `pattern`.
+
+    The sides are `before`, `near` (close before), `after` and `around` (both, with the answer as
+    NUL). Only `against_all` counts against strict JSON in a fence or a paragraph of its own.
+    """
+
+    side: str
+    kind: RefusalKind
+    told: str
+    pattern: re.Pattern[str]
+    against_all: bool = False
+
+
+_TAKEN_BACK = lazy(
+    r"(?im)(?:[\n.!?…—–]|\A)[^\w\n]{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but"
+    r"|sorry)[,.… ]{1,4})?"
+    r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|(?:correction|erratum)\b(?! of)|edit:\s"
+    r"|(?:my (?:mistake|bad)|i (?:forgot|missed|misread)\w*)\b|i (?:made|see) an? (?:mistake"
+    r"|error)"
+    r"|oops|(?:scratch|strike) that|let me (?:fix|correct) (?:that|this|it)\b"
+    r"|i (?:take that back|got the \w+ wrong)|sorry,? (?:the|it|that)\b[^.\n]{0,60}\bshould\b"
+    r"|(?:please )?(?:ignore|disregard) (?:the (?:above|json above|answer above)|that)\b"
+    r"|(?:korrektur|corrección|correction|更正|訂正)\s?[:：]|actually\b[^.\n]{0,80}\b(?:not"
+    r"|wrong)\b)"
+    r"|(?<!if )(?<!whether )\b(?:that|this|it|the above|(?:the|this) answer)(?:['’]s| is| was) "
+    r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been)\b"
+)
+_NEGATED = lazy(
+    r"(?i)(?:\b(?:not|never)(?: (?:return|use|write|output|say))?|\b(?:wrong|bad|invalid"
+    r"|incorrect)"
+    r"(?: (?:answer|output|json|example))?|\binstead of|\brather than|~~|<del>)[\s:`*]*\Z"
+)
+_ALTERNATIVE = lazy(
+    r"\A[\s`]{0,9}(?:(?:or|\|\|?)\s(?:null|none|nothing|an? empty)\b|(?:if|unless)\b(?! you))"
+)
+_OMITTED = lazy(
+    r"(?im)^[^\w\n.…]*(?:\.\.\.|…)[^\w\n]*$|^\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?)[)\]]"
+    r"|\b\d+ (?:more|others?|further|additional)\b[^.\n]*\b(?:omitted|follow|left out"
+    r"|truncated)"
+    r"|\b(?:rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follows?)"
+    r"|\bto be continued\b|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bpart \d+ of (?!1\b)\d"
+)
+_PIECE = lazy(  # Such text before a document makes it a part of something larger.
+    r"[A-Za-z0-9_$%&+/@|\\,\[-]\Z|[^\s`]`\Z|[\"'”]\s*\Z"
+    r"|(?:[\"'”\]}\d]|\btrue|\bfalse|\bnull)\s*,\s*\Z|[\"'”}]\s*[:=][ \t]*\Z"
+    r"|[\[{][^\[\]{}\n]*\Z|\|[ \t]*\Z|\b[A-Z]\w*\(\Z|\([^()\n]*=\s*\Z"
+)
+_OPEN_QUOTE = lazy(r"(?m)^[^\"\n]*+(?:\"[^\"\n]*+\"[^\"\n]*+)*+\"[^\"\n]*+\Z")
+_CODE = lazy(
+    r"(?m)^[^\S\n]*(?:def \w+\(|class \w+[:({]|return\b|function\b|SELECT\b|interface \w"
+    r"|#include\b)"
+)
+_FIELD = r"(?:^[^\S\n]*(?:- +)?[\w.-]+ *[:=](?: +\S| *$)|^[^\S\n]*- +\S|^\[[a-z][\w.-]*\]\s*$)"
+_OWN_FIELD = (
+    r"^[^\S\n]*(?:- +)?(?!(?i:answer|final|result|output|json|response|action))\w[\w. -]* *[:=]"
+    r"(?:[ \t]+|\n[ \t]+)\0"
+)
+_FIELDS = lazy(rf"(?m){_FIELD}[\s\S]{{0,2000}}{_OWN_FIELD}|{_OWN_FIELD}[\s\S]{{0,2000}}{_FIELD}")
+_MEMBER = lazy(r"[\"“'][^\"“”'\n]*[\"”']\s*[:：]\s*(?:[\"“'{\[\d-]|(?i:true|false|null)\b)")
+_SCALAR_LINE = lazy(
+    r"(?m)^[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[-+.]?\d[\w.]*|(?i:true|false|null|none))"
+    r"[ \t]*[,;]?[ \t\r]*(?:(?://|#|/\*).*)?$"
+)
+_ON_LINE = lazy(r"(?m)^[ \t]*(?:\{|\[(?!\^?\d+\]|[A-Za-z_. -]+\]))")
+_LOOSE = "Brackets or members stand around the answer"
+# fmt: off
+REASONS = (
+    Reason("after", "ambiguous", "The text behind the answer takes it back", _TAKEN_BACK, True),
+    Reason("near", "ambiguous", "The text says that this is not the answer", _NEGATED, True),
+    Reason("after", "ambiguous", "The text gives another answer, too", _ALTERNATIVE, True),
+    Reason("after", "elided", "The text says that data was left out", _OMITTED, True),
+    Reason("paragraph", "elided", "The text says that data was left out", _OMITTED, True),
+    Reason("before", "syntax", "More stands beside the answer than prose", _PIECE),
+    Reason("before", "syntax", "The answer is inside a quotation", _OPEN_QUOTE),
+    Reason("around", "no_json", "The answer is part of code", _CODE),
+    Reason("around", "no_json", "The answer is a field of another format", _FIELDS),
+    Reason("around", "ambiguous", _LOOSE, _MEMBER),
+    Reason("around", "ambiguous", _LOOSE, _SCALAR_LINE),
+    Reason("around", "ambiguous", _LOOSE, _ON_LINE),
+)
+# fmt: on
 
 
 def answer(text: str, wanted: Wanted) -> Document:
@@ -114,45 +170,28 @@ def answer(text: str, wanted: Wanted) -> Document:
     opened = _REASONING.search(text, start)
     if opened and not text[start : opened.start()].strip(EDGES):
         raise Unreadable("truncated", opened.start(), "The reasoning never ends.")
-    if _ENTITIES.search(text, start) and '"' not in text[start:]:
-        return _with_entities(text, start, wanted)
-    found = list(candidates(text, start, wanted.complete, wants_list=wanted.is_list))
-    if not found:
-        return _scalar(text, start, wanted)
-    return _chosen(text, start, found, wanted)
-
-
-def _with_entities(text: str, start: int, wanted: Wanted) -> Document:
-    """Read a text whose quotes are HTML entities such as `&quot;`."""
-    plain = html.unescape(text[start:])
-    refuse_if(_BROKEN_ENTITY.search(plain), "ambiguous", start, "An HTML entity is broken.")
-    read = answer(plain, wanted)
-    doubtful = any(each["grade"] != "format" for each in read.repairs)
-    refuse_if(doubtful, "ambiguous", start, "HTML entities, and something else is wrong.")
-    entities = repair("html_entities", start, "written with HTML entities")
-    return replace(read, start=start, end=len(text), repairs=[entities, *read.repairs])
-
-
-def _chosen(text: str, start: int, found: list[Candidate], wanted: Wanted) -> Document:
-    """Return the one answer among the candidates; refuse if the text around it casts doubt."""
-    is_small = all(_is_small(each.document) for each in found)
-    meant = [each for each in found if not _is_mention(text, each, is_alone=is_small)]
-    # Broken JSON inside a sentence is not an answer.
-    if any(_is_whole(text, each) for each in meant):
-        meant = [each for each in meant if not (each.document.refusal and in_sentence(text, each))]
-    meant = [each for each in meant if not each.is_quoted] or meant
-    meant = without_quotations(text, meant)
+    meant = _meant(text, list(candidates(text, start, wanted.complete, wants_list=wanted.is_list)))
     if not meant:
         return _scalar(text, start, wanted)
     documents = [each.document for each in meant]
     _refuse_broken(documents)
-    one = documents[0] if len(documents) == 1 else _one_of(text, documents, wanted)
-    first = meant[0].document
+    first = documents[0]
+    one = first if len(documents) == 1 else _one_of(text, documents, wanted)
     in_calls = CALLS.search(text, max(start, first.start - 40), first.start)
     if wanted.is_list and in_calls and type(one.value) is dict and one is first:
         told = repair("sequence", one.start, "one call made a list")
         one = replace(one, value=[one.value], repairs=[*one.repairs, told])
     return _weighed(text, start, documents, one, meant[0])
+
+
+def _meant(text: str, found: list[Candidate]) -> list[Candidate]:
+    """Leave out the candidates that are mentioned, broken in a sentence, or quoted."""
+    is_alone = all(_is_small(each.document) for each in found)
+    meant = [each for each in found if not _is_mention(text, each, is_alone=is_alone)]
+    if any(_is_whole(text, each) for each in meant):
+        meant = [each for each in meant if not (each.document.refusal and in_sentence(text, each))]
+    meant = [each for each in meant if not each.is_quoted] or meant
+    return without_quotations(text, meant)
 
 
 def _is_whole(text: str, found: Candidate) -> bool:
@@ -223,28 +262,24 @@ def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Doc
     """Make one list of documents that follow one another."""
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
-    has_lists, has_commas = (
-        any(type(value) is list for value in values),
-        any("," in gap for gap in gaps),
+    in_calls = any(map(CALLS.search, gaps))
+    refuse_if(
+        wanted.complete is False, "truncated", last.end, "More of the sequence may be missing."
     )
-    touching = any(not gap.strip(", ") for gap in gaps)
-    mixed = any(isinstance(value, dict) != isinstance(values[0], dict) for value in values) or not (
-        all(values) or has_commas
-    )
-    slips = any(each["grade"] != "format" for made in documents for each in made.repairs)
-    is_cut = wanted.complete is False
-    refuse_if(is_cut, "truncated", last.end, "More of the sequence may be missing.")
-    doubtful = (
-        mixed
-        or (has_lists and len({_is_small(each) for each in documents}) > 1)
-        or (has_lists and touching)
-        or (slips and not any("<" in gap for gap in gaps))
-    )
-    refuse_if(doubtful, "ambiguous", last.start, "Different values follow one another.")
-    if has_lists and all(type(value) is list for value in values) and any(map(CALLS.search, gaps)):
-        values = [item for value in values for item in value]
-    told = repair("sequence", first.start, f"{len(documents)} values in a row made a list")
     made = merged([each for document in documents for each in document.repairs])
+    is_repaired = any(each["grade"] != "format" for each in made)
+    is_doubtful = (
+        len({type(value) is dict for value in values}) > 1
+        or not (all(values) or any("," in gap for gap in gaps))
+        or (is_repaired and not any("<" in gap for gap in gaps))
+    )
+    if any(type(value) is list for value in values):
+        is_doubtful |= len({_is_small(each) for each in documents}) > 1
+        is_doubtful |= any(not gap.strip(", ") for gap in gaps)
+        if in_calls and all(type(value) is list for value in values):
+            values = [item for value in values for item in value]
+    refuse_if(is_doubtful, "ambiguous", last.start, "Different values follow one another.")
+    told = repair("sequence", first.start, f"{len(documents)} values in a row made a list")
     return Document(first.start, last.end, values, [*made, told])
 
 
@@ -289,7 +324,7 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
     document = found.document
     if found.in_fence or not _is_small(document):
         return False
-    before = text[max(0, document.start - 100) : document.start].rpartition("\n")[2]
+    before = line_before(text, document.start)
     after = text[document.end : document.end + 40].partition("\n")[0]
     if is_alone and _ANNOUNCED.search(before):
         return bool(re.match(r"[ .,:;]*\w", after))
@@ -309,13 +344,8 @@ def _weighed(
         return one
     if found.in_fence:
         before, after = _FENCE_OPENS.sub("", before), _FENCE_CLOSES.sub("", after)
-    said = FENCE.sub("", before), FENCE.sub("", after)
     is_block = all(each.is_strict for each in documents) and _is_whole(text, found)
-    weights = {name: AROUND[name] for name in _against(said, one, is_block=is_block)}
-    if sum(row.lone for row in weights.values()) >= MARGIN:
-        name = max(weights, key=lambda row: weights[row].lone)
-        kind: RefusalKind = AROUND[name].kind  # type: ignore[assignment]
-        raise Unreadable(kind, first.start, f"{AROUND[name].told}.")
+    _refuse_against(FENCE.sub("", before), FENCE.sub("", after), one, is_block=is_block)
     if not left_out:
         return one
     kind_told = "code_fence" if _ONLY_FENCE.fullmatch(left_out) else "surroundings"
@@ -323,33 +353,22 @@ def _weighed(
     return replace(one, repairs=[*one.repairs, note])
 
 
-def _against(said: tuple[str, str], one: Document, *, is_block: bool) -> Iterator[str]:
-    """Yield the rows of `AROUND` for which the text around a document gives evidence."""
-    before, after = (CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in said)
+def _refuse_against(before: str, after: str, one: Document, *, is_block: bool) -> None:
+    """Refuse an answer if the text before or after it gives a reason."""
+    before, after = (
+        CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in (before, after)
+    )
     near = before[-80:]
-    found = {
-        "retracted": _SAID["retracted"].search(after),
-        "negated": _SAID["negated"].search(near),
-        "conditional": _SAID["conditional"].match(after),
-        "omitted": any(map(_SAID["omitted"].search, (after, near.rpartition("\n\n")[2]))),
-    }
-    yield from (name for name, match in found.items() if match)
-    if is_block:
-        return
+    sides = {"near": near, "paragraph": near.rpartition("\n\n")[2], "after": after}
     if before[-1:] in {"'", '"'} and after[:1] == before[-1:]:
         before, after = before[:-1], after[1:]
-    is_inside = before.rpartition("\n")[2].count('"') % 2
-    if is_inside or before[-1:] in {"'", '"'} or _PIECE.search(before[-200:]):
-        yield "piece"
-    if _CODE.search(before + after) or (
-        _FIELD_BEFORE.search(before) and len(_FIELD.findall(before + after)) > 1
-    ):
-        yield "code"
-    sides = (_PAIRED.sub("", _PAIRED.sub("", side)) for side in (before, after))
+    sides |= {"before": before[-200:], "around": f"{before}\0{after}"}
+    for reason in REASONS:
+        if (reason.against_all or not is_block) and reason.pattern.search(sides[reason.side]):
+            raise Unreadable(reason.kind, one.start, f"{reason.told}.")
+    is_torn = any(_LONE.search(_PAIRED.sub("", _PAIRED.sub("", side))) for side in (before, after))
     is_empty = not one.value and re.search(r"[\"'`“\[{]", before + after)
-    members = any(each.search(before + after) for each in (_MEMBER, _SCALAR_LINE, _ON_LINE))
-    if is_empty or members or any(_LONE.search(side) for side in sides):
-        yield "loose"
+    refuse_if((is_torn or is_empty) and not is_block, "ambiguous", one.start, f"{_LOOSE}.")
 
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:

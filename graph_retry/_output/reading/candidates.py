@@ -1,12 +1,11 @@
 """Find the places in a text where a JSON document may begin, and read a document at each."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from graph_retry._output.reading import Document, Unreadable, repair
-from graph_retry._output.reading.document import read_document, strict_document
+from graph_retry._output.reading import Document
+from graph_retry._output.reading.document import mask_at, read_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
 from graph_retry._output.reading.strict import canonical
 from graph_retry._patterns import lazy
@@ -46,8 +45,6 @@ _BARE_START = lazy(
 )
 _LABEL = lazy(r"(?i)(?:[:=(>\]}`\"']|\bjson)\s*\Z")
 _IN_ADDRESS = lazy(r"\w://\S*\Z")
-_ESCAPED = lazy(r"[{\[](?:\s|[{\[]|\\+[nrt]){0,40}+\\+\"")
-_ESCAPED_TEXT = lazy(r"(?:[^\"\\]|\\.)*+", re.DOTALL)
 _TAG = lazy(r"<(\w+)>\s*\Z")
 _BRACKET = lazy(r"[{\[｛［]")
 _OPENING = frozenset("{[｛［")
@@ -86,14 +83,12 @@ def candidates(
             if not goes_on or _TURN_OF_ANOTHER.search(text, position, at):
                 return
             in_turn = 0
-        around = next(
-            (pair for pair in fences if pair[0].start() < at < pair[0].end("inside")), None
-        )
-        fence = around[0] if around and around[1] is not None else None
+        inside = [pair for pair in fences if pair[0].start() < at < pair[0].end("inside")]
+        fence = next((fence for fence, begin in inside if begin is not None), None)
         end, is_whole = _limit(text, at, fence, complete)
-        document = _read(text, at, end, is_whole)
+        document = read_document(text, at, end, complete=is_whole)
         is_call, in_turn = type(document.value) is dict, in_turn + 1
-        is_quoted = (around is not None and fence is None) or _in_backticks(text, document)
+        is_quoted = bool(inside and not fence) or _in_backticks(text, document)
         yield Candidate(document, in_fence=fence is not None, is_quoted=is_quoted)
         position, is_first = max(document.end, at + 1), False
         if document.refusal:
@@ -114,12 +109,12 @@ def _next_start(text: str, position: int, *, is_first: bool) -> int:
 
 def _begins(text: str, at: int) -> bool:
     """Return whether the bracket at `at` opens a document, and not a remark in prose."""
-    before = text[max(0, at - 100) : at].rpartition("\n")[2]
+    before = line_before(text, at)
     if text[at] == "[" and (before[-1:].isalnum() or before[-1:] in {"_", ")", "]"}):
         return before.lower().endswith(("json", "functools"))
     if CALLS.match(text, at):
         return False
-    if _START.match(text, at) or _ESCAPED.match(text, at):
+    if _START.match(text, at) or mask_at(text, at):
         return not _IN_ADDRESS.search(before) and not before.endswith("<!")
     return bool(_BARE_START.match(text, at)) and (not before.strip() or bool(_LABEL.search(before)))
 
@@ -148,34 +143,9 @@ def _limit(
     return len(text), complete
 
 
-def _read(text: str, at: int, end: int, complete: bool | None) -> Document:
-    """Read the document at `at`. If its quotes are escaped, remove one level of escapes first."""
-    if not _ESCAPED.match(text, at):
-        strict = strict_document(text, at, end)
-        return strict or read_document(text, at, end, complete=complete)
-    escaped = _ESCAPED_TEXT.match(text, at, end)
-    stop = escaped.end() if escaped else end
-    try:
-        inner = json.loads(f'"{text[at:stop]}"', strict=False)
-    except ValueError:
-        return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
-    read = strict_document(inner, 0, len(inner))
-    read = read or read_document(inner, 0, len(inner), complete=complete)
-    if read.refusal:
-        kind, message = read.refusal.refusal["kind"], str(read.refusal)
-        return Document(at, stop, refusal=Unreadable(kind, at, message))
-    if any(each["grade"] != "format" for each in read.repairs):
-        message = "The text is escaped, and something else is wrong."
-        return Document(at, stop, refusal=Unreadable("ambiguous", at, message))
-    made = [repair("escaped", at, "escaped like the inside of a string")]
-    made += [repair(each["kind"], at, each["detail"], each["grade"]) for each in read.repairs]
-    return Document(at, stop, read.value, made)
-
-
 def _in_backticks(text: str, document: Document) -> bool:
-    before, after = text[: document.start][-1:], text[document.end :][:1]
-    line = text[max(0, document.start - 200) : document.start].rpartition("\n")[2]
-    return before == after == "`" and bool(line.strip("` \t"))
+    line, after = line_before(text, document.start), text[document.end :][:1]
+    return line[-1:] == after == "`" and bool(line.strip("` \t"))
 
 
 def without_quotations(text: str, found: list[Candidate]) -> list[Candidate]:
@@ -199,5 +169,10 @@ def _parts(value: Any) -> Iterator[str]:
 
 def in_sentence(text: str, found: Candidate) -> bool:
     """Return whether words precede a document on its line."""
-    line = text[max(0, found.document.start - 200) : found.document.start].rpartition("\n")[2]
+    line = line_before(text, found.document.start)
     return not found.in_fence and bool(re.search(r"\w\W*\Z|[\"`]", line))
+
+
+def line_before(text: str, at: int) -> str:
+    """Return the last 200 characters before a position on its line."""
+    return text[max(0, at - 200) : at].rpartition("\n")[2]

@@ -4,7 +4,7 @@ A cost measures how unlikely a departure is: three points make it ten times less
 that occurs at least `HABIT` times in a text is a habit, and costs `habit`. Otherwise it costs
 `lone`. For example, a text with all strings in `'` has a habit, while one `'` among many `"` may be
 an accident. The cheapest reading of a text is believed if each reading with another value costs at
-least `MARGIN` more. To read another notation, add one row here and one move in `moves`.
+least `MARGIN` more. To read another spelling, add one row here and one to `SPELLINGS` in `lexis`.
 """
 
 from collections import Counter
@@ -26,7 +26,6 @@ class Row(NamedTuple):
     told: str
     why: str
     kind: str = ""
-    pattern: str = ""
 
 
 # fmt: off
@@ -50,11 +49,9 @@ NOTATIONS = {
     "full_width": Row(7, 0, "full-width mark", "East Asian keyboards"),
     "tuple": Row(6, 0, "tuple read as a list", "Python"),
     "markdown": Row(2, 0, "emphasis left out", "chat models emphasise values"),
-    "doubled_braces": Row(7, 0, "braces written twice", "templates escape braces so"),
     "concatenation": Row(5, 0, "strings joined by `+`", "JavaScript"),
     "adjacent_lines": Row(6, 0, "adjacent strings joined", "Python's `pprint` wraps so",
         "concatenation"),
-    "adjacent_edge": Row(5, 8, "space where strings meet", "`pprint` breaks behind spaces"),
     "raw_control": Row(4, 0, "control characters inside a string kept as written",
         "long texts are written with their lines"),
     "bad_escape": Row(5, 0, "escape that JSON does not have", "regular expressions and Markdown"),
@@ -82,8 +79,6 @@ SURPRISES = {  # They need no repair, but they make it likelier that another rea
     "prose": Row(1, 1, "left out around the answer", "an answer alone is the usual case"),
 }
 SLIPS = {  # One mark is missing or superfluous, but no value changes.
-    "leading_comma": Row(9, 9, "comma before the first member left out", "a member may be lost",
-        "extra_comma"),
     "extra_comma": Row(6, 6, "comma too many left out", "a member removed while writing"),
     "missing_comma": Row(9, 9, "comma supplied", "forgotten within a line"),
     "missing_colon": Row(7, 7, "colon supplied", "forgotten"),
@@ -115,46 +110,10 @@ LOSSES = {  # Such a reading loses data. If it is among the likeliest readings, 
         "ambiguous"),
     "swallowed": Row(15, 15, "A character may belong to a value", "typed beside its place",
         "ambiguous"),
+    "escapes": Row(0, 0, "Some backslashes may be no escapes", "paths, patterns", "ambiguous"),
     "truncated": Row(5, 5, "The text ends before the document does", "cut off", "truncated"),
     "truncated_whole": Row(20, 20, "The text ends although the model finished", "it knew its end"),
     "more": Row(14, 14, "More follows than one document", "brackets are wrong", "syntax"),
-}
-AROUND = {  # Text beside an answer that speaks against it. From `MARGIN` on it is refused.
-    "retracted": Row(20, 20, "The text behind the answer takes it back", "a plain correction",
-        "ambiguous",
-        r"(?im)(?:[\n.!?…—–]|\A)[^\w\n]{0,10}(?:(?:oh|hm+|no|hold on|ok(?:ay)?|but"
-        r"|sorry)[,.… ]{1,4})?"
-        r"(?:wait(?=\s*[,.!…:;—–-]|\s+(?:i|that|no)\b)|(?:correction|erratum)\b(?! of)|edit:\s"
-        r"|(?:my (?:mistake|bad)|i (?:forgot|missed|misread)\w*)\b|i (?:made|see) an? (?:mistake"
-        r"|error)"
-        r"|oops|(?:scratch|strike) that|let me (?:fix|correct) (?:that|this|it)\b"
-        r"|i (?:take that back|got the \w+ wrong)|sorry,? (?:the|it|that)\b[^.\n]{0,60}\bshould\b"
-        r"|(?:please )?(?:ignore|disregard) (?:the (?:above|json above|answer above)|that)\b"
-        r"|(?:korrektur|corrección|correction|更正|訂正)\s?[:：]|actually\b[^.\n]{0,80}\b(?:not"
-        r"|wrong)\b)"
-        r"|(?<!if )(?<!whether )\b(?:that|this|it|the above|(?:the|this) answer)(?:['’]s| is| was) "
-        r"(?:wrong|incorrect|not (?:right|correct))\b|\bit should (?:be|have been)\b"),
-    "negated": Row(20, 20, "The text says that this is not the answer", "a plain negation",
-        "ambiguous",
-        r"(?i)(?:\b(?:not|never)(?: (?:return|use|write|output|say))?|\b(?:wrong|bad|invalid"
-        r"|incorrect)"
-        r"(?: (?:answer|output|json|example))?|\binstead of|\brather than|~~|<del>)[\s:`*]*\Z"),
-    "conditional": Row(20, 20, "The text gives another answer beside this one", "an alternative",
-        "ambiguous",
-        r"[\s`]{0,9}(?:(?:or|\|\|?)\s(?:null|none|nothing|an? empty)\b|(?:if|unless)\b(?! you))"),
-    "omitted": Row(20, 20, "The text says that data was left out", "a plain statement",
-        "elided",
-        r"(?im)^[^\w\n.…]*(?:\.\.\.|…)[^\w\n]*$|^\W{0,20}[(\[]?(?:truncated|partial|snip(?:ped)?)[)\]]"
-        r"|\b\d+ (?:more|others?|further|additional)\b[^.\n]*\b(?:omitted|follow|left out"
-        r"|truncated)"
-        r"|\b(?:rest|remain(?:der|ing))\b[^.\n]{0,40}\b(?:omitted|truncated|left out|follows?)"
-        r"|\bto be continued\b|\A\W*(?:and )?\d+ (?:more|others)\W*\Z|\bpart \d+ of (?!1\b)\d"),
-    "piece": Row(9, 9, "More stands beside the answer than prose", "it is part of something",
-        "syntax"),
-    "code": Row(9, 9, "The answer is part of code or of another format", "a field among fields",
-        "no_json"),
-    "loose": Row(6, 6, "Brackets or members stand around the answer", "they may belong to it",
-        "ambiguous"),
 }
 # fmt: on
 COSTS = NOTATIONS | SURPRISES | SLIPS | ACCIDENTS | LOSSES

@@ -6,12 +6,24 @@ and looks for accidents at these places. It also returns the other readings with
 of these has another value, or loses data, the text is refused.
 """
 
+import html
 import json
+import re
 from collections import Counter
+from collections.abc import Callable, Container
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from graph_retry._output.reading import Document, Grade, Unreadable, lexis, merged, repair
+from graph_retry._output.reading import (
+    Document,
+    Grade,
+    Unreadable,
+    lexis,
+    merged,
+    refuse_if,
+    repair,
+)
 from graph_retry._output.reading.costs import (
     ACCIDENT,
     ACCIDENTS,
@@ -23,9 +35,11 @@ from graph_retry._output.reading.costs import (
     SURPRISES,
     prices,
 )
-from graph_retry._output.reading.moves import BRACKETS, MORE, Moves
-from graph_retry._output.reading.search import CEILING, Mean, Node
-from graph_retry._output.reading.strict import same, strict_part, unique
+from graph_retry._output.reading.moves import BRACKETS, MORE
+from graph_retry._output.reading.search import CEILING, Node
+from graph_retry._output.reading.strict import finite, same, strict_part, unique
+from graph_retry._output.reading.strings import Reader
+from graph_retry._patterns import lazy
 from graph_retry.records import Repair
 
 LARGE = 20_000
@@ -34,16 +48,58 @@ PIECE = 4_000
 """Characters of the first piece that is tried for a document with an unknown end."""
 WINDOW = 100
 """Costs within this number of characters are added up, and compared with an accident's cost."""
+_STRING = r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'"
 _BRACKET_ROWS = frozenset(
     {"missing_bracket", "missing_opener", "mismatched", "extra_closer", "last_closer"}
 )
 
 
-class _Doubtful(Exception):
-    """The reading has several possible values: keys that disagree, or an ambiguous escape."""
+class Reading:
+    """One reading of a text: its steps, the repairs among them, and the losses of data."""
+
+    def __init__(self, last: Node) -> None:
+        step: Node | None = last
+        self.cost, self.nodes = last.cost, list[Node]()
+        while step is not None:
+            self.nodes.append(step)
+            step = step.parent
+        self.nodes.reverse()
+        self.rows = [(node.row, node.at) for node in self.nodes if node.row]
+        self.losses = [each for each in self.rows if each[0] in LOSSES]
+
+    def has(self, rows: Container[str]) -> bool:
+        """Return whether the reading has a departure of these `rows`."""
+        return any(row in rows for row, _ in self.rows)
+
+    def stop(self, size: int) -> int:
+        """Return where the document ends in a text of `size` characters."""
+        return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
+
+    def told(self) -> str:
+        """Name the departures for a person."""
+        return ", ".join(dict.fromkeys(COSTS[row].told for row, _ in self.rows)) or "as it stands"
+
+    def value(self) -> Any:
+        """Return the value of the strict JSON that was written.
+
+        Raises:
+            ValueError: If keys disagree, or a number is out of range.
+        """
+        written = "".join(node.written for node in self.nodes).replace('"\0"', "")
+        return json.loads(written, object_pairs_hook=unique, parse_float=finite)
+
+    def repairs(self, start: int) -> list[Repair]:
+        """Return the records of the repairs; `start` is the document's position in the text."""
+        made: list[Repair] = []
+        for name, at in self.rows:
+            if name not in SURPRISES:
+                row = COSTS[name]
+                grade: Grade = "format" if name in NOTATIONS else "assumed"
+                made.append(repair(row.kind or name, start + at, row.told, grade))
+        return merged(made)
 
 
-def strict_document(text: str, start: int, end: int) -> Document | None:
+def _strict(text: str, start: int, end: int) -> Document | None:
     """Read a document that is strict JSON and followed by prose only; None for any other."""
     try:
         value, stop = strict_part(text, start, end)
@@ -59,81 +115,164 @@ def strict_document(text: str, start: int, end: int) -> Document | None:
     return Document(start, stop, value) if is_plain else None
 
 
+class Mask(NamedTuple):
+    """A way to escape a whole document.
+
+    A masked document begins with `start` and ends in `inside`. `plain` resolves one `escape`.
+    """
+
+    kind: str
+    told: str
+    start: re.Pattern[str]
+    inside: re.Pattern[str]
+    escape: re.Pattern[str]
+    plain: Callable[[str], str]
+
+
+def _resolved(escape: str) -> str:
+    return str(json.loads(f'"{escape}"'))
+
+
+def _halved(token: str) -> str:
+    return token[0] if token in {"{{", "}}"} else token
+
+
+MASKS = (
+    Mask(
+        "html_entities", "written with HTML entities",
+        lazy(r"[{\[](?:\s|[{\[]|&nbsp;){0,40}+&(?:quot|apos|#34|#39|#x22|#x27);"),
+        lazy(r"[^\"]*+\Z"), lazy(r"&#?\w+;"), html.unescape,
+    ),
+    Mask(
+        "escaped", "escaped like the inside of a string",
+        lazy(r"[{\[](?:\s|[{\[]|\\+[nrt]){0,40}+\\+\""),
+        lazy(r"(?:[^\"\\]|\\.)*+", re.DOTALL),
+        lazy(r"\\(?:u[dD][89abAB]\w\w\\u\w{4}|u\w{4}|.)", re.DOTALL),
+        _resolved,
+    ),
+    Mask(
+        "doubled_braces", "braces written twice",
+        lazy(r"[\[\s]{0,40}+\{\{\s*+(?:[\"'“]|[\w$]+\s*+:|\}\})"),
+        lazy(rf"(?:[^\"'{{}}]|\{{\{{|\}}\}}|{_STRING})*(?<=\}}\}})", re.DOTALL),
+        lazy(rf"{_STRING}|\{{\{{|\}}\}}", re.DOTALL),
+        _halved,
+    ),
+)  # fmt: skip
+
+
+def mask_at(text: str, at: int) -> Mask | None:
+    """Return the mask of a document that may begin at `at`."""
+    return next((mask for mask in MASKS if mask.start.match(text, at)), None)
+
+
 def read_document(text: str, start: int, end: int, *, complete: bool | None) -> Document:
-    """Read the document that begins at `start`; its opening brace may be missing.
+    """Read the document that begins at `start`, which may be strict JSON, masked or broken."""
+    if document := _strict(text, start, end):
+        return document
+    mask = mask_at(text, start)
+    inside = mask.inside.match(text, start, end) if mask else None
+    masked = _unmasked(text, start, inside.end(), mask, complete) if mask and inside else None
+    if masked and not masked.refusal:
+        return masked
+    document = _broken(text, start, end, complete)  # Its marks may only look escaped.
+    return masked if masked and document.refusal else document
+
+
+def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) -> Document:
+    """Read the document that is left when the escapes are resolved.
+
+    It must need no repair that assumes anything, because an error may come from the mask.
+    """
+    plain, places, here = "", list[int](), at  # `places` has the position of each plain character.
+    try:
+        for escape in mask.escape.finditer(text, at, stop):
+            plain += text[here : escape.start()] + (mark := mask.plain(escape[0]))
+            places += [*range(here, escape.start()), *[escape.start()] * len(mark)]
+            here = escape.end()
+    except ValueError:
+        return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
+    places += range(here, stop + 1)
+    plain += text[here:stop]
+    found = read_document(plain, 0, len(plain), complete=complete)
+    made = [
+        repair(each["kind"], places[each["position"] or 0], each["detail"], each["grade"])
+        for each in found.repairs
+    ]
+    refusal = found.refusal
+    if refusal:
+        known = refusal.refusal
+        refusal = Unreadable(known["kind"], places[known["position"]], known["message"])
+    elif any(each["grade"] != "format" for each in made):
+        message = f"The document is {mask.told}, and something else is wrong."
+        refusal = Unreadable("ambiguous", at, message)
+    told = repair(mask.kind, at, mask.told)
+    return replace(found, start=at, end=places[found.end], refusal=refusal, repairs=[told, *made])
+
+
+def _broken(text: str, start: int, end: int, complete: bool | None) -> Document:
+    """Read a document that is no strict JSON; its opening brace may be missing.
 
     Growing pieces are tried, because many short documents may follow one another in a long text.
     """
     size = PIECE
     while start + size < end:
-        document = _read(text, start, start + size, complete=False)
+        document = _weighed(text, start, start + size, complete=False)
         if document.refusal is None and document.end < start + size * 3 // 4:
             return document
         size *= 8
-    return _read(text, start, end, complete=complete)
+    return _weighed(text, start, end, complete=complete)
 
 
-def _read(text: str, start: int, end: int, *, complete: bool | None) -> Document:
+def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Document:
     """Read a document twice: first with each notation as a habit, then at its real costs."""
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
-    moves = Moves(part, cheap, bytearray(len(part) + 2), closed=whole)
-    found = moves.run(moves.first())
-    if not moves.too_deep:
-        path = _path(found[0]) if found else []
-        price = prices(complete=whole, used=Counter(node.row for node in path))
-        paid = [
-            (after.pos, after.cost - before.cost + price[after.row] - cheap[after.row])
-            for before, after in pairwise(path)
-        ]
-        lost = next(iter(_losses(path)), None)
-        suspect = _suspect(paid, len(part), moves.furthest, is_lost=lost is not None)
-        if lost and not any(suspect):
-            return Document(start, start + _stop(path, len(part)), refusal=_lost(*lost, start))
+    reader = Reader(part, cheap, bytearray(len(part) + 2), closed=whole)
+    found = reader.run(reader.first())
+    if not reader.too_deep:
+        first = Reading(found[0]) if found else None
+        used = Counter(row for row, _ in first.rows) if first else Counter[str]()
+        price = prices(complete=whole, used=used)
+        suspect = _suspect(first, reader, price)
+        if first and first.losses and not any(suspect):
+            stop = start + first.stop(len(part))
+            return Document(start, stop, refusal=_lost(first, start))
         most = CEILING if found else DOUBTED
-        del moves, found, path, paid  # The second pass needs as much memory as the first.
-        moves = Moves(part, price, suspect, closed=whole)
-        found = moves.run(moves.first(), most)
-    place = start + moves.furthest
-    if moves.too_deep:
+        del reader, found, first  # The second pass needs as much memory as the first.
+        reader = Reader(part, price, suspect, closed=whole)
+        found = reader.run(reader.first(), most)
+    place = start + reader.furthest
+    if reader.too_deep:
         return Document(start, end, refusal=Unreadable("too_deep", place, "Nested too deeply."))
     if not found:
         message = "Too many marks are wrong to be sure of one reading."
         return Document(start, end, refusal=Unreadable("ambiguous", place, message))
-    nodes = _path(found[0])
-    stop = start + _stop(nodes, len(part))
+    best, *rivals = map(Reading, found)
+    stop = start + best.stop(len(part))
     try:
-        value = None if _losses(nodes) else _build(nodes)
-        refusal = _doubt(found, value, start)
-    except _Doubtful as error:
-        refusal, value = Unreadable("ambiguous", start, str(error)), None
-    if refusal:
-        return Document(start, stop, refusal=refusal)
-    return Document(start, stop, value, _records(nodes, start))
+        value = _certain(best, rivals, start)
+    except Unreadable as error:
+        return Document(start, stop, refusal=error)
+    return Document(start, stop, value, best.repairs(start))
 
 
-def _records(nodes: list[Node], start: int) -> list[Repair]:
-    made: list[Repair] = []
-    for node in nodes:
-        if node.row and node.row not in SURPRISES:
-            row = COSTS[node.row]
-            grade: Grade = "format" if node.row in NOTATIONS else "assumed"
-            made.append(repair(row.kind or node.row, start + node.at, row.told, grade))
-    return merged(made)
-
-
-def _suspect(paid: list[tuple[int, int]], size: int, furthest: int, *, is_lost: bool) -> bytearray:
+def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
     """Mark the places where an accident may explain a text about as cheaply as the first pass.
 
     Every place is marked if the first pass found no reading, or an expensive one that lost data. No
     place is marked if a cheap one lost data. Otherwise the places of high costs are marked.
     """
-    suspect = bytearray(size + 2)
-    spans = list[tuple[int, int]]()
-    if not paid or (is_lost and sum(cost for _, cost in paid) >= ACCIDENT):
+    size, cheap = len(reader.text), reader.price
+    suspect, spans = bytearray(size + 2), list[tuple[int, int]]()
+    paid = [
+        (after.pos, cost)
+        for before, after in pairwise(first.nodes if first else ())
+        if (cost := after.cost - before.cost + price[after.row] - cheap[after.row])
+    ]
+    if first is None or (first.losses and sum(cost for _, cost in paid) >= ACCIDENT):
+        furthest = reader.furthest
         spans = [(0, size + 2) if size < LARGE else (furthest - 2000, furthest + 500)]
-    elif not is_lost:
-        paid = [each for each in paid if each[1]]
+    elif not first.losses:
         low = high = total = 0
         for place, cost in paid:  # Two pointers keep the sum of the costs in a sliding window.
             total += cost
@@ -143,146 +282,47 @@ def _suspect(paid: list[tuple[int, int]], size: int, furthest: int, *, is_lost: 
             if total + MARGIN >= ACCIDENT and place > high - WINDOW:
                 spans.append((max(paid[low][0] - 2 * WINDOW, high), place + WINDOW))
                 high = place + WINDOW
-    for first, last in spans:
-        span = slice(max(0, first), min(size + 2, last))
+    for begin, end in spans:
+        span = slice(max(0, begin), min(size + 2, end))
         suspect[span] = b"\1" * max(0, span.stop - span.start)
     return suspect
 
 
-def _doubt(found: list[Node], value: Any, start: int) -> Unreadable | None:
-    """Return the reason to refuse the cheapest reading, or None if it is certain."""
-    best, nodes = found[0], _path(found[0])
-    made = _rows(nodes)
-    for name, at in _losses(nodes):
-        return _lost(name, at, start)
-    for rival in found[1:]:
-        others = _path(rival)
-        lost = _losses(others)
-        if lost or not _is_value(others, value):
-            theirs = _rows(others)
-            at = next((at for row, at in theirs if row not in dict(made)), 0)
-            name, at = lost[0] if lost else ("", at)
-            other = LOSSES[name].told.lower() if lost else _told(theirs)
-            message = f"Two readings are about as likely: {_told(made)}; or {other}."
-            return Unreadable("ambiguous", start + at, message)
-    if best.cost > DOUBTED and not ACCIDENTS.keys().isdisjoint(dict(made)):
-        return Unreadable("syntax", start, f"{_told(made)}: too much is wrong to be sure.")
-    if best.pos >= LARGE and not _BRACKET_ROWS.isdisjoint(dict(made)):
-        return Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
-    return Unreadable("ambiguous", start, "Nothing is left.") if made and not value else None
+def _certain(best: Reading, rivals: list[Reading], start: int) -> Any:
+    """Return the value of the cheapest reading.
 
-
-def _lost(name: str, at: int, start: int) -> Unreadable:
-    kind: Any = LOSSES[name].kind
-    return Unreadable(kind, start + at, f"{LOSSES[name].told}.")
-
-
-def _rows(nodes: list[Node]) -> list[tuple[str, int]]:
-    return [(node.row, node.at) for node in nodes if node.row]
-
-
-def _told(rows: list[tuple[str, int]]) -> str:
-    return ", ".join(dict.fromkeys(COSTS[row].told for row, _ in rows)) or "as it stands"
-
-
-def _path(node: Node) -> list[Node]:
-    nodes: list[Node] = []
-    step: Node | None = node
-    while step is not None:
-        nodes.append(step)
-        step = step.parent
-    return nodes[::-1]
-
-
-def _stop(nodes: list[Node], size: int) -> int:
-    return next((node.pos for node in reversed(nodes) if node.mode == "z"), size)
-
-
-def _losses(nodes: list[Node]) -> list[tuple[str, int]]:
-    return [(node.mean[1], node.mean[2]) for node in nodes if node.mean[:1] == ("!",)]
-
-
-def _is_value(nodes: list[Node], value: Any) -> bool:
+    Raises:
+        Unreadable: If data is lost, a rival has another value, or too much is wrong.
+    """
+    if best.losses:
+        raise _lost(best, start)
     try:
-        return same(_build(nodes), value)
-    except _Doubtful:
+        value = best.value()
+    except ValueError as error:
+        raise Unreadable("ambiguous", start, f"{error}.") from None
+    for rival in rivals:
+        if rival.losses or not _is_value(rival, value):
+            at = next((at for row, at in rival.rows if not best.has({row})), 0)
+            name, at = rival.losses[0] if rival.losses else ("", at)
+            other = LOSSES[name].told.lower() if name else rival.told()
+            message = f"Two readings are about as likely: {best.told()}; or {other}."
+            raise Unreadable("ambiguous", start + at, message)
+    if best.cost > DOUBTED and best.has(ACCIDENTS):
+        raise Unreadable("syntax", start, f"{best.told()}: too much is wrong to be sure.")
+    if best.nodes[-1].pos >= LARGE and best.has(_BRACKET_ROWS):
+        raise Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
+    refuse_if(best.rows and not value, "ambiguous", start, "Nothing is left.")
+    return value
+
+
+def _is_value(reading: Reading, value: Any) -> bool:
+    try:
+        return same(reading.value(), value)
+    except ValueError:
         return False
 
 
-def _build(nodes: list[Node]) -> Any:
-    """Build the value of a reading from the meanings of its nodes."""
-    builder = _Builder()
-    for node in nodes:
-        if node.mean:
-            builder.read(node.mean)
-    return builder.open[0][0]
-
-
-class _Builder:
-    """Builds a value; holds the open containers, their pending keys, and the present string."""
-
-    def __init__(self) -> None:
-        self.open: list[Any] = [[]]
-        self.keys: list[str] = []
-        self.raw = ""
-        self.joined: Any = ""
-
-    def read(self, mean: Mean) -> None:
-        """Apply the meaning of one node."""
-        kind, *parts = mean
-        if kind == "2":
-            for part in filter(None, parts):
-                self.read(part)
-        elif kind in "{[":
-            self.open.append({} if kind == "{" else [])
-            self.keys.append("")
-        elif kind in "]1":
-            box = self.open.pop()
-            self.keys.pop()
-            self.add(box[0] if kind == "1" and len(box) == 1 else box)
-        elif kind == "+":
-            box = self.open[-1]
-            self.joined = box.pop() if isinstance(box, list) else box.pop(self.keys[-1])
-        elif kind == "s":
-            self._string(*parts)
-        elif kind in "t=wj":
-            self.add(_value(kind, parts[0]))
-
-    def _string(self, piece: str, role: str) -> None:
-        self.raw += piece
-        if role:
-            text, self.raw = _decoded(self.raw), ""
-            if role == "k":
-                self.keys[-1] = text
-            else:
-                text, self.joined = self.joined + text, ""
-                self.add(text)
-
-    def add(self, value: Any) -> None:
-        """Add a value to the innermost container."""
-        box = self.open[-1]
-        if isinstance(box, list):
-            box.append(value)
-        elif self.keys[-1] in box and not same(box[self.keys[-1]], value):
-            raise _Doubtful(f"Two values for the key `{self.keys[-1][:40]}`.")
-        else:
-            box[self.keys[-1]] = value
-
-
-def _value(kind: str, token: str) -> Any:
-    if kind == "t":
-        return _decoded(token)
-    if kind == "j":
-        try:
-            return json.loads(token, object_pairs_hook=unique)
-        except ValueError as error:
-            raise _Doubtful(f"{error}.") from None
-    found = lexis.scalar(token) if kind == "=" else ("", token)
-    return found[1] if found else None
-
-
-def _decoded(raw: str) -> str:
-    value = lexis.decode(raw)
-    if value is None:
-        raise _Doubtful("Some backslashes are escapes, others may not be.")
-    return value
+def _lost(reading: Reading, start: int) -> Unreadable:
+    name, at = reading.losses[0]
+    kind: Any = LOSSES[name].kind
+    return Unreadable(kind, start + at, f"{LOSSES[name].told}.")

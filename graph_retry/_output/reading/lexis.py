@@ -1,8 +1,13 @@
-"""Recognize the tokens of broken JSON: white space, comments, scalars and escapes."""
+"""Recognize the tokens of broken JSON, and write them as strict JSON.
 
+To read another spelling, add a row to `SPELLINGS`, with a mode of `moves`, and its cost to `costs`.
+"""
+
+import json
 import math
 import re
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from graph_retry._output.reading.strict import finite
 from graph_retry._patterns import lazy
@@ -20,15 +25,11 @@ CLOSERS = {
 }  # fmt: skip
 QUOTE_ROWS = {'"': "", "'": "single_quotes", "`": "backticks"}
 UNTIL = {q: lazy(rf"(?:[^\\{c}]|\\.)*+", re.DOTALL) for q, c in CLOSERS.items()}
-TRIPLE = lazy(r"(\"\"\"|''')(?![\"'])((?:[^\\]|\\.)*?)\1(?![\"'])", re.DOTALL)
-STRICT_STRING = lazy(r"\"([^\"\\\x00-\x1f]*+)\"")
+TRIPLE = lazy(r"(\"\"\"|''')(?![\"'])(?P<string>(?:[^\\]|\\.)*?)\1(?![\"'])", re.DOTALL)
 STRICT_KEY = lazy(r"\"([^\"\\\x00-\x1f]*+)\":(?=[ \"\d\[{tfn-])")
-BARE_KEY = lazy(r"(?:(?:[^\W\d]|\$)[\w$.\-]*+|\d+|@\w+)(?=\s*[:=：])")
+BARE_KEY = lazy(r"(?P<string>(?:[^\W\d]|\$)[\w$.\-]*+|\d+|@\w+)(?=\s*[:=：])")
 ELISION = lazy(r"\.\.\.+|…")
 PLACEHOLDER = lazy(r"<[^<>\n]{0,80}>|\{\{\s*\w+\s*\}\}|\$\{[^{}\n]*\}")
-EMPHASIS = lazy(
-    r"(?<![\w*])(\*{1,3}|_{1,3}|~~)(?:\"[^\"\n]*\"|[^\W_][\w.+-]*?)(\1)(?=\s*[,:}\]\n])"
-)
 OPENING_KEY = lazy(rf"[\s{_ODD}]*(?=(?P<q>[\"'“`])[^\n\"“”:,{{}}\[\]]{{0,200}}[\"'”`]\s*[:：])")
 NUMBER = lazy(r"(?a)-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 THOUSANDS = lazy(r"[+-]?[1-9]\d{0,2}(?:,\d{3}){2,}(?:\.\d+)?(?=\s*(?:,\s*\D|[,}]\s*\Z|}|\n))")
@@ -45,7 +46,6 @@ _LITERALS: dict[str, Any] = {
     "true": True, "false": False, "null": None, "none": None, "nil": None, "nan": math.nan,
     "inf": math.inf, "-inf": -math.inf, "+inf": math.inf,
 }  # fmt: skip
-_PLAIN = {"true": True, "false": False, "null": None}
 _SHORT = {w[:i] + w[i + 1 :] for w in ("true", "false", "null", "none") for i in range(6)}
 _WORDY = lazy(
     r"[^\W\d_](?:[\w&!?.\- ]|(?<=\w)['’](?=\w))*|\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?)?"
@@ -93,29 +93,32 @@ _MEANING = dict(zip("\"\\/bfnrt'`_$", "\"\\/\b\f\n\r\t'`_$", strict=True))
 _PATTERN = lazy(r"(?<!\\)(?:\\\\)*\\[dDsSwWpPA]")
 BAD_ESCAPE = lazy(r"(?<!\\)(?:\\\\)*\\(?:[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{4}))")
 RAW_CONTROL = lazy(r"[\x00-\x1f]")
+_UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
 
 
-def scalar(token: str) -> tuple[str, Any] | None:
-    """Return the row in `costs` of a number or literal ("" for strict JSON), and its value."""
-    if token in _PLAIN:
-        return "", _PLAIN[token]
+def scalar(token: str) -> tuple[str, str] | None:
+    """Return the row in `costs` of a number or literal ("" for strict JSON), and its JSON text."""
+    if token in {"true", "false", "null"}:
+        return "", token
     word = token.lower().replace("infinity", "inf")
     if word in _LITERALS:
         value = _LITERALS[word]
-        return ("non_finite" if isinstance(value, float) else "literal_spelling"), value
-    row = "" if NUMBER.fullmatch(token) else "number_format"
+        row = "non_finite" if isinstance(value, float) else "literal_spelling"
+        return row, json.dumps(value)
     if len(token) > 400 or not token.isascii():
         return None
+    row = "" if NUMBER.fullmatch(token) else "number_format"
     if _RADIX.match(token):
-        return row, int(token, 0)
+        return row, str(int(token, 0))
     if not _LOOSE.match(token):
         return None
-    if any(char in ".eE" for char in token):
-        try:
-            return row, finite(token)
-        except ValueError:
-            return None
-    return row, int(token)
+    if not any(char in ".eE" for char in token):
+        return row, str(int(token)) if row else token
+    try:
+        value = finite(token)
+    except ValueError:
+        return None
+    return row, repr(value) if row else token
 
 
 def is_word(text: str, at: int) -> bool:
@@ -155,9 +158,12 @@ def comment_row(body: str) -> str:
     return "data_comment" if is_torn or _DATA.search(body) else ""
 
 
-def decode(raw: str) -> str | None:
-    """Resolve the escapes of a string; `None` if a backslash may be an escape or a character."""
-    if "\\" not in raw:
+def written(raw: str) -> str | None:
+    """Write the content of a string as strict JSON has it, with its escapes resolved.
+
+    Return None if a backslash may be an escape or a character.
+    """
+    if not _UNUSUAL.search(raw):
         return raw
     is_pattern = _PATTERN.search(raw) is not None
     kept = resolved = False
@@ -180,4 +186,60 @@ def decode(raw: str) -> str | None:
     value = _ESCAPE.sub(resolve, raw)
     if kept and resolved:
         return None
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return json.dumps(whole, ensure_ascii=False)[1:-1]
+
+
+class Spelling(NamedTuple):
+    """Another spelling: in the modes `where`, text that matches `pattern` is read as `row` says.
+
+    `first` has the characters that it may begin with; it is empty if any may. After it, the reader
+    is in the mode `follows`, or in the same mode if it is empty. The group `string` of the pattern
+    has the content of a string, and the group `word` a number, a literal or a word.
+    """
+
+    where: str
+    first: str
+    pattern: re.Pattern[str]
+    row: str
+    follows: str = ""
+
+    def written(self, match: re.Match[str]) -> str | None:
+        """Return the JSON text of a match, or None if it cannot be known."""
+        groups = match.groupdict()
+        if not groups:
+            return ""
+        if word := groups.get("word"):
+            found = scalar(word)
+            if found or word_row(word) != ("unquoted_value", ""):
+                return found[1] if found else None
+        content = written(word or groups["string"])
+        return None if content is None else f'"{content}"'
+
+
+_MARKED = r"(\*{1,3}|_{1,3}|~~)"
+_VALUE = lazy(rf"{_MARKED}(?:\"(?P<string>[^\"\n]*)\"|(?P<word>[^\W_][\w.+-]*?))\1(?=\s*[,}}\]\n])")
+_KEY = lazy(rf"{_MARKED}\"?(?P<string>[^\"\n:*~]+?)\"?\1(?=\s*:)")
+SPELLINGS = (
+    Spelling("femklcab", ".…", ELISION, "elided", "a"),
+    Spelling("fem", "*_~", _VALUE, "markdown", "a"),
+    Spelling("kl", "*_~", _KEY, "markdown", "c"),
+    Spelling("fem", "\"'", TRIPLE, "triple_quotes", "b"),
+    Spelling("femkl", "uU", lazy(r"[uU](?=[\"'])"), "python_prefix"),
+    Spelling("fem", ",", lazy("(?=[,，、])"), "empty_slot", "a"),
+    Spelling("m", "]})", lazy(r"(?=[\]})])"), "empty_slot", "a"),
+    Spelling("fem", ":=", lazy("(?<=:)[:=]"), "equals"),
+    Spelling("femkl", "<{$", PLACEHOLDER, "placeholder", "a"),
+    Spelling("kl", ":=", lazy("(?=[:=])"), "empty_slot", "c"),
+    Spelling("kl", ",", lazy("[,，、]"), "extra_comma"),
+    Spelling("kl", "", BARE_KEY, "unquoted_key", "c"),
+    Spelling("c", "=", lazy("=>?"), "equals", "m"),
+)
+
+
+@lru_cache(1000)
+def spellings(mode: str, char: str) -> tuple[Spelling, ...]:
+    """Return the spellings that may begin with a character in a mode."""
+    return tuple(
+        each for each in SPELLINGS if mode in each.where and (not each.first or char in each.first)
+    )

@@ -9,16 +9,15 @@ behind the document: `z`. Nothing more: `$`.
 import json
 import re
 from bisect import bisect_right
-from typing import Any
 
 from graph_retry._output.reading import lexis
-from graph_retry._output.reading.costs import ACCIDENT
-from graph_retry._output.reading.search import Frame, Mean, Node
-from graph_retry._output.reading.strings import Strings
+from graph_retry._output.reading.search import Frame, Node, Search, Step
 from graph_retry._patterns import lazy
 
-_CLOSE = {"o": "}", "O": "}", "a": "]", "t": ")", "T": ")"}
-_OPEN = {"{": ("k", "o"), "[": ("f", "a")}
+_CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}
+_OPEN = {"{": ("k", "o"), "[": ("f", "a"), "(": ("f", "t")}
+_BEFORE = {"e": ",", "l": ",", "m": ":", "p": "\0"}
+"""The strict JSON that comes before a value or key; `\\0` joins a string to the one before it."""
 _INDENT = lazy(f"(?m)^[{lexis.BLANK}]*")
 _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
@@ -43,11 +42,10 @@ _DAMAGED = lazy(
     r"(?:[^\"'“]|[\"'“](?=(?:[\d.eE+-]+|[a-zA-Z]{3,4})?\s*[,\]}\n]))"
     r"(?:[^,\]}\n:\"']|(?<=\w)[\"'](?=\w|\s*[,:=\]}\n])){0,99}"
 )
-_WORD = lazy(r"\w+")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_constant=int)  # `int("NaN")` raises.
 
 
-class Moves(Strings):
+class Moves(Search):
     """The steps of a reader outside of strings; the document begins at the start of `text`."""
 
     def __init__(
@@ -55,7 +53,7 @@ class Moves(Strings):
     ) -> None:
         super().__init__(text, price)
         self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
-        self.emphasis = dict(m.span(i) for m in lexis.EMPHASIS.finditer(text) for i in (1, 2))
+        self.wide = False  # It is true if an accident may have happened at the present position.
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
@@ -65,31 +63,36 @@ class Moves(Strings):
         """Return the first reader, at a bracket or at a key whose opening brace is missing."""
         if self.text[:1] in _OPENING or not lexis.OPENING_KEY.match(self.text):
             return self.node
-        self.go(0, "k", self.frame(None, "o", -1), ("{",), "missing_opener")
+        self.go(0, "k", self.frame(None, "o", -1), "{", "missing_opener")
         return self.buckets[self.price["missing_opener"]].pop()
 
-    def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
-        """Return mode, stack and meaning after `mark` in strict JSON; None if it is not allowed."""
+    def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Step | None:
+        """Return mode, stack and text after `mark` in strict JSON; None if it is not allowed."""
         top = stack.kind if stack else ""
-        if mode in "rfem" and mark in _OPEN:
-            follows, kind = _OPEN[mark]
-            return follows, self.frame(stack, kind, self.line_indent(at)), (mark,)
+        if mode in "rfem" and mark in "{[":
+            return self.opened(mode, stack, mark, at)
         if mark in lexis.CLOSERS and mode in "femklp":
-            return f"S{mark}{'k' if mode in 'kl' else 'v'}0", stack, ("+",) if mode == "p" else ()
-        if mode in "ab" and mark == "," and stack:
+            return f"S{mark}{'k' if mode in 'kl' else 'v'}0", stack, _BEFORE.get(mode, "") + '"'
+        if mode in "ab" and mark == "," and stack and top != "g":
             if top == "t":
                 stack = self.frame(stack.parent, "T", stack.line_indent, stack.indent)
-            return ("l" if top in "oO" else "e"), stack, ()
-        if mode in "abfk" and mark == _CLOSE.get(top):
-            return self.pop(stack)
-        return ("m", stack, ()) if mode == "c" and mark == ":" else None
+            return ("l" if top == "o" else "e"), stack, ""
+        unfinished = "t" if mode in "ab" else "g"  # `(1)` is no tuple, and `()` is no group.
+        if mode in "abfk" and stack and mark == _CLOSE[top] and top != unfinished:
+            return self.closed_by(mark, stack)
+        return ("m", stack, "") if mode == "c" and mark == ":" else None
+
+    def opened(self, mode: str, stack: Frame | None, mark: str, at: int) -> Step:
+        """Open a container."""
+        follows, kind = _OPEN[mark]
+        inner = self.frame(stack, kind, self.line_indent(at))
+        return follows, inner, _BEFORE.get(mode, "") + ("{" if mark == "{" else "[")
 
     @staticmethod
-    def pop(stack: Frame | None) -> tuple[str, Frame | None, Mean]:
-        """Close the innermost container. Parentheses around one value make no tuple."""
-        parent = stack.parent if stack else None
-        is_value = stack is not None and stack.kind == "t"
-        return ("a" if parent else "z"), parent, ("1",) if is_value else ("]",)
+    def closed_by(mark: str, stack: Frame) -> Step:
+        """Close the innermost container."""
+        written = "" if stack.kind == "g" else "}" if mark == "}" else "]"
+        return ("a" if stack.parent else "z"), stack.parent, written
 
     def line_indent(self, at: int) -> int:
         """Return the indentation of the line at `at`, or -1 if the text has only one line."""
@@ -110,18 +113,22 @@ class Moves(Strings):
             self.extra = self.price["layout"] if column != stack.indent else 0
         return stack
 
-    def expand(self) -> None:
-        """Add a reader for each possible next step of the present one."""
+    def cut_off(self) -> None:
+        """End a truncated text. Few texts are cut off behind a bracket, so this costs more."""
+        at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
+        self.go(self.end, "$", None, "", "truncated", at_bracket)
+
+    def outside(self) -> None:
+        """Add a reader for each possible next step outside of strings."""
         _, pos, mode, stack, *_ = self.node
-        self.wide = bool(self.suspect[pos]) and self.node.cost < ACCIDENT
-        if mode[0] == "S":
-            self.in_string()
-            return
         space = lexis.STRICT_SPACE.match(self.text, pos)
         self.at = space.end() if space else pos
         char = self.text[self.at : self.at + 1]
-        if (char == "\\" or not char.isascii()) and self._odd_space():
-            return
+        if char == "\\" or not char.isascii():  # White space that JSON does not allow, or `\\n`.
+            odd = lexis.SPACE.match(self.text, self.at)
+            if odd and odd.end() > self.at:
+                self.go(odd.end(), mode, stack, "", "odd_space")
+                return
         if mode == "z":
             self._behind(char)
         elif not char:
@@ -129,65 +136,56 @@ class Moves(Strings):
         else:
             self._structure(char, stack)
 
-    def _odd_space(self) -> bool:
-        """Skip white space that JSON does not allow, or white space written as an escape."""
-        odd = lexis.SPACE.match(self.text, self.at)
-        if odd and odd.end() > self.at:
-            self.go(odd.end(), self.node.mode, self.node.stack, (), "odd_space")
-            return True
-        return False
-
     def _structure(self, char: str, stack: Frame | None) -> None:
         """Read a mark of the grammar, or another notation in its place."""
-        mode = self.node.mode
-        if stack and self.at in self.columns:
-            stack = self.laid_out(stack, self.columns[self.at], char)
-        if self._aside(char, stack):
-            return
+        mode, at = self.node.mode, self.at
+        if stack and at in self.columns:
+            stack = self.laid_out(stack, self.columns[at], char)
         mark = lexis.FULL_WIDTH.get(char, char)
-        if not self._short_cut(mark, stack) and not self._take(mark, mark != char, stack):
-            if mode in "rfem":
-                self._value(mark, stack)
-            elif mode in "kl":
-                self._key(mark, stack)
-            elif mode == "c":
-                self._colon(mark, stack)
-            elif stack:
+        if char in "/#<" and (comment := lexis.COMMENT.match(self.text, at)):
+            self._comment(comment, stack)
+        if not self._short_cut(mark, stack) and not (
+            self._spelled(mark, stack) or self._take(mark, mark != char, stack)
+        ):
+            if mode in "fem" and stack:
+                self._word(stack)
+            elif mode == "c" and _VALUE_AHEAD.match(self.text, at):
+                self.go(at, "m", stack, "", "missing_colon")
+            elif mode in "ab" and stack:
                 self._after(mark, stack)
         if self.wide:
             self._accidents(char, stack)
 
-    def _aside(self, char: str, stack: Frame | None) -> bool:
-        """Skip comments, ellipses and emphasis; return True if no other step is possible here."""
-        text, at, mode = self.text, self.at, self.node.mode
-        if char in "/#<" and (comment := lexis.COMMENT.match(text, at)):
-            self._comment(comment, stack)
-        if char in ".…" and (dots := lexis.ELISION.match(text, at)):
-            self.lose("elided", dots.end(), "a", stack)
-        if at in self.emphasis:
-            self.go(self.emphasis[at], mode, stack, (), "markdown")
-        return at in self.emphasis and not self.wide
+    def _spelled(self, mark: str, stack: Frame | None) -> bool:
+        """Read the spellings that match here."""
+        mode, is_read = self.node.mode, False
+        for spelling in lexis.spellings(mode, mark):
+            if match := spelling.pattern.match(self.text, self.at):
+                text = spelling.written(match)
+                if text is not None:
+                    text = _BEFORE.get(mode, "") + text if text else ""
+                    self.go(match.end(), spelling.follows or mode, stack, text, spelling.row)
+                    is_read = True
+        return is_read
 
     def _take(self, mark: str, is_wide: bool, stack: Frame | None) -> bool:
         """Read one mark that strict JSON allows here, also in another spelling such as `“`."""
         mode, at, text = self.node.mode, self.at, self.text
-        if mark in "\"'" and mode in "fem" and (triple := lexis.TRIPLE.match(text, at)):
-            self.go(triple.end(), "b", stack, ("t", triple[2]), "triple_quotes")
-        if mode in "rfem" and mark == "{" and text.startswith("{{", at):
-            inner = self.frame(stack, "O", self.line_indent(at))
-            self.go(at + 2, "k", inner, ("{",), "doubled_braces")
+        if mark == "(" and mode in "fem":
+            self.go(at + 1, *self.opened(mode, stack, mark, at), "tuple")
+            self.go(at + 1, mode, self.frame(stack, "g", self.line_indent(at)), "", "tuple")
+            return True
+        if mode in "el" and stack and stack.kind != "g" and mark == _CLOSE[stack.kind]:
+            self.go(at + 1, *self.closed_by(mark, stack), "trailing_comma")
+            return True
         to = self.step(mode, stack, mark, at)
         if to is None:
             return False
-        row, odd, size = "full_width" if is_wide else "", "", 1
+        row, odd = "full_width" if is_wide else "", ""
         if to[0][0] == "S":
             row = lexis.QUOTE_ROWS.get(mark, "smart_quotes")
             odd = "edge" if text[at + 1 : at + 2] in _EDGE_START else ""
-        elif stack and stack.kind == "O" and mark == "}":
-            if not text.startswith("}}", at):
-                return False
-            size = 2
-        self.go(at + size, to[0], to[1], to[2], row, odd)
+        self.go(at + 1, *to, row, odd)
         return True
 
     def _short_cut(self, mark: str, stack: Frame | None) -> bool:
@@ -195,13 +193,14 @@ class Moves(Strings):
         mode, at = self.node.mode, self.at
         if self.wide or mark not in '"{[' or mode not in "femkl":
             return False
+        before = _BEFORE.get(mode, "")
         if mark == '"':
             if mode in "kl" and (key := lexis.STRICT_KEY.match(self.text, at)):
-                self.go(key.end(), "m", stack, ("s", key[1], "k"))
+                self.go(key.end(), "m", stack, before + key[0][:-1])
                 return True
             string = _CLEAN.match(self.text, at) if mode in "fem" else None
             if string:
-                self.go(string.end(), "b", stack, ("s", string[0][1:-1], "v"))
+                self.go(string.end(), "b", stack, before + string[0])
             return string is not None
         if self.jumps <= 0 or mode in "kl" or self.suspect[at]:
             return False
@@ -212,7 +211,7 @@ class Moves(Strings):
         except (ValueError, RecursionError) as error:
             self.jumps -= getattr(error, "pos", 4000) + 300
             return False
-        self.go(at + end, "a", stack, ("j", piece[:end]))
+        self.go(at + end, "a", stack, before + piece[:end])
         return True
 
     def _comment(self, comment: re.Match[str], stack: Frame | None) -> None:
@@ -220,111 +219,59 @@ class Moves(Strings):
         end, mode = comment.end(), self.node.mode
         found = lexis.comment_row(comment[0].strip("/*#<!-> \t\r\n"))
         if found == "elided":
-            self.lose("elided", end, mode, stack)
+            self.go(end, mode, stack, "", "elided")
             return
         if found and comment[0][0] in "/#" and lexis.MEMBER.search(comment[0]):
-            self.lose("data_lost", end, mode, stack)
-        self.go(end, mode, stack, (), "comment", found)
-
-    def _value(self, mark: str, stack: Frame | None) -> None:
-        """Read a value that begins in another notation than strict JSON."""
-        text, at, mode = self.text, self.at, self.node.mode
-        if mode == "r" or stack is None:
-            return
-        if mark == "(":
-            inner = self.frame(stack, "t", self.line_indent(at))
-            self.go(at + 1, "f", inner, ("[",), "tuple")
-        elif mark in "]})":
-            if mode == "e" and mark == _CLOSE[stack.kind]:
-                self.go(at + 1, *self.pop(stack), "trailing_comma")
-            elif mode == "m" and mark == _CLOSE[stack.kind]:
-                self.lose("empty_slot", at, "a", stack)
-        elif mark == ",":
-            self.lose("empty_slot", at, "a", stack)
-        elif mark in ":=" and text[at - 1] == ":":  # These are `::` and `:=`.
-            self.go(at + 1, mode, stack, (), "equals")
-        elif mark in "<$" and (holder := lexis.PLACEHOLDER.match(text, at)):
-            self.lose("placeholder", holder.end(), "a", stack)
-        elif mark in "uU" and text[at + 1 : at + 2] in {'"', "'"}:
-            self.go(at + 1, mode, stack, (), "python_prefix")
-        else:
-            self._word(stack)
+            self.go(end, mode, stack, "", "data_lost")
+        self.go(end, mode, stack, "", "comment", found)
 
     def _word(self, stack: Frame) -> None:
         """Read a token without quotes: a number, a literal, or a string."""
-        text, at = self.text, self.at
+        text, at, before = self.text, self.at, _BEFORE.get(self.node.mode, "")
         if self.node.mode == "m" and (thousands := lexis.THOUSANDS.match(text, at)):
-            mean = ("=", thousands[0].replace(",", ""))
-            self.go(thousands.end(), "a", stack, mean, "number_format")
+            digits = thousands[0].replace(",", "").lstrip("+")
+            self.go(thousands.end(), "a", stack, before + digits, "number_format")
         match = lexis.TOKEN.match(text, at)
         token = match[0].rstrip(" \t_") if match else ""
         for word in dict.fromkeys([token, *token.split()[:1]]):
             if found := lexis.scalar(word):
-                self.go(at + len(word), "a", stack, ("=", word), found[0])
+                self.go(at + len(word), "a", stack, before + found[1], found[0])
                 if word == token:
                     return
         if not token:
             return
         row, odd = lexis.word_row(token)
-        if row != "unquoted_value":
-            self.lose(row, at + len(token), "a", stack)
-        else:
-            if self.is_python and lexis.NAME.match(token):
-                self.lose("code", at + len(token), "a", stack)
-            self.go(at + len(token), "a", stack, ("w", token), row, odd)
-
-    def _key(self, mark: str, stack: Frame | None) -> None:
-        """Read a key that begins in another notation than strict JSON."""
-        text, at, mode = self.text, self.at, self.node.mode
-        closes = stack and mark == "}" and (stack.kind == "o" or text.startswith("}}", at))
-        if mode == "l" and closes and stack:
-            self.go(at + 1 + (stack.kind == "O"), *self.pop(stack), "trailing_comma")
-        elif mark in ":=":
-            self.lose("empty_slot", at, "c", stack)
-        elif mark == ",":
-            self.go(at + 1, "l", stack, (), "extra_comma" if mode == "l" else "leading_comma")
-        elif mark in "uU" and text[at + 1 : at + 2] in {'"', "'"}:
-            self.go(at + 1, mode, stack, (), "python_prefix")
-        elif bare := lexis.BARE_KEY.match(text, at):
-            self.go(bare.end(), "c", stack, ("s", bare[0], "k"), "unquoted_key")
-        elif mark in "<{" and (holder := lexis.PLACEHOLDER.match(text, at)):
-            self.lose("placeholder", holder.end(), "a", stack)
-
-    def _colon(self, mark: str, stack: Frame | None) -> None:
-        """Read an equals sign for the colon, or supply a missing colon."""
-        if mark == "=":
-            size = 2 if self.text.startswith("=>", self.at) else 1
-            self.go(self.at + size, "m", stack, (), "equals")
-        elif _VALUE_AHEAD.match(self.text, self.at):
-            self.go(self.at, "m", stack, (), "missing_colon")
+        if self.is_python and lexis.NAME.match(token):
+            self.go(at + len(token), "a", stack, "", "code")
+        self.go(at + len(token), "a", stack, f'{before}"{lexis.written(token)}"', row, odd)
 
     def _after(self, mark: str, stack: Frame) -> None:
         """Read the text behind a value that is neither a comma nor a bracket."""
         (_, pos, mode, *_), text, at = self.node, self.text, self.at
         column = self.columns.get(at, -1)
-        in_object, odd = stack.kind in "oO", list[str]()
+        in_object, odd = stack.kind == "o", ""
         if mode == "b" and mark == "+":
             is_apart = in_object or text[at - 2 : at] == ' "' or _SPACED.match(text, at)
-            self.go(at + 1, "p", stack, (), "concatenation", "" if is_apart else "glued")
+            self.go(at + 1, "p", stack, "", "concatenation", "" if is_apart else "glued")
         if mode == "b" and mark in lexis.CLOSERS:
             before = text[max(0, at - 200) : at].rstrip(lexis.BLANK + "\n")
             is_spaced = before[-2:-1].isspace() or text[at + 1 : at + 2].isspace()
             is_habit = in_object or is_spaced or not self.price["adjacent_lines"]
             row = "adjacent_lines" if column >= 0 and is_habit else "adjacent"
-            self.go(at + 1, f"S{mark}v0", stack, ("+",), row, "" if is_spaced else "glued")
-            odd.append("adjacent_edge" if is_spaced else "")
+            self.go(at + 1, f"S{mark}v0", stack, '\0"', row, "" if is_spaced else "glued")
+            odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
-        if (_KEY_AHEAD if in_object else _VALUE_AHEAD).match(text, at):
+        if stack.kind != "g" and (_KEY_AHEAD if in_object else _VALUE_AHEAD).match(text, at):
             row = "missing_comma_line" if column >= 0 else "missing_comma"
-            self.go(pos, follows, stack, (), row, *odd)
+            self.go(pos, follows, stack, "", row, odd)
 
     def _at_end(self) -> None:
         """Handle the end of the text: its last bracket is missing, or it was cut off."""
         mode, stack = self.node.mode, self.node.stack
         is_last = self.closed and mode in "able" and stack and not stack.parent
-        if is_last and stack and (stack.kind == "o" or stack.indent > 0):
+        if is_last and stack and stack.kind in "oa" and (stack.kind == "o" or stack.indent > 0):
             comma = "trailing_comma" if mode in "le" else ""
-            self.go(self.end, "$", None, ("]",), "last_closer", comma)
+            self.go(self.end, "$", None, "}" if stack.kind == "o" else "]", "last_closer", comma)
         self.cut_off()
 
     def _behind(self, char: str) -> None:
@@ -335,16 +282,16 @@ class Moves(Strings):
             return
         if char in "]}":
             rest = text[at:].lstrip("]}) \t\r\n")
-            self.go(self.end - len(rest), "z", None, (), "extra_closer")
+            self.go(self.end - len(rest), "z", None, "", "extra_closer")
             if not rest:
                 return
         is_beside = "\n" not in text[pos:at]  # On the next line, `#` is rather a heading.
         if char in "/#" and is_beside and (comment := lexis.COMMENT.match(text, at)):
             self._comment(comment, None)
         if MORE.match(text, pos):
-            self.lose("more", pos, "$", None)
+            self.go(pos, "$", None, "", "more")
             if self.wide and len(text[at:].strip()) == 1 and not char.isalnum():
-                self.go(at + 1, "z", None, (), "deleted")
+                self.go(at + 1, "z", None, "", "deleted")
         else:
             self.extra = self.price["follows" if BRACKETS.search(text, at, at + 500) else "prose"]
             self.go(pos, "$", None)
@@ -354,29 +301,26 @@ class Moves(Strings):
         text, at, mode = self.text, self.at, self.node.mode
         ahead = text[at + 1 : at + 2]
         is_lone = not char.isalnum() or not (ahead.isalnum() or text[at - 1 : at].isalnum())
-        in_value = (
-            mode == "a" and at == self.node.pos and text[at - 1].isalnum() and char not in "\"'"
-        )
-        if in_value and (more := _WORD.match(text, at + 1)):
-            self.lose("swallowed", more.end(), "a", stack)
-        in_value = in_value or char in "-+." or (ahead in {"[", "{"} and char not in _MARKS)
+        in_value = mode == "a" and at == self.node.pos and text[at - 1].isalnum()
+        in_value &= char not in "\"'"
+        in_value |= char in "-+." or (ahead in {"[", "{"} and char not in _MARKS)
         layout, self.extra = self.extra, 0
-        if is_lone and (char.isalnum() or in_value):
-            self.lose("swallowed", at + 1, mode, stack)
-        elif is_lone:
-            self.go(at + 1, mode, stack, (), "deleted")
+        if is_lone:
+            is_data = char.isalnum() or in_value
+            self.go(at + 1, mode, stack, "", "swallowed" if is_data else "deleted")
         self.extra = layout
         if ahead in {'"', "'"} and ahead != char and (to := self.step(mode, stack, ahead, at)):
-            self.go(at + 2, to[0], to[1], ("2", to[2], ("s", char, "")), "swapped")
+            inside = lexis.written(char) or ""
+            self.go(at + 2, to[0], to[1], to[2] + inside, "swapped")
         if ahead and ahead in "\"'{}[],:" and (first := self.step(mode, stack, ahead, at)):
             second = self.step(first[0], first[1], char, at) if first[0] != "z" else None
             if second:
-                self.go(at + 2, second[0], second[1], ("2", first[2], second[2]), "swapped")
+                self.go(at + 2, second[0], second[1], first[2] + second[2], "swapped")
         self._marks(char, stack, is_lone=is_lone)
         damaged = _DAMAGED.match(text, at) if mode in "femkl" else None
         if damaged and (mode in "kl" or not lexis.is_word(text, at)):
             bare = "unquoted_key" if mode in "kl" else ""
-            self.lose("unreadable", damaged.end(), "c" if bare else "a", stack, bare)
+            self.go(damaged.end(), "c" if bare else "a", stack, "", "unreadable", bare)
 
     def _marks(self, char: str, stack: Frame | None, *, is_lone: bool) -> None:
         """Supply each mark that is allowed here, and also put it in place of the present mark."""
@@ -388,10 +332,11 @@ class Moves(Strings):
             to = self.step(mode, stack, mark, at) if mark != char else None
             if to is None or (mark in _OPEN and char in "]}"):
                 continue
-            if mark in _OPEN:  # The indentation tells nothing about a bracket that is not there.
+            if mark in _OPEN and to[1]:
+                # The indentation tells nothing about a bracket that is not there.
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
-                self.go(at, to[0], to[1], to[2], _INSERTED[mark])  # never an end in front of data
+                self.go(at, *to, _INSERTED[mark])  # never an end in front of data
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"
-                self.go(at + 1, to[0], to[1], to[2], row)
+                self.go(at + 1, *to, row)

@@ -1,23 +1,21 @@
 """Find the cheapest readings of a text, by Dijkstra's algorithm over positions and modes.
 
-A `Node` is a reader at position `pos` in some `mode`, with the open containers in `stack`. Of the
-readers that reach the same state, two continue: the cheapest, and the cheapest of those with
-another value so far. These two are enough to find the cheapest reading of all, and the cheapest
-one with another value. `WIDTH` bounds the readers at one position, so that the time grows only with
-the length of the text.
+A reader goes through the text and writes it again as strict JSON. A `Node` is a reader at position
+`pos` in some `mode`, with the open containers in `stack`. Of the readers that reach the same state,
+two continue: the cheapest, and the cheapest of those that wrote something else. These two are
+enough to find the cheapest reading of all, and the cheapest one with another value. `WIDTH` bounds
+the readers at one position, so that the time grows only with the length of the text.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from graph_retry._output.reading.costs import MARGIN
+from graph_retry._output.reading.costs import LOSSES, MARGIN
 
 CEILING, WIDTH, BEAM, MAX_DEPTH, _PRIME = 120, 20, 20, 500, (1 << 61) - 1
-Mean = tuple[Any, ...]
-"""The part that a node adds to the value: a kind of one character, and the kind's arguments."""
 
 
 class Frame:
-    """An open container. Kinds: `o` is `{`, `O` is `{{`, `a` is `[`, `t` is `(`, `T` is `( ,`."""
+    """An open container. Kinds: `o` is `{`, `a` is `[`, `t` is `(`, `T` is `( ,`, `g` groups."""
 
     __slots__ = ("depth", "indent", "kind", "line_indent", "parent")
 
@@ -27,31 +25,32 @@ class Frame:
         self.depth: int = parent.depth + 1 if parent else 1
 
 
+Step = tuple[str, Frame | None, str]
+"""The mode, the open containers and the written text after a step."""
+
+
 class Node(NamedTuple):
-    """One reader: its cost, state and last step; `sig` is the value's hash before this step."""
+    """One reader: its cost, its state, and its last step.
+
+    `written` is the JSON text that the step wrote, and `sig` is the hash of all text before it.
+    `row` is the step's row in `costs`, and `at` its position.
+    """
 
     cost: int
     pos: int
     mode: str
     stack: Frame | None
     sig: int
-    mean: Mean
+    written: str
     row: str
     at: int
     parent: "Node | None"
 
 
-def signed(sig: int, mean: Mean) -> int:
-    """Return the hash of a value after `mean` was added; it ignores how strings were cut."""
-    if mean[0] == "2":
-        for part in mean[1:]:
-            sig = signed(sig, part) if part else sig
-        return sig
-    text = f"\1{mean}"
-    if mean[0] == "s":
-        text = f"{mean[1]}\0{mean[2]}" if mean[2] else mean[1]
-    data = text.encode("utf-8", "surrogatepass")
-    return (sig * pow(256, len(data), _PRIME) + int.from_bytes(data, "big")) % _PRIME
+def _signed(sig: int, written: str) -> int:
+    """Return the hash of a text after an addition; it ignores how the text was cut."""
+    data = written.encode("utf-8", "surrogatepass")
+    return ((sig << 8 * len(data) % 61) + int.from_bytes(data, "big")) % _PRIME
 
 
 class Search:
@@ -61,10 +60,10 @@ class Search:
         self.text, self.price, self.end = text, price, len(text)
         self.limit = CEILING + self.end // 100
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
-        self.node = Node(0, 0, "r", None, 0, (), "", 0, None)
+        self.node = Node(0, 0, "r", None, 0, "", "", 0, None)
         self.at = self.extra = 0  # the position and the extra cost of the present step
-        self.sig = 0  # the hash of the value that the present reader has read so far
-        self.pops = self.furthest = 0
+        self.sig = 0  # the hash of all text that the present reader has written
+        self.furthest = 0
         self.too_deep = False
         self._frames: dict[tuple[Frame | None, str, int, int], Frame] = {}
 
@@ -75,7 +74,7 @@ class Search:
             self._frames[key] = Frame(parent, kind, line_indent, indent)
         return self._frames[key]
 
-    def go(self, pos: int, mode: str, stack: Frame | None, mean: Mean = (), *rows: str) -> None:
+    def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
         """Add the present reader's next step, at the cost of `rows`; the first is the repair."""
         node, total = self.node, self.node.cost + self.extra
         for row in rows:
@@ -86,13 +85,11 @@ class Search:
             self.too_deep = True
             return
         row = rows[0] if rows else ""
+        if row in LOSSES:  # A loss differs from each value, and from a loss elsewhere.
+            written = f"\1{row}{self.at}"
         self.buckets[total].append(
-            Node(total, pos, mode, stack, self.sig, mean, row, self.at, node)
+            Node(total, pos, mode, stack, self.sig, written, row, self.at, node)
         )
-
-    def lose(self, row: str, pos: int, mode: str, stack: Frame | None, *rows: str) -> None:
-        """Add a next step that loses data, for the reason `row`."""
-        self.go(pos, mode, stack, ("!", row, self.at), row, *rows)
 
     def expand(self) -> None:
         """Add a reader for each possible next step of the present one."""
@@ -111,7 +108,7 @@ class Search:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
-            self.sig = signed(node.sig, node.mean) if node.mean else node.sig
+            self.sig = _signed(node.sig, node.written) if node.written else node.sig
             if node.mode == "$":
                 if not found or self.sig != best_sig:
                     best_sig = best_sig if found else self.sig
@@ -128,7 +125,6 @@ class Search:
                 continue
             arrivals[node.pos] = best, width + 1
             self.furthest = max(self.furthest, node.pos)
-            self.pops += 1
             self.node, self.extra = node, 0
             self.expand()
         return found

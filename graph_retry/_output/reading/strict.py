@@ -34,8 +34,10 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         ValueError: If two values for one key disagree.
     """
     result = dict(pairs)
-    if len(result) != len(pairs) and not all(same(result[key], value) for key, value in pairs):
-        raise ValueError("keys that disagree")
+    if len(result) != len(pairs):
+        for key, value in pairs:
+            if not same(result[key], value):
+                raise ValueError(f"Two values for the key `{key[:40]}`")
     return result
 
 
@@ -49,7 +51,7 @@ def finite(token: str) -> float:
     # This runs for every float of a text, so the common case is tested first.
     if -math.inf < value < math.inf and (value or not _NOT_ZERO.match(token)):
         return value
-    raise ValueError("a number out of the range of floats")
+    raise ValueError("A number is out of the range of floats")
 
 
 # `int("NaN")` raises, so that `NaN` is left to the tolerant reader, which reports it.

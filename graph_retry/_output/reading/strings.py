@@ -4,10 +4,9 @@ The mode has four characters: `S`, the opening quote, `k` (key) or `v` (value), 
 inner quote has no partner, otherwise `0`.
 """
 
-from typing import Any
-
 from graph_retry._output.reading import lexis
-from graph_retry._output.reading.search import Frame, Search
+from graph_retry._output.reading.costs import ACCIDENT
+from graph_retry._output.reading.moves import Moves
 from graph_retry._patterns import lazy
 
 _MEMBER = r"(?:[uU]?[\"'“`][^\"'”`\n]{0,200}[\"'”`]\s*+[:=]|[\w$][\w$.-]{0,100}\s*+[:=])"
@@ -37,21 +36,27 @@ def _is_torn(raw: str) -> bool:
     return raw[-1] in ",:" or any(raw.count(a) != raw.count(b) for a, b in ("{}", "[]", "()"))
 
 
-class Strings(Search):
-    """The steps of a reader inside a string."""
+class Reader(Moves):
+    """All steps of a reader, inside and outside of strings."""
 
-    wide = False  # It is true if an accident may have happened at the present position.
+    def expand(self) -> None:
+        """Add a reader for each possible next step of the present one."""
+        self.wide = bool(self.suspect[self.node.pos]) and self.node.cost < ACCIDENT
+        if self.node.mode[0] == "S":
+            self._in_string()
+        else:
+            self.outside()
 
-    def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Any:
-        """Return mode, stack and meaning after `mark` in strict JSON; None if it is not allowed."""
-        raise NotImplementedError
+    def _write(self, pos: int, mode: str, raw: str, *rows: str) -> None:
+        """Add a step that takes `raw` into the string, and ends it if `mode` is outside of it."""
+        content = lexis.written(raw)
+        if content is None:
+            self.go(pos, mode, self.node.stack, "", "escapes", *rows)
+        else:
+            closing = "" if mode[0] == "S" else '"'
+            self.go(pos, mode, self.node.stack, content + closing, *rows)
 
-    def cut_off(self) -> None:
-        """End a truncated text. Few texts are cut off behind a bracket, so this costs more."""
-        at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
-        self.lose("truncated", self.end, "$", None, at_bracket)
-
-    def in_string(self) -> None:
+    def _in_string(self) -> None:
         """Read on to the next quote that might close the string."""
         _, pos, mode, stack, *_ = self.node
         text, quote, role = self.text, mode[1], mode[2]
@@ -67,22 +72,19 @@ class Strings(Search):
             self.cut_off()
             return
         if quote == "`" and "${" in raw:
-            self.lose("placeholder", at + 1, follows, stack)
+            self.go(at + 1, follows, stack, "", "placeholder")
             return
-        inside = ("s", raw + char, "")
         is_usual = char == lexis.CLOSERS[quote][0]
         in_word = quote in "'’‘" and at > pos and text[at - 1].isalnum() and ahead.isalpha()
         if in_word or (not is_usual and quote in "\"'"):
-            self.go(at + 1, mode, stack, inside, row, "apostrophe" if in_word else "")
+            self._write(at + 1, mode, raw + char, row, "apostrophe" if in_word else "")
             if not self.wide:
                 return
         lone = ("unpaired",) if mode[3] == "1" else ()
         mixed = "" if is_usual else "mixed_quotes"
         odd = self._surprise(raw, role)
-        self.go(
-            at + 1, follows, stack, ("s", raw, role), mixed or row, row if mixed else "", odd, *lone
-        )
-        self._inner_quote(pos, inside, row)
+        self._write(at + 1, follows, raw, mixed or row, row if mixed else "", odd, *lone)
+        self._inner_quote(pos, raw + char, row)
         if self.wide:
             self._misplaced_quote(raw, follows, role)
 
@@ -91,28 +93,29 @@ class Strings(Search):
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
         return "edge" if is_torn or (role == "k" and _STRUCTURE.search(raw)) else ""
 
-    def _inner_quote(self, pos: int, inside: tuple[str, str, str], row: str) -> None:
+    def _inner_quote(self, pos: int, inside: str, row: str) -> None:
         """Take a quote as a character of the string: as one of a pair, and as a lone one."""
         _, _, mode, stack, *_ = self.node
         text, at, is_odd = self.text, self.at, mode[3] == "1"
         before, ahead = text[at - 1] if at > pos else " ", text[at + 1 : at + 2]
         closes = not before.isspace() and (ahead in _AFTER or ahead.isspace())
         opens = (before.isspace() or before in _BEFORE) and (ahead.isalnum() or ahead in _BEHIND)
-        kind = "k" if mode[2] == "k" else "o" if stack and stack.kind in "oO" else "a"
+        kind = "k" if mode[2] == "k" else "o" if stack and stack.kind == "o" else "a"
         both = [row, "odd_key" if kind == "k" else ""]
         if _STRONG[kind].match(text, at + 1):
             both.append("strong_inner")
         if is_odd:
-            self.go(at + 1, f"{mode[:3]}0", stack, inside, "", *both, "" if closes else "odd_inner")
+            odd = "" if closes else "odd_inner"
+            self._write(at + 1, f"{mode[:3]}0", inside, "", *both, odd)
         else:
             odd = "" if opens and at > pos else "edge" if opens else "odd_inner"
-            self.go(at + 1, f"{mode[:3]}1", stack, inside, "inner_quote", *both, odd)
+            self._write(at + 1, f"{mode[:3]}1", inside, "inner_quote", *both, odd)
         odd = "" if opens or closes else "odd_inner"
-        self.go(at + 1, mode, stack, inside, "unpaired", *both, odd)
+        self._write(at + 1, mode, inside, "unpaired", *both, odd)
 
     def _unclosed(self, pos: int, raw: str, follows: str, role: str) -> None:
         """Close a string at each place where its closing quote may be lost or escaped."""
-        stack, places = self.node.stack, list[int]()
+        places = list[int]()
         for low in {0, max(0, len(raw) - 300)}:
             found = [
                 match.start() + low for match in _NO_QUOTE[role].finditer(raw[low : low + 300])
@@ -122,14 +125,14 @@ class Strings(Search):
             self.at = pos + place
             if raw[:place].strip():
                 odd = self._surprise(raw[:place], role)
-                self.go(self.at, follows, stack, ("s", raw[:place], role), "missing_quote", odd)
+                self._write(self.at, follows, raw[:place], "missing_quote", odd)
                 if not raw[place - 1].isalnum():
-                    self.go(self.at, follows, stack, ("s", raw[: place - 1], role), "replaced", odd)
+                    self._write(self.at, follows, raw[: place - 1], "replaced", odd)
         for match in list(_ESCAPED_END.finditer(raw))[:6]:
             self.at = pos + match.start()
             for inside in (raw[: match.start()], raw[: match.start()] + "\\\\"):
                 odd = self._surprise(inside, role)
-                self.go(pos + match.end(), follows, stack, ("s", inside, role), "deleted", odd)
+                self._write(pos + match.end(), follows, inside, "deleted", odd)
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
@@ -137,14 +140,15 @@ class Strings(Search):
         text, at, (_, _, mode, stack, *_) = self.text, self.at, self.node
         ahead = text[at + 1 : at + 2]
         if raw and ahead not in "\"'":
-            self.lose("unreadable", at + 1, mode, stack)
+            self.go(at + 1, mode, stack, "", "unreadable")
         else:
-            self.go(at + 1, mode, stack, ("s", raw, ""), "deleted")
+            self._write(at + 1, mode, raw, "deleted")
         if ahead == "\\":
-            self.go(at + 2, mode, stack, ("s", f"{raw}\\{text[at]}", ""), "swapped")
+            self._write(at + 2, mode, f"{raw}\\{text[at]}", "swapped")
         if raw and (to := self.step(follows, stack, raw[-1], at)):
-            mean = ("2", ("s", raw[:-1], role), to[2])
-            self.go(at + 1, to[0], to[1], mean, "swapped", self._surprise(raw[:-1], role))
+            content = lexis.written(raw[:-1]) or ""
+            odd = self._surprise(raw[:-1], role)
+            self.go(at + 1, to[0], to[1], f'{content}"{to[2]}', "swapped", odd)
         if ahead and not ahead.isspace():
             odd = self._surprise(raw + ahead, role)
-            self.go(at + 2, follows, stack, ("s", raw + ahead, role), "swapped", odd)
+            self._write(at + 2, follows, raw + ahead, "swapped", odd)

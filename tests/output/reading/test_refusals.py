@@ -58,6 +58,7 @@ REFUSED: dict[str, list[str]] = {
         '{"a": 1}\n...',
     ],
     "ambiguous": [
+        '[\n&quot;", 1]',
         "{'a': {1, 2}}",
         "{'a': datetime.date(2024, 1, 1)}",
         '{"a": {{"k}": 2}}',
@@ -134,7 +135,6 @@ REFUSED: dict[str, list[str]] = {
         '[["a": 1]]',
     ],
     "no_json": [
-        '[\n&quot;", 1]',
         '[U"SD"]',
         "",
         "   \n",
