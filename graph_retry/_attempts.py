@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from graph_retry._json import is_array, is_number, is_object
-from graph_retry._params.codec import Encoded
-from graph_retry._params.patch import apply_patch, diff_views, initial_patch
+from graph_retry._params.patch import Encoded, apply_patch, diff_views, initial_patch
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import SCHEMA_VERSION, Attempt
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from graph_retry._attempts import params_at
 from graph_retry._json import is_object
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._review.deadline import now
 from graph_retry._review.decisions import ROWS
 from graph_retry._state import Loop, OpenReview, fresh_review, loop_of

@@ -1,4 +1,4 @@
-"""The identity of a call, and the first params of a saved one.
+"""A call that begins, its identity, and the first params of a saved one.
 
 A call is identified by its task, its name and its identity. The identity is a digest of its `key`
 or, without a key, of its encoded first params. Equal calls of one task are numbered. The call's
@@ -12,17 +12,23 @@ channel `START`. (Observed by killing processes there.)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from types import CodeType
 from typing import Any
 
 from langgraph.graph import START
+from langgraph.types import Command
 
 from graph_retry._attempts import params_at, readable, records_in
 from graph_retry._awaiting import unwrapped
-from graph_retry._json import digest
-from graph_retry._params.codec import Encoded
-from graph_retry._state import loop_of
+from graph_retry._json import digest, is_object
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.fields import fields_of
+from graph_retry._params.patch import Encoded
+from graph_retry._state import LOOP, Loop, fresh_loop, loop_of
+from graph_retry.options import Settings
 
 
 def identity_of(params: Encoded, key: str | None = None) -> str:
@@ -61,3 +67,96 @@ def first_params(values: Mapping[str, Any], params_key: str) -> dict[str, Any] |
     values = values.get(START) or values
     first = params_at(readable(records_in(values)), 1)
     return loop_of(values)["given"] or (first and first.view) or values.get(params_key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A call that a function or a retry node is about to make.
+
+    llm_call: The user's function.
+    given: The input of the loop. The input from a function already holds encoded params.
+    task_path: The path of nodes that leads to the task, without the task's id.
+    is_task: Whether the task is a retry node that LangGraph runs. The call is then the task's only
+        one, and can continue even if its input does not contain the params.
+    """
+
+    settings: Settings
+    codec: ParamsCodec[Any]
+    llm_call: Any
+    given: Any
+    task_path: str
+    is_task: bool
+
+    @cached_property
+    def values(self) -> Mapping[str, Any] | None:
+        """The input by state key; None if the input is `None` or a `Command`.
+
+        The state of the outer graph may still hold the `attempts` of an earlier call. If that call
+        ended `exhausted`, they are left out, because this call would continue after them.
+        """
+        if self.given is None or isinstance(self.given, Command):
+            return None
+        values: Mapping[str, Any] = fields_of(self.given)
+        if not is_object(self.given):
+            values = {key: item for key, item in values.items() if item is not None}
+        status, attempts = self.settings.keys["status"], self.settings.keys["attempts"]
+        if values.get(status) == "exhausted" and not _asks_for_more(values.get(attempts)):
+            values = {**values, attempts: []}
+        return values if values or is_object(self.given) else None
+
+    @cached_property
+    def identity(self) -> str | None:
+        """The identity of the call; None if its params are not known.
+
+        A retry node that user code invokes is identified by the params that it receives, without
+        defaults, because a `default_factory` may return a new value in each run.
+        """
+        if self.values is None or self.params is None:
+            return None
+        if LOOP in self.values:
+            return str(self.values[LOOP]["identity"])
+        as_known = self.params if self.is_task else self.codec.given(*self._as_given(self.values))
+        return identity_of(as_known)
+
+    @cached_property
+    def params(self) -> Encoded | None:
+        """The encoded params that the call starts with; None if the input does not contain them.
+
+        Raises:
+            TypeError: If they cannot be encoded, and the call is not the only one of its task.
+            ValueError: In the same case.
+        """
+        if self.values is None:
+            return None
+        if (loop := self.values.get(LOOP)) is not None:
+            return Encoded(self.values[self.settings.keys["params"]], loop["types"])
+        try:
+            return self.codec.load(*self._as_given(self.values))
+        except (TypeError, ValueError):
+            # A saved call uses its saved params. For a new call, the `call` step raises this error.
+            if not self.is_task:
+                raise
+            return None
+
+    def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+        """Return the params in the input, and their types if the input also holds an attempt."""
+        keys = self.settings.keys
+        attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or []
+        types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}
+        return values.get(keys["params"]), types
+
+    def first_state(self, waits: Loop | None = None) -> Any:
+        """Return the input for the first checkpoint: with encoded params and the call's identity.
+
+        A later run uses the saved params. `waits` is the position of the call if it already waits.
+        """
+        if self.values is None or LOOP in self.values or self.params is None:
+            return self.given
+        loop = {**(waits or fresh_loop()), "types": self.params.types, "identity": self.identity}
+        return {**self.values, self.settings.keys["params"]: self.params.view, LOOP: loop}
+
+
+def _asks_for_more(attempts: Sequence[Mapping[str, Any]] | None) -> bool:
+    """Return whether the last attempt of an input is still to be made, or still to be reviewed."""
+    last: Mapping[str, Any] = attempts[-1] if attempts else {}
+    return last.get("status") == "running" or bool(last.get("to_review"))

@@ -75,7 +75,7 @@ class ThreadLock:
             taken.callback(self._mutex.release)
             if self._outside is None:
                 self._outside = await _outside_lock(self._saver, self._thread_id)
-            if not await call(self._outside.try_acquire):
+            if self._outside is not None and not await call(self._outside.try_acquire):
                 return False
             self._held = taken.pop_all()
         return True
@@ -93,15 +93,6 @@ def pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(2 * pause, 0.5)
-
-
-class _NoLock:
-    """No lock, for storage that no other process shares."""
-
-    def try_acquire(self) -> bool:
-        return True
-
-    def release(self) -> None: ...
 
 
 class _FileLock:
@@ -181,13 +172,13 @@ class _AdvisoryLock:
 
 
 async def _outside_lock(saver: Any, thread_id: str) -> Any:
-    """Return the lock that excludes other processes which share this saver's storage."""
+    """Return the lock that excludes other processes; None if no other process has this storage."""
     storage = storage_of(saver)
     if storage == "sqlite":
         files = await query(saver, "PRAGMA database_list")
         database = next((path for _, name, path in files if name == "main"), "")
-        return _FileLock(database, thread_id) if database else _NoLock()
+        return _FileLock(database, thread_id) if database else None
     if storage == "postgres":
         connection = await call(connect, saver)
         return _AdvisoryLock(connection, thread_id)
-    return _NoLock()
+    return None

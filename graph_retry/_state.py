@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 
 from graph_retry._attempts import merge_attempts
 from graph_retry._json import digest
-from graph_retry.hooks._budget import Spent
 from graph_retry.hooks._lessons import Lesson, merging_lessons
-from graph_retry.records import Attempt, Issue
+from graph_retry.records import Attempt, Issue, Spent
 
 LOOP = "retry_loop"
 """The state key of the position, a `Loop`."""
@@ -160,7 +159,8 @@ def loop_of(state: Mapping[str, Any]) -> Loop:
 
 def is_open(values: Mapping[str, Any], review_id: str | None) -> bool:
     """Return whether a call with this state still waits for an answer to this review."""
-    asked: OpenReview | None = loop_of(values)["review"]
+    loop: Any = values.get(LOOP) or {}
+    asked: OpenReview | None = loop.get("review")
     return values.get(ANSWER) is None and asked is not None and asked["review_id"] == review_id
 
 

@@ -20,7 +20,7 @@ from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._json import is_array, is_object, json_lines
 from graph_retry._threads.config import check_thread, thread_of
 from graph_retry._threads.graphs import check_compiled, get_state, is_client, is_remote, saver_of
-from graph_retry._threads.reading import read_ledgers, whole_ledgers
+from graph_retry._threads.ledgers import read_ledgers, whole_ledgers
 from graph_retry._threads.server.listing import places_on
 from graph_retry.ledger import Ledger
 from graph_retry.records import SCHEMA_VERSION, Attempt

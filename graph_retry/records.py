@@ -227,3 +227,12 @@ class Attempt(TypedDict):
 
     schema_version: int
     """Version of this record: see `SCHEMA_VERSION`."""
+
+
+class Spent(TypedDict):
+    """The cost of some attempts, in the units of a `Budget`."""
+
+    tokens: int
+    cost: float
+    seconds: float
+    rounds: int

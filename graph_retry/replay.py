@@ -14,7 +14,8 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._loop.check import read_raw, validate_attempt
 from graph_retry._loop.revise import hooks_may_help
 from graph_retry._output.failures import announced, failure_of
-from graph_retry._params.codec import Encoded, ParamsCodec
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan, make_plan
 from graph_retry._request.receiving import stopped_again
 from graph_retry._run.task import in_place

@@ -1,22 +1,48 @@
-"""Go back to an earlier attempt of a thread, and continue from there with other params."""
+"""Go back to an earlier attempt of a thread, and continue from there with other params.
+
+A call that waits gets an answer about the earlier attempt. For a call that has finished, its thread
+is forked at the checkpoint from which the call was made, and the fork is run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.pregel.remote import RemoteException
+from langgraph.types import StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
 from graph_retry._arguments import checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
-from graph_retry._going_back import REWIND
-from graph_retry._threads.config import check_thread
-from graph_retry._threads.forking import go_back
-from graph_retry._threads.graphs import is_local
-from graph_retry._threads.reading import open_questions, read_ledgers
+from graph_retry._going_back import REFUSED, REWIND, reopened
+from graph_retry._json import is_object
+from graph_retry._langgraph.checkpoints import list_checkpoints, namespace_of, place_of
+from graph_retry._langgraph.fork import (
+    COPY,
+    continued_in,
+    fork_note,
+    forked_config,
+    put_fork,
+)
+from graph_retry._state import ANSWER, LOOP
+from graph_retry._threads.config import check_thread, thread_of
+from graph_retry._threads.graphs import (
+    check_compiled,
+    get_state,
+    invoke,
+    is_local,
+    saver_of,
+    update_state,
+)
+from graph_retry._threads.ledgers import read_ledgers
+from graph_retry._threads.reading import open_questions
 from graph_retry._threads.resuming import resuming
+from graph_retry._threads.server.runs import RemoteRuns
+from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
 
 __all__ = ["Change", "arewind", "rewind"]
@@ -99,6 +125,7 @@ async def arewind(
 async def _rewind(
     graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
 ) -> Any:
+    check_compiled(graph)
     check_thread(graph, config)
     answer = _answer(change)
     here = config.get("configurable", {})
@@ -127,7 +154,7 @@ async def _rewind(
         ledger = _only(calls, " (a newer server, if the graph's state has the key `attempts`)")
         if ledger.attempts:
             ledger.at(change["attempt"])
-    return await go_back(graph, config, ledger, answer, context)
+    return await _go_back(graph, config, ledger, answer, context)
 
 
 def _answer(change: Change) -> dict[str, Any]:
@@ -163,3 +190,88 @@ def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:
         f"the thread made {len(current)} calls: {titles}; "
         f"pass `ledger=`, one of those that `attempts_of` returns{hint}."
     )
+
+
+async def _go_back(
+    graph: Any,
+    config: RunnableConfig,
+    ledger: Ledger,
+    answer: dict[str, Any],
+    context: Any,
+) -> Any:
+    """Reopen a call that does not wait, apply an answer to it, and continue the thread from there.
+
+    Raises:
+        ValueError: If the checkpoint from which the call was made is gone, or the call refuses the
+            answer. The thread is then as before.
+    """
+    head = await get_state(graph, config)
+    if not ledger.namespace:  # The retry node is the outermost graph, so there is no fork.
+        update = {LOOP: reopened(head.values), ANSWER: {"value": answer}}
+        await update_state(graph, config, update, as_node="revise")
+        return await _run_on(graph, config, context)
+    old = await _made_from(graph, config, ledger)
+    note = fork_note(ledger.root, ledger.namespace, answer)
+    try:
+        there, fork = await _fork(graph, config, old.config, note)
+        state = await _run_on(graph, there, context)
+    except (ValueError, RemoteException) as error:
+        reason: Any = error.args[0] if error.args else ""
+        text = str(reason["message"] if is_object(reason) else reason)
+        if REFUSED not in text:
+            raise
+        await _restore(graph, config, head, context)
+        raise ValueError(text) from error
+    saver = saver_of(graph)
+    if saver is not None and fork is not None:
+        saved = await list_checkpoints(saver, config)
+        # While the fork is the newest checkpoint, its step has not ended and may make the call.
+        is_over = next(each for each in saved if not namespace_of(each)).checkpoint["id"] != fork
+        if is_over and ledger.namespace not in continued_in(saved, fork):
+            raise AnswerRefused(
+                f"The thread ran on from where `{ledger.title}` was called, and did not make that "
+                "call again: your change decided nothing."
+            )
+    return state
+
+
+async def _fork(
+    graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
+) -> tuple[RunnableConfig, str | None]:
+    """Fork a thread at a checkpoint; return the next run's config, and the fork's id if local."""
+    saver = saver_of(graph)
+    if saver is not None:
+        return config, await put_fork(saver, old, note)
+    await update_state(graph, old, None, as_node=COPY)
+    return forked_config(config, note), None
+
+
+async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> StateSnapshot:
+    """Read the checkpoint of the outermost graph from which a call was made."""
+    origin = place_of(thread_of(config), checkpoint_id=ledger.root)
+    old: StateSnapshot | None = None
+    if ledger.root:
+        with suppress(RemoteException, ValueError):
+            old = await get_state(graph, origin)
+    if old is None or not old.next:
+        raise ValueError(
+            f"the call `{ledger.title}` is over and the checkpoint it was made from is gone: give "
+            "the node `attempts` in its input, or call it again."
+        )
+    return old
+
+
+async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
+    """Undo a fork, by a fork of the former newest checkpoint; calls that waited ask again."""
+    root = head.config.get("configurable", {})["checkpoint_id"]
+    there, _ = await _fork(graph, config, head.config, fork_note(root))
+    if head.next:
+        # The run ends as it did before the rewind. If it failed then, it fails again.
+        with suppress(RemoteException):
+            await _run_on(graph, there, context)
+
+
+async def _run_on(graph: Any, config: RunnableConfig, context: Any) -> Any:
+    if is_local(graph):
+        return await invoke(graph, None, config, context=context)
+    return await RemoteRuns(graph, config, context=context).answer({}, {})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graph_retry._awaiting import call
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan
 from graph_retry._run.task import Once, as_task
 from graph_retry._signatures import Alternatives, name_of

@@ -16,8 +16,7 @@ from graph_retry._langgraph.run_config import current_thread
 from graph_retry._output.build import SchemaOfParams
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
-from graph_retry._params.codec import Encoded
-from graph_retry._params.patch import readable_diff
+from graph_retry._params.patch import Encoded, readable_diff
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.question import Question, accept_output

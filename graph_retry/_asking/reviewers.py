@@ -18,7 +18,7 @@ from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._credentials import without_keys
 from graph_retry._issues import text_of
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer

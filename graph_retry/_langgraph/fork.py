@@ -38,7 +38,7 @@ from graph_retry._langgraph.checkpoints import (
     values_of,
 )
 from graph_retry._namespaces import parts_of
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
 
 COPY = "__copy__"

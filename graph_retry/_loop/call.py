@@ -25,7 +25,7 @@ from graph_retry._langgraph.run_config import (
 )
 from graph_retry._loop.after_attempt import reviewed_later, succeeded
 from graph_retry._loop.check import needs_repair, read_raw
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._plan.first_checks import check_first
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted, redacted_fields

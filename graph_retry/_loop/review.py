@@ -87,7 +87,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
     problem = verdict.problem
     if taken.by_agent:
         return _escalate(given, taken, problem)
-    # A rewind of a call that did not wait has no open question to ask again. `go_back` catches this
+    # A rewind of a call that did not wait has no open question to ask again. `rewind` catches this
     # error, restores the thread and reports the problem.
     if record["failure"] is None and given.state.get(REVIEWED) is None:
         raise ValueError(f"{REFUSED}{problem}")

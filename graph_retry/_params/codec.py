@@ -21,7 +21,7 @@ from graph_retry._issues import ABSENT, issue, pydantic_issues
 from graph_retry._json import is_object
 from graph_retry._params.fields import hidden_fields
 from graph_retry._params.params_type import describe_type, inferred_schema
-from graph_retry._params.patch import changes
+from graph_retry._params.patch import Encoded, changes
 from graph_retry._params.tagged_json import (
     VALIDATOR_ERRORS,
     Writer,
@@ -54,13 +54,6 @@ class ParamsInvalid(ValueError):
         shown = [f"`{spelled(i['path'])}` {i['message']}" for i in self.issues[:_SHOWN_ISSUES]]
         more = len(self.issues) - _SHOWN_ISSUES
         return f"{self.subject}: {'; '.join([*shown, f'and {more} more'] if more > 0 else shown)}"
-
-
-class Encoded(NamedTuple):
-    """Params as graph state keeps them: a plain-JSON view, and the types that JSON cannot show."""
-
-    view: dict[str, Any]
-    types: dict[str, str]
 
 
 class Verified(NamedTuple):

@@ -1,11 +1,11 @@
-"""Compare two views of params: as an RFC 6902 patch for the ledger, or as a diff for people."""
+"""Params as state keeps them, and their changes: a patch for the ledger, or a diff for people."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jsonpatch
 
@@ -22,6 +22,13 @@ _FEW = 10
 
 _SHOWN_CHANGES = 50
 """The most changes that a diff shows."""
+
+
+class Encoded(NamedTuple):
+    """Params as graph state keeps them: a plain-JSON view, and the types that JSON cannot show."""
+
+    view: dict[str, Any]
+    types: dict[str, str]
 
 
 def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:

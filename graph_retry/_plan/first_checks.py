@@ -17,7 +17,7 @@ from graph_retry._credentials import looks_random, says_secret, without_named_ke
 from graph_retry._issues import pointer
 from graph_retry._json import is_array, is_object
 from graph_retry._langgraph.run_config import current_saver, state_keys_around
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._patterns import lazy
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted_path

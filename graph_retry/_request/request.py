@@ -18,7 +18,7 @@ from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._langgraph.run_config import seen_from
 from graph_retry._output.providers.errors import retry_after
 from graph_retry._output.providers.objects import raise_error_in
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan
 from graph_retry._request.outcome import Outcome, outcome_of_error, outcome_of_result
 from graph_retry._request.receiving import Reception

@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from graph_retry._issues import attempt, format_issues, json_problem
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._params.tagged_json import TYPES, Writer, differences, restore
 from graph_retry.records import Issue
 

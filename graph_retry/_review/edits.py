@@ -11,7 +11,8 @@ from typing import Any
 
 from graph_retry._issues import SHOWN_ISSUES, format_issues, issue, json_problem, literal, top_of
 from graph_retry._json import is_array, is_object, with_texts
-from graph_retry._params.codec import Encoded, ParamsInvalid
+from graph_retry._params.codec import ParamsInvalid
+from graph_retry._params.patch import Encoded
 from graph_retry._redact import property_names, redacted
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.forms.javascript import identical

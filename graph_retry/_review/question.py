@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from graph_retry._output.validator import Checked
-from graph_retry._params.codec import Encoded, ParamsCodec
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.patch import Encoded
 from graph_retry._review.review import Review
 from graph_retry.records import Issue
 

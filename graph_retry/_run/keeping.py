@@ -9,28 +9,22 @@ holds the whole record (`kept_in`). When the call ends, all records return to st
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from graph_retry._attempts import (
     decision_ids,
-    filled,
-    listed,
     merge_attempts,
     params_at,
-    readable,
-    records_in,
     without_implied,
 )
 from graph_retry._langgraph.checkpoints import read_checkpoint
+from graph_retry._langgraph.kept import record_place, saved_at, whole
 from graph_retry._langgraph.run_config import call_namespace, current_saver, current_thread
-from graph_retry._params.codec import Encoded
-from graph_retry._params.patch import diff_views, initial_patch
+from graph_retry._params.patch import diff_views
 from graph_retry._state import LOOP, Loop
 from graph_retry.hooks._budget import Budget
 from graph_retry.options import Settings
@@ -41,9 +35,6 @@ _SMALL = 4_000
 
 Smaller ledgers stay in state, because reading a checkpoint costs more than storing them again.
 """
-
-Reader = Callable[[KeptIn], Awaitable[Mapping[str, Any] | None]]
-"""Reads the state values of a checkpoint. Returns None if it is deleted or a server hides it."""
 
 
 async def leave_earlier(
@@ -113,7 +104,7 @@ async def _place() -> KeptIn | None:
     if saver is None or here is None or not here.checkpoint_id:
         return None
     place: KeptIn = {"checkpoint_id": here.checkpoint_id}
-    saved = await read_checkpoint(saver, place_of(current_thread(), call_namespace(), place))
+    saved = await read_checkpoint(saver, record_place(current_thread(), call_namespace(), place))
     # The checkpoint will stay only if its parent exists. Without a parent, the saver may keep only
     # the newest checkpoint, or the durability may save only the last checkpoint of a run.
     parent = saved and saved.parent_config
@@ -161,72 +152,3 @@ def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
         patch = diff_views(first.view, last.view)
         updates[-1].update({"params_patch": patch, "params_types": last.types})
     return updates
-
-
-async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
-    """Return a ledger with its stubs replaced by whole records, where checkpoints can be read."""
-    attempts = listed(attempts)
-    trail = _Trail(read, attempts)
-    made: list[Attempt] = []
-    # The loop runs from the last record to the first. `params` are those of the attempt after
-    # `record`, if that attempt was just read from its checkpoint.
-    params: Encoded | None = None
-    for record in reversed(attempts):
-        kept = record.get("kept_in")
-        known = await trail.saved(record["number"]) if kept else record
-        if known is None and params is not None:
-            # `record` is lost, so the next record's patch has no base: write its params in full.
-            made[-1]["params_patch"] = initial_patch(params.view)
-        params = trail.params_at(record["number"]) if kept and known is not None else None
-        made.append(filled(record) if known is None else known)
-    if params is not None:
-        made[-1]["params_patch"] = initial_patch(params.view)
-    return made[::-1]
-
-
-class _Trail:
-    """Follows stubs from checkpoint to checkpoint, from the last record to the first.
-
-    State names the checkpoints of only the last stubs. Each of these checkpoints names the
-    checkpoints of the records before it.
-    """
-
-    def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
-        self._read, self._attempts = read, attempts
-        self._namespace: dict[str, Any] = {}
-        self._gone: KeptIn | None = None
-
-    async def saved(self, number: int) -> Attempt | None:
-        """Return the whole record from its checkpoint; None if the checkpoint cannot be read."""
-        while (record := self._here(number)) and (place := record.get("kept_in")):
-            place = cast("KeptIn", {**self._namespace, **place})
-            kept = [] if place == self._gone else readable(records_in(await self._read(place)))
-            if number not in [known["number"] for known in kept]:
-                self._gone = place
-                return None
-            self._attempts = kept
-            self._namespace = {key: place[key] for key in ("checkpoint_ns",) if key in place}
-        return record
-
-    def params_at(self, number: int) -> Encoded | None:
-        """Return the params of a record that was just read."""
-        return params_at(self._attempts, number)
-
-    def _here(self, number: int) -> Attempt | None:
-        # `get`, because somebody may have edited the state and removed a `number`.
-        return next((known for known in self._attempts if known.get("number") == number), None)
-
-
-def saved_at(saver: BaseCheckpointSaver[Any], thread_id: str | None, namespace: str) -> Reader:
-    """Return a function that reads the checkpoints of one call from a saver."""
-
-    async def read(place: KeptIn) -> Mapping[str, Any] | None:
-        saved = await read_checkpoint(saver, place_of(thread_id, namespace, place))
-        return saved and saved.checkpoint["channel_values"]
-
-    return read
-
-
-def place_of(thread_id: str | None, namespace: str, place: KeptIn) -> RunnableConfig:
-    """Return the config of a checkpoint; `place` may name a namespace other than the call's."""
-    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, **place}}

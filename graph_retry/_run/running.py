@@ -20,8 +20,9 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 
 from graph_retry._awaiting import run_async, run_sync
-from graph_retry._langgraph.calls import Made, Slot, find_slot
-from graph_retry._langgraph.checkpoints import newest_checkpoint
+from graph_retry._identity import Made
+from graph_retry._langgraph.calls import Slot, find_slot
+from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
 from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
 from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
@@ -38,8 +39,6 @@ _RUN = "__graph_retry_run"
 
 It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
 """
-
-_LINEAGE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
         # A given config that names a thread must not be mixed with the place of the running node.
-        configurable = dict(given if any(key in given for key in _LINEAGE) else {**around, **given})
+        configurable = dict(given if any(key in given for key in PLACE) else {**around, **given})
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         given_plan = configurable.pop(CALL, None)
         plan = cast("Plan[Any]", given_plan)
@@ -237,5 +236,5 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if saver is None or "thread_id" not in configurable:
             return None
         saved = await newest_checkpoint(saver, str(configurable["thread_id"]), "")
-        loop = loop_of(saved.checkpoint["channel_values"] if saved else {})
+        loop = loop_of(values_of(saved) if saved else {})
         return loop if loop["review"] is not None else None

@@ -14,7 +14,7 @@ from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import row_of
 from graph_retry._langgraph.run_config import call_namespace, current_thread
 from graph_retry._output.build import SchemaOfParams
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan
 from graph_retry._run.keeping import leave_earlier
 from graph_retry._run.running import LoopRun, current_run

@@ -28,8 +28,7 @@ from graph_retry._langgraph.open_reviews import (
     row_of,
 )
 from graph_retry._namespaces import outermost
-from graph_retry._run.running import RetryGraph
-from graph_retry._state import loop_of
+from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.config import on_thread
 from graph_retry._threads.reading import read_newest
 from graph_retry._threads.reviews import Waiting, WaitingT, review_of
@@ -167,7 +166,7 @@ class Finder(Generic[WaitingT]):
     def is_ours(self, namespace: str) -> bool:
         """Return whether a call belongs to the graph; every call does if there is no graph."""
         if self.graph is None or not namespace:
-            return self.graph is None or isinstance(self.graph, RetryGraph)
+            return self.graph is None or LOOP in self.graph.channels
         return outermost(namespace).name in self.graph.nodes
 
     def _shown(self, thread_id: str, thread: ThreadView) -> list[WaitingT]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -18,16 +17,14 @@ from graph_retry._langgraph.checkpoints import (
     place_of,
     unread,
 )
+from graph_retry._langgraph.kept import Reader, record_place, saved_at
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._namespaces import parts_of
-from graph_retry._run.keeping import Reader, saved_at, whole
-from graph_retry._run.keeping import place_of as place_of_record
-from graph_retry._threads.config import check_thread, thread_of
-from graph_retry._threads.graphs import check_compiled, get_state, is_local, is_remote, saver_of
+from graph_retry._threads.config import thread_of
+from graph_retry._threads.graphs import get_state, is_local, is_remote, saver_of
 from graph_retry._threads.server.history import read_history
 from graph_retry._threads.server.runs import RemoteRuns, http_status
 from graph_retry._threads.view import Asked, ThreadView
-from graph_retry.ledger import Ledger
 from graph_retry.records import KeptIn
 
 
@@ -37,8 +34,6 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
     Raises:
         ValueError: If an answer could not reach its call.
     """
-    check_compiled(graph)
-    check_thread(graph, config)
     questions = list((await read_shown(graph, config)).open_questions())
     for asked in questions:
         _check_place(graph, asked.namespace)
@@ -121,22 +116,6 @@ async def read_whole(source: Any, config: RunnableConfig) -> ThreadView:
     return view
 
 
-async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
-    """Read the ledgers of a thread's calls; a ledger is empty if a server hides its call."""
-    return list((await read_whole(source, config)).ledgers())
-
-
-async def whole_ledgers(
-    source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
-) -> list[Ledger]:
-    """Return a thread's ledgers with whole records, where their checkpoints can be read."""
-    made: list[Ledger] = []
-    for ledger in ledgers:
-        read = reader_of(source, thread_id, ledger.namespace)
-        made.append(replace(ledger, attempts=await whole(ledger.attempts, read)))
-    return made
-
-
 def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
     """Return a function that reads the checkpoints of one call from any kind of source."""
     namespace = "" if namespace.startswith("state:") else namespace
@@ -145,7 +124,7 @@ def reader_of(source: Any, thread_id: str | None, namespace: str) -> Reader:
         return saved_at(saver, thread_id, namespace)
 
     async def read(place: KeptIn) -> Mapping[str, Any] | None:
-        snapshot = await _shown_at(source, place_of_record(thread_id, namespace, place))
+        snapshot = await _shown_at(source, record_place(thread_id, namespace, place))
         return snapshot.values if snapshot and is_object(snapshot.values) else None
 
     return read

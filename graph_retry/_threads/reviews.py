@@ -10,11 +10,12 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._attempts import records_in
 from graph_retry._langgraph.checkpoints import values_of
+from graph_retry._langgraph.kept import whole
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._redact import shown_record
 from graph_retry._review.review import Review, parts_of
-from graph_retry._run.keeping import whole
-from graph_retry._threads.config import thread_of
+from graph_retry._threads.config import check_thread, thread_of
+from graph_retry._threads.graphs import check_compiled
 from graph_retry._threads.reading import open_questions, reader_of
 from graph_retry._threads.view import Asked
 
@@ -43,6 +44,8 @@ WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 async def open_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
     """Return a thread's open reviews, whose histories may contain stubs."""
+    check_compiled(graph)
+    check_thread(graph, config)
     questions = await open_questions(graph, config)
     return [review_of(asked, graph, config, kind) for asked in questions]
 

@@ -14,7 +14,6 @@ from typing import Any
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Interrupt
 
-from graph_retry._attempts import ledgers_in, records_in
 from graph_retry._langgraph.checkpoints import (
     is_answered,
     namespace_of,
@@ -31,11 +30,7 @@ from graph_retry._langgraph.shown import (
     questions_of,
 )
 from graph_retry._namespaces import outermost
-from graph_retry._state import LOOP, is_open, loop_of
-from graph_retry.ledger import Ledger
-
-_WAITS = {"review": True, "end": False}
-"""Whether a call waits for a person, by its next step. For other steps, it is not known."""
+from graph_retry._state import LOOP, is_open
 
 
 @dataclass(frozen=True)
@@ -158,33 +153,6 @@ class ThreadView:
             if LOOP in values:
                 yield namespace, values
 
-    def ledgers(self) -> Iterator[Ledger]:
-        """Yield a ledger for each call, oldest first.
-
-        If a server hides a call's state, its ledger is empty. Ledgers in the outermost graph's
-        state are included too, because the checkpoints of their calls may be deleted.
-        """
-        line, known = self.line(), list[list[str]]()
-        for namespace, values in sorted(self.calls(), key=lambda call: self._age(call[0])):
-            root = self.root_of(namespace)
-            # A root that was never saved (as under `durability="exit"`) cannot have been forked.
-            current = root in line or root not in self.roots
-            position: Any = values[LOOP] or {}
-            waits = _WAITS.get(position.get("next", ""))
-            review = loop_of(values)["review"]
-            end = self.ended_unanswered.get(review["review_id"]) if review and waits else None
-            ended_by: Any = end.metadata.get("source") if end else ""
-            waits = waits and not end
-            ledger = Ledger(records_in(values), namespace, root, current, waits, ended_by)
-            if ledger.attempts or values[LOOP] is None:
-                known.append(_keys(ledger))
-                yield ledger
-        for key, records in ledgers_in(self.values("")):
-            ledger = Ledger(records, f"state:{key}")
-            # A ledger that is a node's input may end with an attempt that is still to be made.
-            if _keys(ledger) not in known and records[-1]["status"] != "running":
-                yield ledger
-
     @cached_property
     def ended_unanswered(self) -> dict[str, CheckpointTuple]:
         """The checkpoints of inputs and state updates, by the ids of reviews that they ended."""
@@ -205,7 +173,7 @@ class ThreadView:
         """The ids of the outermost graph's checkpoints, by the ids of tasks with writes there."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
-    def _age(self, namespace: str) -> tuple[str, str]:
+    def age(self, namespace: str) -> tuple[str, str]:
         """Return the key that sorts namespaces by their first checkpoint."""
         return self.first[namespace].checkpoint["id"], root_of(self.newest[namespace])
 
@@ -220,7 +188,3 @@ class ThreadView:
                 line.add(here)
             here, after = parent_of(self.roots[here]), here
         return line
-
-
-def _keys(ledger: Ledger) -> list[str]:
-    return [record["idempotency_key"] for record in ledger.attempts]

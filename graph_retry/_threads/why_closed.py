@@ -10,11 +10,11 @@ from graph_retry._attempts import records_in
 from graph_retry._awaiting import sleep
 from graph_retry._issues import literal
 from graph_retry._json import is_object
+from graph_retry._langgraph.kept import whole
 from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._namespaces import outermost
 from graph_retry._review.deadline import EXPIRE
-from graph_retry._run.keeping import whole
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
 from graph_retry._threads.config import thread_of
 from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names

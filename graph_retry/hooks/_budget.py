@@ -15,23 +15,11 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, cast
 
-from typing_extensions import TypedDict
-
 from graph_retry._arguments import Amount, Count, Size, checked
 from graph_retry._attempts import tokens_of
 from graph_retry._output.failures import BudgetExceededError
 from graph_retry._wording import counted
-from graph_retry.records import Attempt
-
-
-class Spent(TypedDict):
-    """The cost of some attempts, in the units of a `Budget`."""
-
-    tokens: int
-    cost: float
-    seconds: float
-    rounds: int
-
+from graph_retry.records import Attempt, Spent
 
 _NOTHING = Spent(tokens=0, cost=0.0, seconds=0.0, rounds=0)
 

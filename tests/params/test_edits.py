@@ -9,7 +9,8 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from graph_retry._params.codec import Encoded, ParamsCodec, ParamsInvalid
+from graph_retry._params.codec import ParamsCodec, ParamsInvalid
+from graph_retry._params.patch import Encoded
 from tests.params.models import Aliased, Chat, Loose, Open, Owner, Plain, Point, Request
 
 

@@ -9,7 +9,7 @@ from langgraph.errors import GraphRecursionError
 
 from graph_retry import InterventionRequired, edit
 from graph_retry._attempts import open_attempt
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._state import fresh_loop, fresh_review
 from graph_retry.errors import ReplayMismatch, StaleDecision
 from tests.loops import Model, answer, one_call, reviews, thread

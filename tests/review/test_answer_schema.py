@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._review.answer_schema import response_schema
 from graph_retry._review.question import Question
 from tests.review.questions import Params, question

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from graph_retry import Decision
-from graph_retry._params.codec import Encoded
+from graph_retry._params.patch import Encoded
 from graph_retry._review.answers import DecisionType
 from graph_retry._review.clients.client import said_in_words
 from graph_retry._review.clients.dialects import interpret

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graph_retry._params.codec import Encoded, ParamsCodec
-from graph_retry._params.patch import readable_diff
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.patch import Encoded, readable_diff
 from graph_retry._review.decisions import DECISION_TYPES, Accepted
 from graph_retry._review.description import MAX_DESCRIPTION
 from graph_retry._review.payload import build_payload

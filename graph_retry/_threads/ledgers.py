@@ -1,0 +1,67 @@
+"""The ledgers of a thread's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from graph_retry._attempts import ledgers_in, records_in
+from graph_retry._langgraph.kept import whole
+from graph_retry._state import LOOP, loop_of
+from graph_retry._threads.reading import read_whole, reader_of
+from graph_retry._threads.view import ThreadView
+from graph_retry.ledger import Ledger
+
+_WAITS = {"review": True, "end": False}
+"""Whether a call waits for a person, by its next step. For other steps, it is not known."""
+
+
+async def read_ledgers(source: Any, config: RunnableConfig) -> list[Ledger]:
+    """Read the ledgers of a thread's calls; a ledger is empty if a server hides its call."""
+    return list(ledgers_of(await read_whole(source, config)))
+
+
+async def whole_ledgers(
+    source: Any, thread_id: str | None, ledgers: Sequence[Ledger]
+) -> list[Ledger]:
+    """Return a thread's ledgers with whole records, where their checkpoints can be read."""
+    made: list[Ledger] = []
+    for ledger in ledgers:
+        read = reader_of(source, thread_id, ledger.namespace)
+        made.append(replace(ledger, attempts=await whole(ledger.attempts, read)))
+    return made
+
+
+def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
+    """Yield a ledger for each call, oldest first.
+
+    If a server hides a call's state, its ledger is empty. Ledgers in the outermost graph's
+    state are included too, because the checkpoints of their calls may be deleted.
+    """
+    line, known = view.line(), list[list[str]]()
+    for namespace, values in sorted(view.calls(), key=lambda call: view.age(call[0])):
+        root = view.root_of(namespace)
+        # A root that was never saved (as under `durability="exit"`) cannot have been forked.
+        current = root in line or root not in view.roots
+        position: Any = values[LOOP] or {}
+        waits = _WAITS.get(position.get("next", ""))
+        review = loop_of(values)["review"]
+        end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
+        ended_by: Any = end.metadata.get("source") if end else ""
+        waits = waits and not end
+        ledger = Ledger(records_in(values), namespace, root, current, waits, ended_by)
+        if ledger.attempts or values[LOOP] is None:
+            known.append(_keys(ledger))
+            yield ledger
+    for key, records in ledgers_in(view.values("")):
+        ledger = Ledger(records, f"state:{key}")
+        # A ledger that is a node's input may end with an attempt that is still to be made.
+        if _keys(ledger) not in known and records[-1]["status"] != "running":
+            yield ledger
+
+
+def _keys(ledger: Ledger) -> list[str]:
+    return [record["idempotency_key"] for record in ledger.attempts]
