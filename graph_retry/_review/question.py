@@ -26,11 +26,10 @@ async def accept_output(output: Any) -> Checked:
 class Question(Review):
     """One open review of one attempt, before anything in it is cut or redacted.
 
-    `params` and `suggested_params` are JSON as `ParamsCodec.encode` makes it. `types` and
-    `suggested_types` are their types maps. `takes_output` tells that there is an output that a
-    person may take: a valid one, or an invalid one in JSON. `read` holds this output under `value`,
-    to merge changes onto it. `allowed` lists the allowed decisions; None allows all. `used_up`
-    means that no attempt is left. `locked` names params that a person must not change.
+    `types` and `suggested_types` are the types maps of the encoded params. `takes_output` tells
+    that a person may take an output: a valid one, or an invalid one in JSON. `read` holds it under
+    `value`, to merge changes onto it. `allowed` lists the allowed decisions; None allows all.
+    `used_up` means that no attempt is left. `locked` names params that a person must not change.
     `check_output` validates an output that a person supplies. `with_comment` adds a comment to the
     params, and is None if they have no field for it. `seen_decisions` are ids already applied.
     """
@@ -65,10 +64,9 @@ class Question(Review):
 class Said(NamedTuple):
     """The content of an answer, before it is checked against the question.
 
-    `binding` has the question's and the author's keys: `attempt`, `review_id`, `decision_id`, `by`,
-    `channel`. `data` is the value of the key that the decision needs, such as params or an output.
-    An approval may repeat the params. `parts` has the optional keys. `titles` are the titles of
-    questions that a client sends back. `from_form` tells that the values come from text boxes.
+    `binding` has `attempt`, `review_id`, `decision_id`, `by` and `channel`. `data` is the value of
+    the key that the decision needs, such as params. `parts` has the optional keys. `titles` are the
+    titles that a client sends back. `from_form` tells that the values come from text boxes.
     """
 
     type: str
