@@ -27,46 +27,74 @@ def checked(browser):
     return len(found["passes"])
 
 
-@pytest.mark.parametrize(("width", "light"), [(320, "dark"), (1280, "light")])
-def test_everybody_can_use_every_page(browser, desk, width, light):
-    """The list, a review with each form, a refusal, many alike, the outcomes, history, a ledger."""
+@pytest.fixture(params=[(320, "dark"), (1280, "light")], ids=["phone", "desk"])
+def seen(request, browser):
+    """Give the test a narrow screen at night, and a wide one by day."""
+    width, light = request.param
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = [{"name": "prefers-color-scheme", "value": light}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    yield browser
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_everybody_can_use_the_list_and_a_review(seen, desk):
+    """The list, a review with each form, a refusal, many alike, the outcomes, history, a ledger."""
+    browser = seen
     desk.options["labels"] = {"team": "x" * 120}
     desk.options["allowed_decisions"] = ["approve", "edit", "comment", "respond", "defer", "reject"]
     for number in range(2):
         desk.wait(f"t{number}", {"prompt": "y" * 300, "extra": {"z" * 80: "w" * 300}})
-    try:
-        with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
-            browser.get(f"{page}/")
-            assert checked(browser) > 10
-            one(browser, ".row").click()
-            for key in "ercdx":
-                way(browser, key)
-                checked(browser)
-            way(browser, "r")
-            one(browser, "[name$='number:/count']").clear()
-            one(browser, ".way > input:checked ~ .panel .send").click()
-            wait_for(browser, "Write a number")
+    with serving(create_app(desk.graph, authorize=lambda _: "ada")) as page:
+        browser.get(f"{page}/")
+        assert checked(browser) > 10
+        one(browser, ".row").click()
+        for key in "ercdx":
+            way(browser, key)
             checked(browser)
-            way(browser, "x")
-            one(browser, ".way > input:checked ~ .panel [name=alike]").click()
-            wait_for(browser, "answer 2 reviews at once")
-            checked(browser)
-            one(browser, ".send").click()
-            wait_for(browser, "2 answers are applied.")
-            checked(browser)
-            browser.get(f"{page}/history")
-            wait_for(browser, "The last calls")
-            checked(browser)
-            one(browser, ".row").click()
-            one(browser, ".attempts summary, .attempts details").click()
-            checked(browser)
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        way(browser, "r")
+        one(browser, "[name$='number:/count']").clear()
+        one(browser, ".way > input:checked ~ .panel .send").click()
+        wait_for(browser, "Write a number")
+        checked(browser)
+        way(browser, "x")
+        one(browser, ".way > input:checked ~ .panel [name=alike]").click()
+        wait_for(browser, "answer 2 reviews at once")
+        checked(browser)
+        one(browser, ".send").click()
+        wait_for(browser, "2 answers are applied.")
+        checked(browser)
+        browser.get(f"{page}/history")
+        wait_for(browser, "The last calls")
+        checked(browser)
+        one(browser, ".row").click()
+        one(browser, ".attempts summary, .attempts details").click()
+        checked(browser)
+
+
+def test_everybody_can_use_the_other_pages(seen, desk, page):
+    """Nothing waits, no such page, filters, questions together, a refusal, a thread that waits."""
+    browser = seen
+    for address, told in (("/", "No review waits"), ("/nowhere", "no such page")):
+        browser.get(f"{page}{address}")
+        wait_for(browser, told)
+        checked(browser)
+    desk.wait("t2", {}, {"prompt": "Another one?"})
+    browser.get(f"{page}/")
+    one(browser, ".filter summary").click()
+    checked(browser)
+    one(browser, ".row").click()
+    one(browser, ".also .strong").click()
+    wait_for(browser, "Send the chosen answers")
+    checked(browser)
+    one(browser, ".send-all .send").click()
+    wait_for(browser, "Choose at least one answer.")
+    checked(browser)
+    browser.get(one(browser, ".ids a").get_attribute("href"))
+    wait_for(browser, "waits for an answer")
+    checked(browser)
 
 
 def test_many_are_answered_by_keys_alone(browser, desk, page):
