@@ -83,6 +83,7 @@ def test_everybody_can_use_the_other_pages(seen, desk, page):
         checked(browser)
     desk.wait("t2", {}, {"prompt": "Another one?"})
     browser.get(f"{page}/")
+    wait_for(browser, "2 reviews wait")
     one(browser, ".filter summary").click()
     checked(browser)
     one(browser, ".row").click()
