@@ -45,14 +45,24 @@ def options(version: Annotated[bool, _VERSION] = False) -> None:
     """Find, read and answer the reviews that model calls wait for."""
 
 
-_BY = typer.Option(metavar="NAME", envvar="GRAPH_RETRY_BY", help="Who answers (default: you).")
-_REVIEW = typer.Option(metavar="ID", help="Which one, where several wait.")
-_FILE = typer.Option(metavar="FILE", help="Show what the lines of FILE would answer (`-`: stdin).")
-_RUN = typer.Option(metavar="COMMAND", help="Run it for each, with the review as JSON on stdin.")
-_EVERY = typer.Option(metavar="SECONDS", min=0.0, help="Time between two looks.")
-_PORT = typer.Option(metavar="PORT", help="Port of this machine (0: any free one).")
+_BY = typer.Option(
+    metavar="NAME",
+    envvar="GRAPH_RETRY_BY",
+    help="The name of the person who answers (default: your login).",
+)
+_REVIEW = typer.Option(metavar="ID", help="Answer only the review with this id.")
+_FILE = typer.Option(
+    metavar="FILE", help="Answer the reviews in FILE (`-`: stdin). Without --apply, only show them."
+)
+_RUN = typer.Option(
+    metavar="COMMAND", help="Run this for each review, with the review as JSON on stdin."
+)
+_EVERY = typer.Option(metavar="SECONDS", min=0.0, help="Seconds between two looks.")
+_PORT = typer.Option(metavar="PORT", help="The port to serve on (0: any free port).")
 
-_THREAD = typer.Argument(metavar="THREAD", help="A thread's id, or its beginning.")
+_THREAD = typer.Argument(
+    metavar="THREAD", help="The id of a thread, or the beginning of one that waits."
+)
 
 Thread = Annotated[str, _THREAD]
 By = Annotated[str | None, _BY]
@@ -65,7 +75,9 @@ def inbox(
     screen: Screen,
     *,
     label: Label = None,
-    json: Annotated[bool, typer.Option("--json", help="Write a JSON object a line.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Write each review as a line of JSON.")
+    ] = False,
 ) -> None:
     """List the open reviews, newest first."""
     reviews = source.inbox(dict(label or ()))
@@ -81,7 +93,7 @@ def inbox(
 @app.command()
 @on_source
 def show(source: Source, screen: Screen, *, thread: Thread) -> None:
-    """Show a thread's open reviews, then each attempt with its author, changes and result."""
+    """Show the open reviews and all attempts of a thread."""
     thread = source.thread(thread)
     reviews, ledgers = source.reviews(thread), source.ledgers(thread)
     for review in reviews:
@@ -106,13 +118,15 @@ def answer(
     review: Annotated[str | None, _REVIEW] = None,
     by: By = None,
     file: Annotated[Path | None, _FILE] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="With --file: answer them.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="With --file: send the answers.")] = False,
 ) -> None:
     """Answer open reviews, and continue their threads.
 
-    Without THREAD, it asks you about every thread of the inbox. A decision after THREAD is applied
-    without asking: approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS and the
-    others, each as it is typed at the prompt.
+    Without THREAD, you are asked about each thread of the inbox. With THREAD, you are asked about
+    this thread. A decision after THREAD is sent without a question:
+
+    approve, edit FIELD=VALUE, reject REASON, respond FILE, comment WORDS, or any other decision
+    that the prompt offers.
     """
     source.require_graph()
     words, desk = given.args, Desk(source, screen, by or login())
@@ -136,7 +150,7 @@ def answer(
 @app.command("continue")
 @on_source
 def go_on(source: Source, screen: Screen, *, thread: Thread) -> None:
-    """Continue a thread whose run was interrupted, by a crash or a cancellation."""
+    """Continue a thread after a crash or a cancelled run."""
     source.require_graph()
     whole = source.thread(thread, exactly=not screen.has_person)
     Desk(source, screen, None).go_on(whole)
@@ -166,11 +180,11 @@ def web(
     *,
     port: Annotated[int, _PORT] = 8765,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Only show, take no answer.")
+        bool, typer.Option("--read-only", help="Show reviews only, without answers.")
     ] = False,
     by: By = None,
 ) -> None:
-    """Show the open reviews in a browser on this machine, and accept answers there."""
+    """Show and answer the open reviews in a browser."""
     serve(source, screen, port=port, by=by or login(), read_only=read_only)
 
 

@@ -16,31 +16,45 @@ from graph_retry.cli.source import Source, load_object
 from graph_retry.corrections import Format, aexport
 from graph_retry.evaluate import aevaluate
 
-_CALL = typer.Option("--call", metavar="MODULE:FUNCTION", help="The function of the params.")
-_OUTPUT = typer.Option(metavar="MODULE:TYPE", help="The output type (default: anything).")
-_KEEP = typer.Option(metavar="FILE", help="Keep each result, to continue after a crash.")
+_CALL = typer.Option(
+    "--call", metavar="MODULE:FUNCTION", help="The function to evaluate; it takes the params."
+)
+_OUTPUT = typer.Option(
+    metavar="MODULE:TYPE", help="The type that its output must fit (default: any output)."
+)
+_KEEP = typer.Option(
+    metavar="FILE", help="Save each result here. A second run continues from this file."
+)
 
 
 _SPLIT = typer.Option(
-    metavar="PART=SHARE", parser=pair, help="A file for each part; no thread is in two parts."
+    metavar="PART=SHARE",
+    parser=pair,
+    help="Write a file for each part, such as train=0.8 and test=0.2.",
 )
-_HOW = typer.Option(metavar="KIND", help="Only supplied, overruled, confirmed, edited, …")
+_HOW = typer.Option(
+    metavar="KIND",
+    help="Only this kind: supplied, overruled, confirmed, edited, commented, approved or rejected.",
+)
 
-Name = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only calls of this name.")]
+Name = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only calls with this name.")]
 
 
 def corrections(
     source: Source,
     screen: Screen,
     *,
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Replaced if it exists.")],
-    format: Annotated[Format, typer.Option(help="What is written for each row.")] = "rows",
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The file to write. An existing file is replaced."),
+    ],
+    format: Annotated[Format, typer.Option(help="The form of each row.")] = "rows",
     split: Annotated[list[Pair] | None, _SPLIT] = None,
     name: Name = None,
     how: Annotated[list[str] | None, _HOW] = None,
     label: Label = None,
 ) -> None:
-    """Write people's corrections to a file, as a data set."""
+    """Write what people corrected to a file, as a data set."""
     selected: Any = _given(calls=name, how=how, labels=dict(label or ()))
     with _misuse():
         shares = {part: _share(text) for part, text in split} if split else None
@@ -62,7 +76,7 @@ def evaluate(
     label: Label = None,
     keep: Annotated[Path | None, _KEEP] = None,
 ) -> None:
-    """Repeat recorded calls with another function, and count the reviews it would need."""
+    """Repeat recorded calls, and count the reviews that they need."""
     function = load_object(call, "--call")
     wanted = None if output is None else load_object(output, "--output")
     selected: Any = _given(calls=name, labels_wanted=dict(label or ()), path=keep)

@@ -20,9 +20,9 @@ from graph_retry.cli.source import Source, open_source
 from graph_retry.errors import StaleDecision
 
 _HELP = {
-    "url": ("URL", "Look on a LangGraph server [or GRAPH_RETRY_URL]."),
-    "db": ("FILE|DSN", "Or in SQLite or PostgreSQL [or GRAPH_RETRY_DB]."),
-    "graph": ("GRAPH", "With --db: module:variable or file.py:variable [or GRAPH_RETRY_GRAPH]."),
+    "url": ("URL", "The LangGraph server to read [or GRAPH_RETRY_URL]."),
+    "db": ("FILE|DSN", "The SQLite or PostgreSQL database to read [or GRAPH_RETRY_DB]."),
+    "graph": ("GRAPH", "With --db: the graph, as module:variable [or GRAPH_RETRY_GRAPH]."),
 }
 _WHERE = {
     name: Annotated[str | None, typer.Option(metavar=metavar, help=text)]

@@ -119,6 +119,7 @@ class Site:
             root=root_of(request),
             title=self._title,
             access=access,
+            version=self.waiting.rows.version,
             is_read_only=self.is_read_only,
             form=self.guard.form_token(cookie),
         )

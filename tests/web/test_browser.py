@@ -1,5 +1,6 @@
 """The page in Chromium: by mouse, by keys alone, without scripts, narrow, twice, late and live."""
 
+import asyncio
 import json
 import threading
 
@@ -9,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from graph_retry.inbox import list_reviews
-from graph_retry.web import create_app
+from graph_retry.web import create_app, waiting
 from tests.web.conftest import chromium, serving
 
 WITHIN_S = 20
@@ -261,3 +262,25 @@ def test_an_answer_that_takes_long_is_shown_when_it_is_there(browser, desk):
         shown.set()
         wait_for(browser, "its answer is valid")
     assert list_reviews(desk.graph) == []
+
+
+def test_a_list_hears_of_what_came_before_it_listened(browser, desk, monkeypatch):
+    """A review that is found between the making of the page and its first news is shown."""
+    looks = []
+
+    class Late(waiting.Waiting):
+        async def refresh(self):
+            looks.append(asyncio.create_task(super().refresh()))
+
+    monkeypatch.setattr("graph_retry.web.app.Waiting", Late)
+    app = create_app(desk.graph, authorize=lambda _: "ada")
+
+    async def with_late_news(scope, receive, send):
+        if scope["path"] == "/live":
+            await looks[0]
+        await app(scope, receive, send)
+
+    desk.wait()
+    with serving(with_late_news) as page:
+        browser.get(f"{page}/")
+        wait_for(browser, "1 review waits")

@@ -79,9 +79,9 @@
      being typed is not touched. */
   const listens = one("#list, #standing");
   if (listens) {
-    let known = null;
+    let known = document.body.dataset.version;
     new EventSource(document.body.dataset.live).addEventListener("message", (event) => {
-      if (known !== null && known !== event.data) {
+      if (known !== event.data) {
         const focused = document.activeElement && document.activeElement.getAttribute("href");
         document.body.dispatchEvent(new Event("live"));
         document.body.addEventListener("htmx:afterSwap", () => {
