@@ -1,9 +1,10 @@
-"""Small functions for JSON values: type checks, JSON Lines files, hashes."""
+"""Small functions for JSON values: type checks, exact reading and comparison, files, hashes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,66 @@ def is_number(value: object) -> TypeIs[int | float]:
 def is_whole(value: object) -> TypeIs[int]:
     """Return whether a value is an integer; `True` and `False` are not."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def identical(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are identical; `1`, `1.0` and true differ.
+
+    Example:
+        >>> identical({"a": 1}, {"a": 1}), identical(1, 1.0), identical(1, True)
+        (True, False, False)
+    """
+    return written(one) == written(other)
+
+
+def written(value: Any) -> str:
+    """Write a JSON value as a text that is equal only for identical values."""
+    return json.dumps(value, sort_keys=True)
+
+
+class NotJsonError(ValueError):
+    """A text is not JSON that graph state can hold; the message tells why."""
+
+
+def read_json(text: str) -> Any:
+    """Parse JSON that has finite numbers, unique keys, and only text that UTF-8 can encode.
+
+    Raises:
+        NotJsonError: If `text` is not such JSON.
+
+    Example:
+        >>> read_json('{"a": 1, "a": 2}')
+        Traceback (most recent call last):
+        ...
+        graph_retry._json.NotJsonError: the key "a" is given twice
+    """
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_finite,
+        )
+        json.dumps(value, ensure_ascii=False).encode()  # A lone surrogate raises here.
+    except (ValueError, RecursionError) as error:
+        raise NotJsonError(str(error)) from None
+    return value
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise NotJsonError(f"{text[:40]} is not a finite number")
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise NotJsonError(f"the key {json.dumps(key[:60])} is given twice")
+        fields[key] = value
+    return fields
 
 
 def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:

@@ -24,8 +24,7 @@ from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer
 from graph_retry._review.decisions import Accepted
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Question
-from graph_retry._review.review import Review, parts_of
+from graph_retry._review.review import Question, Review, parts_of
 from graph_retry._run.keeping import whole_here
 from graph_retry._run.task import as_task
 from graph_retry._signatures import name_of

@@ -22,11 +22,11 @@ from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
-from graph_retry._review.answers import Decision, reject
+from graph_retry._review.answers import Decision, Refused, reject
 from graph_retry._review.deadline import is_expired, now
-from graph_retry._review.decisions import ROWS, Accepted
+from graph_retry._review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
 from graph_retry._review.judge import judge
-from graph_retry._review.question import CallAgain, Effect, End, Question, Refused, Wait
+from graph_retry._review.review import Question
 from graph_retry._run.events import emit, log_review
 from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of

@@ -1,16 +1,21 @@
-"""The decisions about a review, the functions that make them, and the type of reviewers."""
+"""The decisions about a review, the functions that make them, and the refusal of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, Protocol
 
 from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
 from graph_retry._arguments import Count, checked
-from graph_retry._issues import as_json
+from graph_retry._issues import SHOWN_ISSUES, as_json, cut
 from graph_retry._review.review import Review
+from graph_retry.records import Issue
+
+MAX_PROBLEM = 2_000
+"""Maximum characters of a refusal's text."""
 
 DecisionType = Literal[
     "approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"
@@ -50,6 +55,37 @@ _HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a 
 _Edited = Annotated[Mapping[str, Any], _FIELDS]
 Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | bool | None, _HOW]
 """An answer to a review: a `Decision`, or the form in which a client sends it."""
+
+
+@dataclass
+class Reading:
+    """An answer that is being read, and the decision that was found in it.
+
+    `offered` lists the decisions that the question offers. A client may send back the `titles` of
+    questions. `from_form` means that the values of the decision came through text boxes.
+    """
+
+    offered: Sequence[str]
+    titles: list[Any] = field(default_factory=list[Any])
+    from_form: bool = False
+    decision: Decision = field(default_factory=lambda: Decision(type="reject"))
+
+
+class Refused(ValueError):
+    """An answer that cannot be applied; `problem` tells why, and what to do.
+
+    `kept` are the readable fields of a form. The next question shows them as they were typed.
+    `issues` tell why by field, with JSON Pointers into the params or the output of the answer.
+    """
+
+    def __init__(
+        self, problem: str, kept: dict[str, Any] | None = None, issues: Sequence[Issue] = ()
+    ) -> None:
+        """Cut the text and the issues to their limits."""
+        self.problem = cut(problem, MAX_PROBLEM)
+        super().__init__(self.problem)
+        self.kept = kept or {}
+        self.issues = list(issues[:SHOWN_ISSUES])
 
 
 @checked

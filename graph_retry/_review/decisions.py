@@ -16,6 +16,8 @@ from graph_retry._json import is_object, is_whole
 from graph_retry._review.answers import (
     Decision,
     DecisionType,
+    Reading,
+    Refused,
     accept,
     approve,
     assign,
@@ -26,19 +28,42 @@ from graph_retry._review.answers import (
     respond,
 )
 from graph_retry._review.deadline import is_expired, utc
-from graph_retry._review.edits import changed_output, changes_of, checked_output, merged
-from graph_retry._review.question import (
-    CallAgain,
-    Effect,
-    End,
-    Question,
-    Said,
-    UnusableAnswerError,
-    Wait,
-)
-from graph_retry._review.review import Review
+from graph_retry._review.edits import changed_output, changes_of, checked_output, edited
+from graph_retry._review.review import Question, Review
 
 _MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class CallAgain:
+    """A decision's effect: another call, with these params.
+
+    `unchanged_edit` marks an edit that changed nothing, which counts as an approval.
+    """
+
+    params: dict[str, Any]
+    types: dict[str, str]
+    unchanged_edit: bool = False
+
+
+@dataclass(frozen=True)
+class End:
+    """A decision's effect: the call ends, with the shown output if `output` holds no other."""
+
+    status: Literal["succeeded", "overruled", "cancelled"]
+    output: dict[str, Any] | None = None
+    without_output: bool = False
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A decision's effect: the review stays open, with these fields of its record changed."""
+
+    fields: dict[str, Any]
+
+
+Effect = CallAgain | End | Wait
+"""The effect of a decision. Every accepted decision has one."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +120,7 @@ class Row:
     outcome: Literal["cancelled", "responded", "overruled"] | None = None
     by_default: bool = True
     missing: Callable[[Question], str | None] = lambda _: None
-    decide: Callable[[Said, Question], Awaitable[Accepted]]
+    decide: Callable[[Reading, Question], Awaitable[Accepted]]
     does: Callable[[Review], str]
     example: Mapping[str, Any] = field(default_factory=dict[str, Any])
     typed: tuple[str, ...] = ("",)
@@ -107,26 +132,27 @@ class Row:
         return tuple(filter(None, (self.data, *self.parts, "message")))
 
 
-async def _call_again(said: Said, question: Question) -> Accepted:
+async def _call_again(given: Reading, question: Question) -> Accepted:
     """Approve or edit. An edit without data is the word `retry` in the review of a valid output."""
-    choice = said.parts.get("choice")
+    decision = given.decision
+    kind, choice = decision["type"], decision.get("choice")
     question = question if choice is None else _with_choice(question, choice)
-    changes = changes_of(said, question)
-    if said.type == "approve" and changes:
-        raise UnusableAnswerError(
+    changes = changes_of(given, question)
+    if kind == "approve" and changes:
+        raise Refused(
             'To approve is to take the params as shown, but the answer changes some: send {"type": '
             '"edit", "params": {…}} to change them.'
         )
-    is_retry = said.type == "edit" and said.data is None
+    is_retry = kind == "edit" and "params" not in decision
     is_approval = not changes and not is_retry and why_not_offered(question)["approve"] is None
     if is_approval and question.failure is None:
         return Accepted(approve(), End("succeeded"))
     # Unchanged params are validated as well, because their type may have changed since the pause.
-    encoded = merged(said, changes, question)
+    encoded = edited(given, changes, question)
     decision = approve(choice) if is_approval else edit()
     if changes:
         decision["params"] = {name: encoded.view.get(name) for name in changes}
-    again = CallAgain(*encoded, unchanged_edit=is_approval and said.type == "edit")
+    again = CallAgain(*encoded, unchanged_edit=is_approval and kind == "edit")
     return Accepted(decision, again)
 
 
@@ -135,7 +161,7 @@ def _with_choice(question: Question, choice: Any) -> Question:
     options = question.alternatives
     if not is_whole(choice) or not 1 <= choice <= len(options):
         numbers = f"from 1 to {len(options)}" if options else "only where there are alternatives"
-        raise UnusableAnswerError(f"`choice` is a number {numbers}, not {literal(choice, 80)}.")
+        raise Refused(f"`choice` is a number {numbers}, not {literal(choice, 80)}.")
     types = question.types_of_alternatives[choice - 1]
     return replace(question, suggested_params=options[choice - 1], suggested_types=types)
 
@@ -144,39 +170,43 @@ def _choices(question: Question) -> dict[str, Any] | None:
     return {"enum": [*range(1, len(question.alternatives) + 1)]} if question.alternatives else None
 
 
-async def _rejected(_said: Said, _question: Question) -> Accepted:
+async def _rejected(_given: Reading, _question: Question) -> Accepted:
     return Accepted(reject(), End("cancelled", without_output=True))
 
 
-async def _responded(said: Said, question: Question) -> Accepted:
-    given = changed_output(said.parts, question) if said.parts else said.data
-    output = await checked_output(given, question)
-    decision = cast("Decision", {**respond(output), **said.parts})
+async def _responded(given: Reading, question: Question) -> Accepted:
+    parts = {key: part for key, part in given.decision.items() if key in ROWS["respond"].parts}
+    sent = changed_output(parts, question) if parts else given.decision.get("output")
+    output = await checked_output(sent, question)
+    decision = cast("Decision", {**respond(output), **parts})
     return Accepted(decision, End("succeeded", {"value": output}))
 
 
-async def _commented(said: Said, question: Question) -> Accepted:
-    assert question.with_comment is not None and said.message is not None  # noqa: S101, PT018
-    return Accepted(comment(said.message), CallAgain(*question.with_comment(said.message)))
+async def _commented(given: Reading, question: Question) -> Accepted:
+    message = given.decision.get("message")
+    assert question.with_comment is not None and message is not None  # noqa: S101, PT018
+    return Accepted(comment(message), CallAgain(*question.with_comment(message)))
 
 
-async def _overruled(_said: Said, _question: Question) -> Accepted:
+async def _overruled(_given: Reading, _question: Question) -> Accepted:
     return Accepted(accept(), End("overruled"))
 
 
-async def _deferred(said: Said, _question: Question) -> Accepted:
-    moment = utc(str(said.data))
+async def _deferred(given: Reading, _question: Question) -> Accepted:
+    until = given.decision.get("until")
+    moment = utc(str(until))
     if moment is None or is_expired(moment):
         wanted = "a time to come, such as 2030-05-01T08:00+02:00"
-        raise UnusableAnswerError(f"`until` expects {wanted}, not {literal(said.data, 80)}.")
+        raise Refused(f"`until` expects {wanted}, not {literal(until, 80)}.")
     return Accepted(defer(moment), Wait({"deferred_until": moment}))
 
 
-async def _assigned(said: Said, question: Question) -> Accepted:
-    if not isinstance(said.data, str) or not 0 < len(said.data) <= _MAX_NAME:
+async def _assigned(given: Reading, question: Question) -> Accepted:
+    to: Any = given.decision.get("to")
+    if not isinstance(to, str) or not 0 < len(to) <= _MAX_NAME:
         wanted = f"a name of up to {_MAX_NAME} characters"
-        raise UnusableAnswerError(f"`to` expects {wanted}, not {literal(said.data, 80)}.")
-    return Accepted(assign(said.data), Wait({"labels": {**question.labels, "assignee": said.data}}))
+        raise Refused(f"`to` expects {wanted}, not {literal(to, 80)}.")
+    return Accepted(assign(to), Wait({"labels": {**question.labels, "assignee": to}}))
 
 
 def _fields_of_output(question: Question) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from graph_retry._patterns import lazy
 from graph_retry._pictures import noted
 from graph_retry._review.decisions import ROWS, form_of, offered
 from graph_retry._review.forms.field_kinds import inner_fields
-from graph_retry._review.question import NOT_APPLIED, Question
+from graph_retry._review.review import NOT_APPLIED, Question
 from graph_retry._wording import whole_sentences
 
 MAX_DESCRIPTION = 4_000

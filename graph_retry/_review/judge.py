@@ -8,20 +8,11 @@ from typing import Any, cast
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._awaiting import AsyncUnderSyncError
-from graph_retry._issues import SHOWN_ISSUES, cut, literal, wrap_error
-from graph_retry._review.answers import Decision
-from graph_retry._review.clients.dialects import how_to_answer, interpret
+from graph_retry._issues import cut, literal, wrap_error
+from graph_retry._review.answers import Decision, Reading, Refused
+from graph_retry._review.clients.dialects import BINDING, interpret
 from graph_retry._review.decisions import ROWS, Accepted, offered, why_not_offered
-from graph_retry._review.question import (
-    NoDecisionError,
-    Question,
-    Refused,
-    Said,
-    UnusableAnswerError,
-)
-
-MAX_PROBLEM = 2_000
-"""Maximum characters of a refusal's text."""
+from graph_retry._review.review import Question
 
 
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
@@ -44,59 +35,49 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
         '`temperature` expects a number, not "warm".'
     """
     try:
-        return await _judged(answer, question)
+        reading = interpret(answer, of_valid=question.failure is None, offered=offered(question))
+        _check_binding(reading, question)
+        kind = reading.decision["type"]
+        why = why_not_offered(question)[kind]
+        if why is not None:
+            allowed = ", ".join(reading.offered)
+            raise Refused(f"{kind.capitalize()} is not allowed here: {why}. Allowed are {allowed}.")
+        verdict = await ROWS[kind].decide(reading, question)
+    except Refused as refused:
+        return refused
     except (GraphBubbleUp, AsyncUnderSyncError):
         raise  # `GraphBubbleUp` is LangGraph's control flow, such as an interrupt in a validator.
     except Exception as error:  # noqa: BLE001 - it would come again at each resume
         problem = f"The answer could not be checked: {wrap_error(error)[0]['message']}"
         return Refused(cut(problem, 500))
+    said = {key: part for key, part in reading.decision.items() if key in ("message", *BINDING)}
+    return replace(verdict, decision=cast("Decision", {**verdict.decision, **said}))
 
 
-async def _judged(answer: Any, question: Question) -> Accepted | Refused:
-    try:
-        said = interpret(answer, of_valid=question.failure is None, offered=offered(question))
-        binding = _checked_binding(said, question)
-        verdict = await _decided(said, question)
-    except NoDecisionError as problem:
-        return Refused(cut(f"{problem} {how_to_answer(offered(question))}", MAX_PROBLEM))
-    except UnusableAnswerError as problem:
-        return Refused(cut(str(problem), MAX_PROBLEM), problem.kept, problem.issues[:SHOWN_ISSUES])
-    reason = {"message": said.message} if said.message is not None else {}
-    decision = cast("Decision", {**verdict.decision, **reason, **binding})
-    return replace(verdict, decision=decision)
-
-
-def _checked_binding(said: Said, question: Question) -> dict[str, Any]:
-    """Check that an answer is for this question and was not applied before; return its ids."""
-    binding = dict(said.binding)
+def _check_binding(reading: Reading, question: Question) -> None:
+    """Check that an answer is for this question, and that it was not applied before."""
+    decision: dict[str, Any] = {**reading.decision}
     for key in ("decision_id", "by", "channel"):
-        text = binding.get(key, "")
+        text = decision.get(key, "")
         if not isinstance(text, str) or len(text) > 200:
             what = f"`{key}` must be text of up to 200 characters"
-            raise UnusableAnswerError(f"{what}, not {literal(text, 80)}.")
+            raise Refused(f"{what}, not {literal(text, 80)}.")
     stale = [
-        f"for {literal(title, 80)}" for title in said.titles if not question.has_title(str(title))
+        f"for {literal(title, 80)}"
+        for title in reading.titles
+        if title is not None and not question.has_title(str(title))
     ]
     for key, current in (("attempt", question.attempt), ("review_id", question.review_id)):
         # A form sends `"2"` and JavaScript `2.0` for attempt 2.
-        if key in binding and str(binding[key]).strip().removesuffix(".0") != str(current):
-            stale.append(f"for {key.removesuffix('_id')} {literal(binding[key], 80)}")
-        elif key in binding:
-            binding[key] = current
-    if (decision_id := binding.get("decision_id")) in question.seen_decisions:
+        if key in decision and str(decision[key]).strip().removesuffix(".0") != str(current):
+            stale.append(f"for {key.removesuffix('_id')} {literal(decision[key], 80)}")
+        elif key in decision:
+            decision[key] = current
+    if (decision_id := decision.get("decision_id")) in question.seen_decisions:
         stale.append(f"the decision {literal(decision_id, 80)}, which was already applied")
     if stale:
-        raise UnusableAnswerError(
+        raise Refused(
             f"The answer is stale: it is {stale[0]}. Attempt {question.attempt} is under review "
             f"now, as review {literal(question.review_id, 80)}: look at it and answer again."
         )
-    return binding
-
-
-async def _decided(said: Said, question: Question) -> Accepted:
-    why = why_not_offered(question)[said.type]
-    if why is not None:
-        allowed = ", ".join(offered(question))
-        kind = said.type.capitalize()
-        raise UnusableAnswerError(f"{kind} is not allowed here: {why}. Allowed are {allowed}.")
-    return await ROWS[said.type].decide(said, question)
+    reading.decision = cast("Decision", decision)

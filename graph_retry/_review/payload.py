@@ -1,22 +1,30 @@
-"""The value of a review's LangGraph interrupt: its shortened record, and the keys of clients."""
+"""The value of a review's LangGraph interrupt: its shortened record, and the keys of clients.
+
+One key is the JSON Schema of a valid answer. LangGraph does not validate with it, because then an
+invalid answer would raise, and the error would hide the review.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from graph_retry._issues import SHOWN_ISSUES, cut, excerpt, issue
-from graph_retry._review.answer_schema import response_schema
+from graph_retry._redact import property_names, redacted, redacted_issue
 from graph_retry._review.clients.client import Form
 from graph_retry._review.clients.dialects import CLIENTS
-from graph_retry._review.decisions import offered
+from graph_retry._review.decisions import ROWS, offered
 from graph_retry._review.description import describe, one_line, shown_output, shown_title
-from graph_retry._review.forms.restore import form_args
-from graph_retry._review.question import Question
-from graph_retry._review.redaction import displayed
-from graph_retry._review.review import SHOWN, in_value
+from graph_retry._review.forms.shown import form_args
+from graph_retry._review.review import SHOWN, Question, in_value
 from graph_retry.records import INTERVENTION
 
+MAX_SCHEMA = 100_000
+"""Maximum characters of the schema of params or output. A longer one is replaced by `{}`."""
+
+_REASON = {"type": ["string", "null"]}
 MAX_ERROR = 1_000
 
 
@@ -38,7 +46,7 @@ def build_payload(question: Question) -> dict[str, Any]:
         >>> payload["message"]
         'extract failed (attempt 2): TimeoutError: no answer'
     """
-    question = displayed(question)
+    question = _redacted(question)
     question = replace(question, issues=[issue(**one) for one in question.issues[:SHOWN_ISSUES]])
     title = shown_title(question)
     form = Form(
@@ -51,6 +59,29 @@ def build_payload(question: Question) -> dict[str, Any]:
     )
     drawn = {key: part for client in CLIENTS for key, part in client.draw(form).items()}
     return {"type": INTERVENTION, **in_value(_bounded(question)), **drawn}
+
+
+def _redacted(question: Question) -> Question:
+    """Return the question with redacted params, outputs and texts.
+
+    The ledger has redacted the raw output, issues and failure. The diff is of redacted params.
+    """
+    redact = question.redact
+    if redact is None:
+        return question
+    names = {
+        "params": question.codec.names,
+        "output": property_names(question.schema_of_output),
+        "text": frozenset[str](),
+    }
+    private = {
+        name: redacted(getattr(question, name), redact, names[shown.private])
+        for name, shown in SHOWN.items()
+        if shown.private
+    }
+    declared = names["params"] | names["output"]  # An answer sends one or the other.
+    answer_issues = [redacted_issue(one, redact, declared) for one in question.answer_issues]
+    return replace(question, redacted=True, answer_issues=answer_issues, **private)
 
 
 def _summary(question: Question) -> str:
@@ -71,3 +102,85 @@ def _at_most(most: int | None, fact: Any) -> Any:
     if most is None or not fact:
         return fact
     return excerpt(fact, most) if isinstance(fact, str) else fact[:most]
+
+
+def response_schema(question: Question) -> dict[str, Any]:
+    """Return a schema of the answers in canonical form, with one branch for each offered decision.
+
+    All params of an edit are optional, because edits are partial. Locked params are left out.
+
+    Example:
+        >>> from graph_retry._params.codec import ParamsCodec
+        >>> schema = response_schema(Question(
+        ...     function_name="extract", attempt=1, review_id="r", params={"n": 1},
+        ...     failure={"kind": "transient", "type": "TimeoutError", "message": "30 s"},
+        ...     allowed=("approve", "edit"), codec=ParamsCodec(dict),
+        ... ))
+        >>> [branch["properties"]["type"]["const"] for branch in schema["oneOf"]]
+        ['approve', 'edit']
+    """
+    can, definitions = offered(question), dict[str, Any]()
+    if "edit" in can:
+        definitions["params"] = _params_schema(question)
+    if "respond" in can:
+        definitions["output"] = _placed(question.schema_of_output or {}, "output")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": question.title,
+        "oneOf": [_branch(question, kind) for kind in can],
+        **({"$defs": definitions} if definitions else {}),
+    }
+
+
+def _branch(question: Question, kind: str) -> dict[str, Any]:
+    row, text = ROWS[kind], {"type": "string", "minLength": 1}
+    data = [row.data] if row.data else []
+    schemas = {name: {"$ref": f"#/$defs/{name}"} for name in ("params", "output")}
+    offered_parts = ((name, part.schema(question)) for name, part in row.parts.items())
+    parts = {name: schema for name, schema in offered_parts if schema is not None}
+    either = [{"required": data}, {"anyOf": [{"required": [name]} for name in parts]}]
+    return {
+        "title": kind.capitalize(),
+        "type": "object",
+        "properties": {
+            "type": {"const": kind},
+            **{name: schemas.get(name, text) for name in data},
+            **parts,
+            "message": text if row.message == "needed" else _REASON,
+            "attempt": {"const": question.attempt},
+            "review_id": {"const": question.review_id},
+            "decision_id": {"type": "string"},
+            "by": {"type": "string"},
+            "channel": {"type": "string"},
+        },
+        "required": [
+            *("type", *(data if not parts else [])),
+            *(["message"] if row.message == "needed" else []),
+        ],
+        **({"oneOf": either} if data and parts else {}),
+        "additionalProperties": False,
+    }
+
+
+def _params_schema(question: Question) -> dict[str, Any]:
+    whole = _placed(question.codec.schema(question.shown), "params")
+    fields: dict[str, Any] = whole.get("properties") or {}
+    others = whole.get("additionalProperties", True) if question.codec.fields is None else False
+    partial: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: node for name, node in fields.items() if name not in question.locked},
+        "additionalProperties": others,
+    }
+    if question.locked:
+        partial["propertyNames"] = {"not": {"enum": list(question.locked)}}
+    return {key: whole[key] for key in ("title", "description", "$defs") if key in whole} | partial
+
+
+def _placed(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """Copy a schema for the place `#/$defs/{name}`, and adapt its local references to the place."""
+    text = json.dumps({key: part for key, part in schema.items() if key != "$schema"}, default=str)
+    if len(text) > MAX_SCHEMA:
+        return {}
+    if "$id" not in schema:  # References in a schema with an `$id` do not depend on its place.
+        text = re.sub(r'("\$ref": "#)(?=[/"])', rf"\1/$defs/{name}", text)
+    return cast("dict[str, Any]", json.loads(text))

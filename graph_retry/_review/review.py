@@ -1,16 +1,26 @@
-"""The record of a review, from which clients, reviewers and programs get their renderings."""
+"""The record of a review, from which clients, reviewers and programs get their renderings.
+
+A `Question` is the record with the functions that check its answers.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from graph_retry._output.validator import Checked
+from graph_retry._params.codec import ParamsCodec
+from graph_retry._params.patch import Encoded
 from graph_retry._redact import shown_record
 from graph_retry.records import Attempt, Failure, Issue, Repair
 
 _KEYS = {"attempt": "attempt_count"}
 """The keys in an interrupt's value that differ from the names of their fields."""
+
+NOT_APPLIED = "Not applied: "
+"""The beginning of a headline that tells why the last answer was refused."""
 
 _ELSEWHERE = ("thread_id", "value", "history")
 """Fields that are not part of an interrupt's value."""
@@ -161,3 +171,47 @@ def parts_of(
         "value": value,
         "history": list(map(shown_record, history)),
     }
+
+
+async def accept_output(output: Any) -> Checked:
+    """Accept any output, because the caller of the node asked for no type."""
+    return Checked(value=output, jsonable=output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Review):
+    """One open review of one attempt, before anything in it is cut or redacted.
+
+    `types` and `suggested_types` are the types maps of the encoded params. `takes_output` tells
+    that a person may take an output: a valid one, or an invalid one in JSON. `read` holds it under
+    `value`, to merge changes onto it. `allowed` lists the allowed decisions; None allows all.
+    `used_up` means that no attempt is left. `locked` names params that a person must not change.
+    `check_output` validates an output that a person supplies. `with_comment` adds a comment to the
+    params, and is None if they have no field for it. `seen_decisions` are ids already applied.
+    """
+
+    codec: ParamsCodec[Any]
+    types: dict[str, str] = field(default_factory=dict[str, str])
+    suggested_types: dict[str, str] = field(default_factory=dict[str, str])
+    types_of_alternatives: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    takes_output: bool = False
+    read: dict[str, Any] | None = None
+    allowed: tuple[str, ...] | None = None
+    used_up: bool = False
+    locked: tuple[str, ...] = ()
+    schema_of_output: dict[str, Any] | None = None
+    check_output: Callable[[Any], Awaitable[Checked]] = accept_output
+    with_comment: Callable[[str], Encoded] | None = None
+    seen_decisions: tuple[str, ...] = ()
+    redact: Callable[[str], str] | None = None
+
+    def has_title(self, title: str) -> bool:
+        """Return whether a title is this question's, perhaps without its id."""
+        known = (self.title, self.headline.strip(), self.function_name.strip())
+        asked_again = title.startswith(NOT_APPLIED) and title.endswith(f" — {self.title}")
+        return asked_again or title.strip() in known
+
+    @property
+    def shown_types(self) -> dict[str, str]:
+        """The types map of `shown`: of the suggested params, or without them of the params."""
+        return self.types if self.suggested_params is None else self.suggested_types

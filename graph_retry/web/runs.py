@@ -123,7 +123,7 @@ class Runs:
         except AnswerRefused as refused:
             return await self._look(run, Outcome("", tone="bad", problem=refused.message))
         except StaleDecision as stale:
-            outcome = Outcome("Somebody was faster.", stale.message, "plain")
+            outcome = Outcome("Your answer was not applied.", stale.message, "plain")
             return await self._look(run, outcome)
         except GraphBubbleUp:
             raise

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from graph_retry._params.patch import Encoded
-from graph_retry._review.answer_schema import response_schema
-from graph_retry._review.question import Question
+from graph_retry._review.payload import response_schema
+from graph_retry._review.review import Question
 from tests.review.questions import Params, question
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_answers.json").read_text("utf-8"))

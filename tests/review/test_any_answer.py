@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from graph_retry._review.answers import MAX_PROBLEM, Reading, Refused
 from graph_retry._review.decisions import Accepted
-from graph_retry._review.judge import MAX_PROBLEM
-from graph_retry._review.question import Question, Refused, Said
+from graph_retry._review.review import Question
 from tests.review.questions import TITLE, Color, Params, Style, judge, question
 
 SCALARS = (
@@ -76,7 +76,7 @@ def json_like(scalars: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 ODD = st.sampled_from(
     [
         object(),
-        Said,
+        Reading,
         1j,
         {1, 2},
         b"\xff",

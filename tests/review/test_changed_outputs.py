@@ -6,9 +6,9 @@ import pytest
 from pydantic import BaseModel
 
 from graph_retry import respond
-from graph_retry._review.answer_schema import response_schema
-from graph_retry._review.payload import build_payload
-from graph_retry._review.question import End, Refused
+from graph_retry._review.answers import Refused
+from graph_retry._review.decisions import End
+from graph_retry._review.payload import build_payload, response_schema
 from tests.review.questions import judge, question
 
 

@@ -12,9 +12,8 @@ from graph_retry._params.patch import Encoded
 from graph_retry._review.answers import DecisionType
 from graph_retry._review.clients.client import said_in_words
 from graph_retry._review.clients.dialects import interpret
-from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, form_of, offered
+from graph_retry._review.decisions import DECISION_TYPES, ROWS, WORDS, End, form_of, offered
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import End
 from graph_retry.cli.answering.decide import from_line, ways
 from tests.review.questions import TITLE, judge, question
 
@@ -68,7 +67,7 @@ def test_the_json_of_each_row_is_understood() -> None:
     """What an error proposes to send is an answer."""
     for kind in ROWS:
         answer = form_of(kind, params="{}", output="1")
-        assert interpret(answer).type == kind
+        assert interpret(answer).decision["type"] == kind
 
 
 def test_the_console_reads_every_row() -> None:

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.tagged_json import differences
 from graph_retry._pictures import noted
+from graph_retry._review.answers import Refused
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Refused
 from tests.parts import draws
 from tests.review.questions import Color, judge, question, reset_form, through_browser
 
@@ -148,9 +148,9 @@ def sent(channel: str, asked: Any, wanted: dict[str, Any], changed: list[str]) -
     [
         ({"inner": {"sise": 2}}, "inner.sise"),
         ({"by": {"one": {"nam": "y"}}}, "by.one.nam"),
-        ({"items": [{"sise": 2}]}, "/items/0/sise"),
+        ({"items": [{"sise": 2}]}, "items.0.sise"),
         ({"pet": {"bark": "z"}}, "/pet"),
-        ({"pet": {"kind": "dog", "lives": 3}}, "/pet/lives"),
+        ({"pet": {"kind": "dog", "lives": 3}}, "pet.lives"),
         ({"day": "tomorrow"}, "/day"),
         ({"inner": {"size": "big"}}, "inner.size"),
         ({"n": None}, "/n"),

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graph_retry._json import identical
 from graph_retry._params.codec import ParamsCodec
+from graph_retry._review.answers import Refused
 from graph_retry._review.decisions import Accepted
-from graph_retry._review.forms.javascript import identical, undamaged
-from graph_retry._review.forms.restore import MAX_BOX, form_args
+from graph_retry._review.forms.shown import MAX_BOX, form_args, put_back
 from graph_retry._review.payload import build_payload
-from graph_retry._review.question import Question, Refused
+from graph_retry._review.review import Question
 from tests.review.questions import (
     TITLE,
     Color,
@@ -113,7 +114,7 @@ def test_text_is_read_by_the_type_of_its_field(
         ("due", "tomorrow", "/due"),
         ("top_k", "0", "/top_k"),
         ("style", '{"length": 5000}', "/style/length"),
-        ("style", '{"tune": "loud"}', "/style/tune"),
+        ("style", '{"tune": "loud"}', "style.tune"),
     ],
 )
 def test_unreadable_text_is_refused_by_field(name: str, text: str, phrase: str) -> None:
@@ -230,7 +231,7 @@ def test_any_untouched_form_changes_nothing(params: dict[str, Any]) -> None:
 @given(JSON, JSON)
 def test_an_exact_answer_is_never_rounded(shown: Any, value: Any) -> None:
     """Numbers that JavaScript cannot have written are taken as they are."""
-    result = undamaged(value, shown)
+    result = put_back(value, shown, shown)
     assert identical(result, value) or identical(through_browser(result), through_browser(value))
 
 

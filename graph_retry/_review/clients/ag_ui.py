@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from graph_retry._json import is_object
-from graph_retry._review.clients.client import Client, Entry, Form, Reading, without
+from graph_retry._review.answers import Reading
+from graph_retry._review.clients.client import Client, Entry, Form, without
 from graph_retry.records import INTERVENTION
 
 CANCELLED = "__agui_cancelled__"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from graph_retry._json import is_object
+from graph_retry._review.answers import Reading
 from graph_retry._review.clients.client import (
     Client,
     Entry,
     Form,
-    Reading,
+    fields_of,
     with_params,
     without,
     word_of,
@@ -29,7 +30,7 @@ def _draw(form: Form) -> dict[str, Any]:
 def _translate(entry: Entry, reading: Reading) -> Entry:
     """Read the edited fields, and the output of LangChain's `respond`, which is in `message`."""
     if "edited_action" in entry:
-        return with_params(entry, "edited_action", reading.fields_of(entry["edited_action"]))
+        return with_params(entry, "edited_action", fields_of(entry["edited_action"], reading))
     text = entry.get("message")
     known = {"output", *ROWS["respond"].parts}
     if word_of(entry) != "respond" or known & entry.keys() or text is None:

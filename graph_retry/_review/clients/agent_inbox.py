@@ -6,11 +6,12 @@ from typing import Any
 
 from graph_retry._json import is_array
 from graph_retry._patterns import lazy
+from graph_retry._review.answers import Reading, Refused
 from graph_retry._review.clients.client import (
     Client,
     Entry,
     Form,
-    Reading,
+    fields_of,
     said_in_words,
     spelled,
     with_params,
@@ -18,7 +19,6 @@ from graph_retry._review.clients.client import (
     word_of,
 )
 from graph_retry._review.decisions import WORDS
-from graph_retry._review.question import UnusableAnswerError
 
 _HAVE_ARGS = ("approve", "edit", "reject", "comment")
 _JSON = lazy(r"\{|\[\s*\{")
@@ -42,7 +42,7 @@ def _translate(entry: Entry, reading: Reading) -> Entry:
     word, args, beside = word_of(entry), entry.get("args"), without(entry, "args")
     if word == "response" and entry.get("output") is not None:
         return {**entry, "type": "respond"}
-    fields, text = reading.fields_of(args), args if isinstance(args, str) else ""
+    fields, text = fields_of(args, reading), args if isinstance(args, str) else ""
     if word == "response":
         return _typed(beside, text, reading)
     kind = WORDS.get(word or "")
@@ -59,7 +59,7 @@ def _typed(beside: Entry, text: str, reading: Reading) -> Entry:
     typed, others = text.strip().strip("`"), without(beside, "type")
     if said := said_in_words(typed):
         if spelled(said["type"]) == "accept" and {"accept", "approve"} <= {*reading.offered}:
-            raise UnusableAnswerError(
+            raise Refused(
                 "Accept can mean two things here, so nothing was done. Write `overrule` to take "
                 "the output although it is not valid, or `approve` to call again."
             )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graph_retry._issues import literal
 from graph_retry._json import is_object
+from graph_retry._review.answers import Reading, Refused
 from graph_retry._review.decisions import ROWS, WORDS, form_of
-from graph_retry._review.question import UnusableAnswerError
 
 
 class Form(NamedTuple):
@@ -38,28 +38,6 @@ Entry = dict[str, Any]
 A client may use other keys. Its `translate` replaces them by these."""
 
 
-@dataclass
-class Reading:
-    """The context of an answer that is being read.
-
-    `offered` lists the decisions that the question offers. `titles` collects the titles of
-    questions that the client sends back. `from_form` is set if the params came from text boxes.
-    """
-
-    offered: Collection[str]
-    titles: list[Any] = field(default_factory=list[Any])
-    from_form: bool = False
-
-    def fields_of(self, form: Any) -> dict[str, Any] | None:
-        """Read `{"name" or "action": title, "args" or "arguments": edited fields}`."""
-        if not is_object(form):
-            return None
-        self.titles.append(form.get("name", form.get("action")))
-        self.from_form = True
-        fields = form.get("args", form.get("arguments"))
-        return fields if is_object(fields) else None
-
-
 @dataclass(frozen=True)
 class Client:
     """A client of reviews.
@@ -73,6 +51,16 @@ class Client:
     is_sender: Callable[[Any], bool]
     draw: Callable[[Form], dict[str, Any]] = lambda _: {}
     translate: Callable[[Entry, Reading], Entry] = lambda entry, _: entry
+
+
+def fields_of(form: Any, reading: Reading) -> dict[str, Any] | None:
+    """Read `{"name" or "action": title, "args" or "arguments": edited fields}`."""
+    if not is_object(form):
+        return None
+    reading.titles.append(form.get("name", form.get("action")))
+    reading.from_form = True
+    fields = form.get("args", form.get("arguments"))
+    return fields if is_object(fields) else None
 
 
 def spelled(word: Any) -> str:
@@ -124,20 +112,20 @@ def with_params(entry: Entry, key: str, params: Any) -> Entry:
     """Move the params of an approval or edit from a client's own `key` to the key `params`.
 
     Raises:
-        UnusableAnswerError: If the entry also has `params`, or its params cannot be read.
+        Refused: If the entry also has `params`, or its params cannot be read.
     """
     kind = WORDS.get(word_of(entry) or "")
     if kind not in ("approve", "edit"):
         return entry
     if kind == "edit" and params is None and entry[key] is not None:
-        raise UnusableAnswerError(NO_FIELDS)
+        raise Refused(NO_FIELDS)
     if kind == "approve" and params is None and not _is_form_without_fields(entry[key]):
-        raise UnusableAnswerError(
+        raise Refused(
             f"`{key}` of the approval is {literal(entry[key], 80)}, and no params can be read in "
             f"it. To approve, send {form_of('approve')}; to change params, send {form_of('edit')}."
         )
     if entry[key] is not None and entry.get("params") is not None:
         problem = f"The answer gives params more than once (`{key}` and `params`): give one."
-        raise UnusableAnswerError(problem)
+        raise Refused(problem)
     rest = without(entry, key)
     return rest if params is None else {**rest, "params": params}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graph_retry._review.clients.client import Client, Entry, Form, Reading, with_params
+from graph_retry._review.answers import Reading
+from graph_retry._review.clients.client import Client, Entry, Form, with_params
 
 
 def _draw(form: Form) -> dict[str, Any]:

@@ -40,6 +40,16 @@ def kinds_of(node: Any, root: dict[str, Any]) -> frozenset[str]:
     return frozenset(name.replace("integer", "number") for name in _schemas.kinds_of(node, root))
 
 
+def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the branches of a union that accept objects; a schema without a union is one branch.
+
+    Example:
+        >>> object_branches({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
+        [{'properties': {'a': {}}}]
+    """
+    return [one for one in alternatives(node, root) if "object" in _schemas.kinds(one)]
+
+
 def inner_fields(node: Any, root: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """Return the schema nodes of an object's named fields, and the node for all other fields.
 
@@ -49,7 +59,7 @@ def inner_fields(node: Any, root: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         >>> inner_fields({"anyOf": [{"properties": {"a": {}}}, {"type": "null"}]}, {})
         ({'a': {}}, None)
     """
-    objects = [one for one in alternatives(node, root) if "object" in _schemas.kinds(one)]
+    objects = object_branches(node, root)
     if len(objects) != 1:
         return {}, None
     named = objects[0].get("properties")

@@ -1,210 +1,228 @@
-"""Prepare params for a client's form, and read the fields that the form sends back."""
+"""Read the values that an answer sends for the fields of params or of an output."""
+
+from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from graph_retry._issues import Path, issue, literal
-from graph_retry._json import is_array, is_object
-from graph_retry._pictures import UnknownPictureError, noted, unnoted
+from graph_retry._issues import SHOWN_ISSUES, Path, issue, literal
+from graph_retry._json import NotJsonError, is_array, is_number, is_object, read_json
+from graph_retry._pictures import UnknownPictureError, unnoted
 from graph_retry._review.forms.field_kinds import (
     ANY_KIND,
     expectation,
-    inner_fields,
     kind_of,
     kinds_of,
+    object_branches,
 )
-from graph_retry._review.forms.javascript import LostDigitsError, undamaged
 from graph_retry._review.forms.messages import UnknownRoleError, with_types
-from graph_retry._review.forms.strict_json import NotJsonError, read_json
-from graph_retry._review.question import UnusableAnswerError
-from graph_retry._review.redaction import placeholder_in
-from graph_retry._schemas import alternatives
-from graph_retry._wording import closest, did_you_mean
+from graph_retry._review.forms.shown import (
+    LostDigitsError,
+    UnreadableError,
+    names_behind,
+    put_back,
+)
+from graph_retry._schemas import alternatives, element, kinds, member
+from graph_retry._wording import did_you_mean, near_miss
 from graph_retry.records import Issue
 
-MAX_BOX = 4_000
-"""Maximum characters of one value in a form."""
-
-MAX_FORM = 20_000
-"""Maximum characters of all values in a form, because a payload contains the form three times."""
-
-_LEAST_SHOWN = 100
-"""Characters of a value that a form shows even if `MAX_FORM` is used up."""
-
 _LITERALS = {"true": "true", "false": "false", "none": "null"}
-_NOT_SHOWN = "characters are not shown: leave the box as it is to keep them, or replace it all]"
-
-
-def unusable(path: Path, message: str) -> UnusableAnswerError:
-    """Return the error that the value of one field cannot be taken; the message names the field."""
-    return UnusableAnswerError(message, issues=[issue(path, message, "unreadable")])
 
 
 class Field(NamedTuple):
-    """One field of a typed value: its name such as `user.age`, its schema node and the root schema.
+    """One field of a typed value, about which an answer may say something.
 
-    `from_form` means that the value came through a text box. In an `is_open` field, objects may get
-    new fields, because no type declares the fields. `path` leads to the field in the sent value.
+    `name` is a name such as `user.age`; it is empty for the params as a whole. `node` is the
+    field's schema, in the schema `root`. `shown` is the value that the reviewer saw, and `original`
+    the value behind it. `from_form` means that sent values came through text boxes. If no type
+    declares the fields (`is_open`), objects may get new fields. `path` leads to the sent value.
     """
 
     name: str
     node: Any
     root: dict[str, Any]
+    shown: Any = None
+    original: Any = None
     from_form: bool = False
     is_open: bool = False
     path: Path = ()
 
+    def member(self, label: str, branches: Sequence[dict[str, Any]]) -> Field:
+        """Return the field of an object's member, which the reviewer saw as `label`."""
+        name = names_behind(self.shown, self.original).get(label, label)
+        nodes = [member(branch, name) for branch in branches]
+        return self._replace(
+            name=f"{self.name}.{name}" if self.name else name,
+            node=nodes[0] if len(nodes) == 1 else {"anyOf": [node or {} for node in nodes]},
+            shown=self.shown.get(label),
+            original=self.original.get(name),
+            path=(*self.path, label),
+        )
 
-def form_args(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return params in the form that clients' forms show.
-
-    A top-level null becomes the text `null`, because Agent Inbox crashes on null. A long text is
-    cut, and ends in a note, because its box would fill many screens. A note replaces each picture.
-
-    Example:
-        >>> form_args({"prompt": "x", "seed": None})
-        {'prompt': 'x', 'seed': 'null'}
-    """
-    args: dict[str, Any] = {}
-    left = MAX_FORM
-    for name, value in noted(shown).items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        args[name] = "null" if value is None else _bounded(value, text, max(left, _LEAST_SHOWN))
-        left -= min(len(text), MAX_BOX)
-    return args
+    def issue(self, problem: str) -> Issue:
+        """Return the issue that the sent value cannot be taken."""
+        return issue(self.path, problem, "unreadable")
 
 
-def is_untouched(name: str, text: Any, shown: dict[str, Any]) -> bool:
-    """Return whether a form sends back an unchanged box that showed only a part of its value.
-
-    Raises:
-        UnusableAnswerError: If the shown part was changed, because the rest of it is missing.
-    """
-    if not isinstance(text, str) or _NOT_SHOWN not in text:
-        return False
-    if text.replace("\r\n", "\n") == str(form_args(shown).get(name)).replace("\r\n", "\n"):
-        return True
-    raise unusable(
-        (name,),
-        f"`{name}` was shown in part: replace the whole text, the note at its end included, or "
-        f'send {{"type": "edit", "params": {{"{name}": …}}}}.',
-    )
-
-
-def restored(value: Any, shown: Any, field: Field) -> Any:
-    """Return the field's new value, with the original digits of numbers that were not changed.
+def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
+    """Return the field's new value. If it cannot be taken, add an issue and return the original.
 
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
     - An object is merged onto the shown object, key by key and at every depth. It replaces the
-      shown object if it follows another branch of a union, or if it comes from a form and its
-      schema names no fields, because forms send whole fields.
+      shown object if it follows another branch of a union, or if it is a whole field of a form: the
+      text of a box, or an object whose schema names no fields.
     - A list replaces the shown list.
-
-    Raises:
-        UnusableAnswerError: If the text is not a value of the field, or an object has an unknown
-            field. It lists all such fields of an object.
+    - A part that repeats the shown value is the original, with all digits and private texts.
 
     Example:
         >>> root = {"properties": {"n": {"type": "number"}}}
-        >>> restored("0.2", 0.7, Field("n", root["properties"]["n"], root))
+        >>> restored("0.2", Field("n", root["properties"]["n"], root, 0.7, 0.7), [])
         0.2
     """
-    if is_object(value) and is_object(shown) and not _changes_branch(value, shown, field):
-        named, others = inner_fields(field.node, field.root)
-        if named or not field.from_form:
-            merged, issues = dict(shown), list[Issue]()
-            for key, item in value.items():
-                below = field._replace(
-                    name=f"{field.name}.{key}",
-                    node=named.get(key, others),
-                    path=(*field.path, key),
-                )
-                try:
-                    _check_known(key, (*shown, *named), value, below, is_typed=bool(named))
-                    merged[key] = restored(item, shown.get(key), below)
-                except UnusableAnswerError as error:
-                    issues += error.issues
-            if issues:
-                problem = "\n".join(one["message"] for one in issues)
-                raise UnusableAnswerError(problem, issues=issues)
-            return merged
+    shown, is_box = field.shown, field.from_form and isinstance(value, str)
     try:
         value = unnoted(value, shown) if field.from_form else value
         if isinstance(value, str) and value != shown:
-            value = _read(value, shown, field)
+            value = _read(value, field)
         if is_array(value):
             value = with_types(value, shown, field.node, field.root)
-        return undamaged(value, shown)
-    except LostDigitsError as error:
-        raise unusable(field.path, f"`{field.name}`: {error}. Send all digits.") from None
-    except (UnknownPictureError, UnknownRoleError) as error:
-        raise unusable(field.path, f"`{field.name}`: {error}.") from None
+        if is_object(value) and is_object(shown) and not is_box:
+            branches = _branches_to_merge(value, field)
+            if any(branch.get("properties") or not field.from_form for branch in branches):
+                return merged(value, field, branches, issues)
+        if unknown := list(_unknown_inside(value, field)):
+            issues += unknown
+            return field.original
+        return put_back(value, shown, field.original)
+    except UnreadableError as error:
+        issues.append(field.issue(f"`{field.name}` {error}."))
+    except (LostDigitsError, UnknownPictureError, UnknownRoleError) as error:
+        issues.append(field.issue(f"`{field.name}`: {error}."))
+    return field.original
 
 
-def check_hidden(path: Path, name: str, value: Any, shown: Any, original: Any) -> None:
-    """Refuse a placeholder of the redactor such as `***`, because the model would get it."""
-    if word := placeholder_in(value, shown, original):
-        what = f"`{name}` has {literal(word, 80)}, and it is not known what stands behind it"
-        raise unusable(path, f"{what}. Leave the text as it is shown, or write all of it.")
+def merged(
+    value: dict[str, Any], field: Field, branches: Sequence[dict[str, Any]], issues: list[Issue]
+) -> dict[str, Any]:
+    """Merge an object onto the original of a field, and add an issue for each wrong member."""
+    names, result = names_behind(field.shown, field.original), dict(field.original)
+    for label, item in value.items():
+        if len(issues) >= SHOWN_ISSUES:
+            break
+        inner = field.member(label, branches)
+        problem = _unknown(label, inner.name, value, field, branches)
+        if problem is not None:
+            issues.append(inner.issue(problem))
+        else:
+            result[names.get(label, label)] = restored(item, inner, issues)
+    return result
 
 
-def _changes_branch(value: dict[str, Any], shown: dict[str, Any], field: Field) -> bool:
-    """Return whether an object follows another branch of a union than the shown object.
+def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
+    """Return the branches of a union that the shown object follows with the value's fields in it.
 
-    A field with one allowed value in each branch, such as a `Literal`, tells the branches apart.
+    Empty if the value follows another branch, so that it replaces the shown object.
     """
-    branches = alternatives(field.node, field.root)
-    for branch in branches if len(branches) > 1 else []:
-        named: dict[str, Any] = branch.get("properties") or {}
-        tags = [name for name, node in named.items() if is_object(node) and "const" in node]
-        if any(name in value and value[name] != shown.get(name, value[name]) for name in tags):
-            return True
-    return False
+    branches, shown = object_branches(field.node, field.root), field.shown
+    new = {key: item for key, item in value.items() if key not in shown}
+    own = [one for one in branches if _agrees(one, shown) and _declares(one, shown)] or branches
+    own = [one for one in own if _agrees(one, value)]
+    into = [one for one in own if _declares(one, new)]
+    if not into and any(_agrees(one, value) and _declares(one, value) for one in branches):
+        return []
+    return into or own
 
 
-def _check_known(
-    key: str, known: tuple[str, ...], sent: dict[str, Any], below: Field, *, is_typed: bool
-) -> None:
-    """Refuse an unknown field of an object, because most types would ignore it silently.
+def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
+    """Return whether a value has the constants of a branch, such as the value of a `Literal`."""
+    named: dict[str, Any] = branch.get("properties") or {}
+    tags = {
+        name: node["const"] for name, node in named.items() if is_object(node) and "const" in node
+    }
+    return all(value.get(name, tag) == tag for name, tag in tags.items())
+
+
+def _declares(branch: dict[str, Any], value: dict[str, Any]) -> bool:
+    """Return whether a branch allows all fields of a value."""
+    return _is_open(branch) or value.keys() <= branch["properties"].keys()
+
+
+def _is_open(branch: dict[str, Any]) -> bool:
+    """Return whether an object may have fields that the branch does not name."""
+    others = branch.get("additionalProperties") or branch.get("patternProperties")
+    return bool(others) or not branch.get("properties")
+
+
+def _unknown(
+    label: str,
+    name: str,
+    sent: dict[str, Any],
+    field: Field,
+    branches: Sequence[dict[str, Any]],
+) -> str | None:
+    """Return the problem with an unknown field, because most types would ignore it silently.
 
     An object that takes any field may get a new one, unless its name looks like a misspelled field.
     """
-    if key in known:
-        return
-    near = closest(key, known)
-    is_open = below.is_open or below.node or not is_typed
-    if not is_open or (near is not None and near not in sent):
-        hint = did_you_mean(key, known)
-        raise unusable(below.path, f"There is no field {literal(below.name, 80)}.{hint}")
+    declared = dict.fromkeys(key for one in branches for key in one.get("properties") or ())
+    known = (*field.shown, *declared)
+    if label in known:
+        return None
+    problem = f"There is no field {literal(name, 80)}"
+    outer, dot, inner = label.partition(".")
+    if dot and is_object(field.shown.get(outer)):
+        path = literal({outer: {inner.rpartition(".")[2]: "…"}}, 80)
+        return f"{problem}: to change a part of `{outer}`, send it as an object such as {path}."
+    if not (field.is_open or any(map(_is_open, branches))):
+        names = ", ".join(f"`{each}`" for each in declared)
+        return f"{problem}.{did_you_mean(label, known)} The fields are {names}."
+    near = near_miss(label, known, sent)
+    how = f"Did you mean `{near}`? To add a field of that name, send `{near}` with it."
+    return near and f"{problem}. {how}"
 
 
-def _bounded(value: Any, text: str, most: int) -> Any:
-    most = min(most, MAX_BOX)
-    if len(text) <= most:
-        return value
-    return f"{text[:most]}… [{len(text) - most:,} more {_NOT_SHOWN}"
+def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
+    """Yield an issue for each unknown field of a value that replaces the original, at any depth."""
+    new = field._replace(shown={}, original={})
+    if is_array(value):
+        lists = [one for one in alternatives(field.node, field.root) if "array" in kinds(one)]
+        for at, item in enumerate(value):
+            nodes: list[Any] = [element(one, at, field.root) or {} for one in lists]
+            path, name = (*field.path, at), f"{field.name}.{at}"
+            yield from _unknown_inside(
+                item, new._replace(name=name, node={"anyOf": nodes}, path=path)
+            )
+    elif is_object(value) and (branches := object_branches(field.node, field.root)):
+        branches = [one for one in branches if _agrees(one, value)] or branches
+        branches = [one for one in branches if _declares(one, value)] or branches
+        for label, item in value.items():
+            inner = new.member(label, branches)
+            problem = _unknown(label, inner.name, value, new, branches)
+            yield from [inner.issue(problem)] if problem else _unknown_inside(item, inner)
 
 
-def _read(text: str, shown: Any, field: Field) -> Any:
+def _read(text: str, field: Field) -> Any:
     """Read a text typed for a field. A form's field without a type has that of its shown value."""
-    kinds = kinds_of(field.node, field.root)
-    if kinds == ANY_KIND and field.from_form and shown is not None:
-        kinds = frozenset({kind_of(shown)})
-    readable, source, why = kinds, _LITERALS.get(text.strip().casefold(), text), ""
-    if "string" in kinds:
-        stays = isinstance(shown, str) and kinds == ANY_KIND
-        readable = frozenset[str]() if stays else kinds & {kind_of(shown), "null"} - {"string"}
+    allowed, shown = kinds_of(field.node, field.root), field.shown
+    if allowed == ANY_KIND and field.from_form and shown is not None:
+        allowed = frozenset({kind_of(shown)})
+    readable, source, why = allowed, _LITERALS.get(text.strip().casefold(), text), ""
+    if "string" in allowed:
+        stays = isinstance(shown, str) and allowed == ANY_KIND
+        readable = frozenset[str]() if stays else allowed & {kind_of(shown), "null"} - {"string"}
         source = text
     try:
         parsed = read_json(source)
-        if isinstance(parsed, str) and "string" not in kinds:
+        if isinstance(parsed, str) and "string" not in allowed:
             parsed = read_json(parsed)
-        if kind_of(parsed) in readable:
+        # A field that takes text may be a decimal number, which would lose digits as a number.
+        is_exact = "string" not in allowed or not is_number(parsed) or json.dumps(parsed) == text
+        if kind_of(parsed) in readable and is_exact:
             return parsed
     except NotJsonError as error:
-        why = f" ({error})" if kinds & {"array", "object"} else ""
-    if "string" in kinds:
+        why = f" ({error})" if allowed & {"array", "object"} else ""
+    if "string" in allowed:
         return text
-    what = f"expects {expectation(kinds)}, not {literal(text, 80)}{why}."
-    raise unusable(field.path, f"`{field.name}` {what}")
+    raise UnreadableError(f"expects {expectation(allowed)}, not {literal(text, 80)}{why}")

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graph_retry._json import is_object
+from graph_retry._json import NotJsonError, is_object, read_json
 from graph_retry._review.answers import Decision
 from graph_retry._review.decisions import ROWS
-from graph_retry._review.forms.strict_json import NotJsonError, read_json
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.cli.exits import ExitCode, Stop

@@ -13,9 +13,8 @@ from jsonpointer import resolve_pointer
 
 from graph_retry._attempts import parsed_value, tokens_of
 from graph_retry._issues import ABSENT, excerpt, parts_of
-from graph_retry._json import is_array, is_object
+from graph_retry._json import identical, is_array, is_object
 from graph_retry._params.patch import changes
-from graph_retry._review.forms.javascript import identical
 from graph_retry._review.review import Review
 from graph_retry._schemas import alternatives, element, member
 from graph_retry.answering import PendingReview

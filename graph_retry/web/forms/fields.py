@@ -15,9 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from graph_retry._issues import ABSENT, parts_of, pointer
-from graph_retry._json import is_array, is_number, is_object
-from graph_retry._review.forms.javascript import identical
-from graph_retry._review.forms.strict_json import NotJsonError, read_json
+from graph_retry._json import NotJsonError, identical, is_array, is_number, is_object, read_json
 from graph_retry._schemas import alternatives, element
 from graph_retry.web.forms.schema import branch_of, roles, roles_of
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graph_retry._issues import ABSENT, issue, pointer
-from graph_retry._json import is_object
+from graph_retry._json import identical, is_object
 from graph_retry._review.decisions import ROWS
-from graph_retry._review.forms.javascript import identical
 from graph_retry._review.review import Review
 from graph_retry.web.forms.fields import has_unread
 
