@@ -20,6 +20,9 @@ class Late:
     async def of_thread(self, _: Any) -> list[Any]:
         return []
 
+    def drop(self, key: str) -> None:
+        """Forget a review."""
+
 
 def test_an_answer_that_came_too_late_is_told_with_the_reason_alone() -> None:
     """Nobody was faster than an answer whose review had expired."""
