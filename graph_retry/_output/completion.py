@@ -19,7 +19,7 @@ from graph_retry._output.failures import is_complete
 from graph_retry._output.providers.anthropic import UNPARSED
 from graph_retry._output.providers.google import blocked
 from graph_retry._output.providers.langchain import finish_reason, reasoning_in, refusal_in
-from graph_retry._output.providers.objects import message_of
+from graph_retry._output.providers.objects import message_of, token_name_of
 from graph_retry._output.validator import Validator
 from graph_retry._patterns import lazy
 
@@ -34,7 +34,8 @@ _MAX_REASONING = 20_000
 class Completion:
     """A model's text together with the provider's metadata.
 
-    `usage` is a dict of token counts, under LangChain's `usage_metadata` keys if possible.
+    `usage` is a plain dict of token counts, under LangChain's names or the provider's own. In the
+    ledger each count is under LangChain's name as well.
     `finish_reason` is the provider's word, such as `stop` or `length`.
 
     Example:
@@ -119,15 +120,20 @@ def _dumped(value: Any) -> Any:
 
 
 def _usage(given: Any) -> dict[str, Any] | None:
-    """Return the usage without token counts that are no numbers; None if state cannot hold it."""
+    """Return the usage with LangChain's names of token counts; None if state cannot hold it.
+
+    Token counts that are no numbers, or are negative, are left out.
+    """
     if not is_object(given) or json_problem(given) or len(json.dumps(given)) > _MAX_USAGE:
         return None
-    odd = {key for key, count in given.items() if key.endswith("_tokens") and not _is_count(count)}
-    return {key: count for key, count in given.items() if key not in odd}
+    named = [(token_name_of(key), count) for key, count in given.items()]
+    told: dict[str, Any] = {**{name: count for name, count in named if name}, **given}
+    return {key: count for key, count in told.items() if _may_be_count(key, count)}
 
 
-def _is_count(value: Any) -> bool:
-    return value is None or is_number(value)
+def _may_be_count(key: str, value: Any) -> bool:
+    is_count = value is None or (is_number(value) and value >= 0)
+    return is_count or not (key.endswith("_tokens") or token_name_of(key))
 
 
 def _words(given: Any) -> str | None:

@@ -114,7 +114,7 @@ class FunctionValidator(Validator):
                 return answer.get("data", value), []
             errors = answer.get("errors") or [REFUSED]
             issues = self._issues(errors if is_array(errors) else [errors])
-            if answer.get("hopeless") is True:
+            if self._is_hopeless(answer):
                 issues[0]["hopeless"] = True
             return value, issues
         if isinstance(answer, Exception):
@@ -163,5 +163,14 @@ class FunctionValidator(Validator):
         path = f"/{path}" if isinstance(path, str) and path[:1] not in ("", "/") else path
         message = reason["message"] or REFUSED
         expected, received = reason.get("expected"), reason.get("received")
-        hopeless = reason.get("hopeless") is True
+        hopeless = self._is_hopeless(reason)
         return issue(path, message, code, expected, received, hopeless=hopeless)
+
+    def _is_hopeless(self, answer: dict[str, Any]) -> bool:
+        given = answer.get("hopeless") or False
+        if not isinstance(given, bool):
+            raise TypeError(
+                f"`output` validator `{self.name}` returned {describe(given)} as `hopeless`: give "
+                "True or False"
+            )
+        return given

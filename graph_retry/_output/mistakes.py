@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-import sysconfig
+import os
 from collections.abc import Callable
 from dis import get_instructions
 from pathlib import Path
@@ -27,7 +27,7 @@ BUGS = (NameError, AttributeError, TypeError, LookupError, ImportError, SyntaxEr
 """Python's own exceptions for wrong code. They change only messages, not how a call continues."""
 
 _OURS = Path(__file__).parents[1]
-_STANDARD = Path(sysconfig.get_path("stdlib"))
+_STANDARD = Path(os.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 
 

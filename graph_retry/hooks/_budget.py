@@ -6,6 +6,7 @@ loses nothing. A `SharedBudget` adds up the cost of all calls that were given th
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -96,10 +97,9 @@ class Budget:
 
     def _spent_on_one(self, attempt: Attempt) -> Spent:
         price = self.price(attempt)
-        if price is not None and not isinstance(cast("Any", price), Real | Decimal):
-            raise TypeError(
-                f"`price` returned {price!r:.200}: return a number, or None if unknown."
-            )
+        is_some_number = isinstance(cast("Any", price), Real | Decimal)
+        if price is not None and not (is_some_number and not math.isnan(price)):
+            raise TypeError(f"`price` returned {price!r:.80}: return a number, or None if unknown.")
         return {
             "tokens": tokens_of(attempt)["total_tokens"] or 0,
             "cost": 0.0 if price is None else float(price),
@@ -253,14 +253,12 @@ class SharedBudget(Budget):
         Raises:
             BudgetExceededError: If a limit is reached.
         """
-        reason = self._limit_reached(self._account.total)
+        reason, wait = self._limit_reached(self._account.total), ""
         failed, ago = self._account.failed_in_a_row()
-        if reason is None and self.failures is not None and failed >= self.failures:
-            left = self.cool_down - ago
-            if left <= 0:
-                return
-            many = counted(failed, "attempt")
-            message = f"{many} failed in a row; no call is made for another {left:.0f} s"
-            raise BudgetExceededError(f"{message} unless a reviewer decides to")
+        left = self.cool_down - ago
+        if reason is None and self.failures is not None and failed >= self.failures and left > 0:
+            reason = f"{counted(failed, 'attempt')} failed in a row"
+            wait = f" for another {left:.0f} s"
         if reason is not None:
-            raise BudgetExceededError(f"{reason}; no call is made unless a reviewer decides to")
+            message = f"{reason}; no call is made{wait} unless a reviewer decides to"
+            raise BudgetExceededError(message)

@@ -145,7 +145,7 @@ def raise_limit(
         limit = old[field]
         if error.kind != "truncated" or limit is None or limit >= most:
             return {}
-        return {field: min(most, math.ceil(limit * factor))}
+        return {field: math.ceil(min(most, limit * factor))}
 
     def check(old: Changes) -> None:
         if old[field] is not None and not is_number(old[field]):

@@ -1,5 +1,6 @@
 """Ready hooks: a longer limit, a shorter history, other words, another model; budgets' figures."""
 
+import math
 from decimal import Decimal
 
 import pytest
@@ -132,6 +133,8 @@ def test_a_refusal_is_answered_step_by_step(form, mode):
             lambda: fall_back("refused", {"a": 1}),
             "`kinds`: give 'transient', .*Did you mean `refusal`",
         ),
+        (lambda: fall_back(3, {"a": 1}), "`kinds`: give .*; not 3"),
+        (lambda: raise_limit(most=9, factor=math.nan), "`factor`: give a number above 1; not nan"),
         (lambda: fall_back("refusal"), "give the steps as dicts"),
         (lambda: fall_back("refusal", {}), "give the steps as dicts"),
         (lambda: shorten_history(0), "`most`: give a whole number from 1.*not 0"),
@@ -164,9 +167,19 @@ def test_tokens_are_counted_without_a_total_too(usage, tokens):
     assert Budget().spent_on([attempt])["tokens"] == tokens
 
 
-def test_a_budget_trips_on_usage_without_a_total():
-    """After the third hundred."""
-    usage = {"input_tokens": 60, "output_tokens": 40}
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("input_tokens", "output_tokens"),
+        ("prompt_tokens", "completion_tokens"),
+        ("promptTokenCount", "candidatesTokenCount"),
+        ("inputTokens", "outputTokens"),
+        ("prompt_eval_count", "eval_count"),
+    ],
+)
+def test_a_budget_trips_on_usage_without_a_total(names):
+    """By LangChain's names or a provider's, after the third hundred."""
+    usage = dict(zip(names, (60, 40), strict=True))
     model = Model(lambda params: Completion("no", usage=usage))
 
     def up(error, attempt, params):
@@ -184,6 +197,16 @@ def test_a_price_may_be_any_number():
     assert Budget(cost=1, price=lambda _: Decimal("0.5")).exceeded([attempt, attempt])
     with pytest.raises(TypeError, match=r"`price` returned '0\.5': return a number"):
         Budget(cost=1, price=lambda _: "0.5").spent_on([attempt])
+    for nothing in (math.nan, Decimal("NaN")):  # No sum of it would ever reach a limit.
+        with pytest.raises(TypeError, match=r"`price` returned .*: return a number"):
+            Budget(cost=1, price=lambda _, given=nothing: given).spent_on([attempt])
+
+
+def test_an_infinite_factor_gives_the_highest_limit():
+    """It is above 1, as is asked of a factor."""
+    hook = raise_limit(most=9, factor=math.inf)
+    cut_off = AttemptFailed("cut off", kind="truncated")
+    assert hook(cut_off, 1, {"max_tokens": 2}) == {"max_tokens": 9}
 
 
 def test_helpers_for_hooks_of_ones_own_are_public():

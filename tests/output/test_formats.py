@@ -51,6 +51,8 @@ YAML = [
     ("name: 'null'\nversion: \"~\"", {"name": "null", "version": "~"}),
     ("name: 2026-01-31\nversion: 12:30:00", {"name": "2026-01-31", "version": "12:30:00"}),
     ("age: 0o17\nversion: 0x1F\nname: 1_000", {"age": "0o17", "version": "0x1F", "name": "1_000"}),
+    ("name: 017\nage: 08", {"name": "017", "age": "08"}),
+    ("age: 017", "ambiguous"),  # 15 in YAML 1.1, and 17 in YAML 1.2
     ("age: '36'\nname: \"x: y\"", {"age": "36", "name": "x: y"}),
     ("tags: [a, 1, true]", {"tags": ["a", "1", "true"]}),
     ("tags:\n  - |\n    two\n    lines\n  - b # note", {"tags": ["two\nlines\n", "b"]}),

@@ -259,3 +259,12 @@ def test_a_function_that_cannot_be_called_fails_at_once(function, named):
 def test_a_builtin_without_a_signature_is_taken():
     """`max` and its like say nothing about their arguments."""
     assert build_validator(max).check([1, 3]).value == 3
+
+
+@pytest.mark.parametrize(
+    "answer", [{"ok": False, "hopeless": "yes"}, [{"message": "no", "hopeless": 1}]]
+)
+def test_hopeless_is_a_boolean(answer):
+    """Anything that is no boolean is a mistake in the validator, and is named."""
+    with pytest.raises(TypeError, match="as `hopeless`: give True or False"):
+        build_validator(lambda value: answer).check({"a": 1})

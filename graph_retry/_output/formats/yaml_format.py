@@ -41,6 +41,8 @@ _WORDS = {
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # YAML 1.1 reads an exponent only in these numbers, with a point and a sign. Others are text to it.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
+_OCTAL = re.compile(r"[-+]?0[0-7_]+", re.ASCII)
+"""An octal number in YAML 1.1, and a decimal number in YAML 1.2."""
 _ELIDED = re.compile(r"(?m)^[ \t]*+(?:- *)?(?:\.\.\.|…)|\s(?:\.\.\.|…)\s*$")
 # A comment on its own line, or after an unquoted value on the same line.
 _COMMENT = re.compile(r"(?m)^(?:[^\n#\"']*+(?<=[ \t]))?#(.*)")
@@ -153,6 +155,8 @@ def _plain(text: str, place: Place, at: int) -> Any:
     refuse_if(_ELIDED.search(text), "elided", at, "Data was left out.")
     number = _NUMBER.fullmatch(text)
     if number is None and text not in _WORDS:
+        has_two = _OCTAL.fullmatch(text) and int(text, 8) != int(text, 10) and place.excludes_text
+        refuse_if(has_two, "ambiguous", at, f"`{text[:40]}` may be octal: leave out the zero.")
         return text
     if number is not None and not _AGREED.fullmatch(text) and not place.excludes_text:
         return text

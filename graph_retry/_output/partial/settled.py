@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graph_retry._issues import ABSENT, Path, child_of, pointer
@@ -50,12 +49,12 @@ class _Level(NamedTuple):
     """Number of elements at the beginning of the list that were validated before."""
 
 
-@dataclass
 class Settled:
     """Validates the settled parts of one growing value, each part once."""
 
-    judge: Judge
-    _done: dict[Path, int] = field(default_factory=dict[Path, int])
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._done: dict[Path, int] = {}
 
     def issues(self, value: Any, *, is_closed: bool = False) -> list[Issue]:
         """Return the errors of `value` that no later text can correct.
@@ -68,7 +67,7 @@ class Settled:
         if self._done == before:
             return []
         found = [
-            self._certain(error, levels, is_closed=is_closed) for error in self.judge.errors(new)
+            self._certain(error, levels, is_closed=is_closed) for error in self._judge.errors(new)
         ]
         return [one for one in found if one is not None]
 
@@ -81,7 +80,7 @@ class Settled:
             return value
         *settled, (key, last) = parts
         self._done[path] = len(settled)
-        keeps_all = is_array(value) and self.judge.counts_elements
+        keeps_all = is_array(value) and self._judge.counts_elements
         skipped = 0 if keeps_all else before.get(path, 0)
         left_out = skipped if is_array(value) else 0
         kept = settled[skipped:]
@@ -102,7 +101,7 @@ class Settled:
         real: list[int | str] = []
         for part, level in zip(error.path, levels, strict=False):
             # Of union branches without a name of their own, pydantic writes the type: `list[int]`.
-            if part in self.judge.unsure or "[" in str(part):
+            if part in self._judge.unsure or "[" in str(part):
                 return None
             real.append(part + level.left_out if isinstance(part, int) else part)
             if part != level.open_key:

@@ -98,6 +98,11 @@ PROVIDER = Provider(
         **finishing("broken_call", "malformed_function_call", "unexpected_tool_call"),
         **finishing("broken_call", "too_many_tool_calls"),
     },
+    usage_words={
+        "prompt_token_count": "input_tokens",
+        "candidates_token_count": "output_tokens",
+        "total_token_count": "total_tokens",
+    },
     error_words=ErrorWords(
         denied=frozenset({"apikeyinvalid", "permissiondenied", "unauthenticated"}),
         busy=frozenset(

@@ -10,7 +10,7 @@ from graph_retry._issues import attempt
 from graph_retry._json import is_object
 from graph_retry._output.providers import PROVIDERS
 from graph_retry._output.providers.openai import error_body
-from graph_retry._output.providers.provider import Finish
+from graph_retry._output.providers.provider import Finish, in_snake_case
 
 _FINISH_WORDS: dict[str, Finish] = {
     word: kind for provider in PROVIDERS for word, kind in provider.finish_words.items()
@@ -84,6 +84,17 @@ def _of_message(message: AIMessage) -> AIMessageChunk:
         response_metadata=message.response_metadata,
         additional_kwargs=message.additional_kwargs,
     )
+
+
+_USAGE_WORDS = {
+    **{name: name for name in ("input_tokens", "output_tokens", "total_tokens")},
+    **{word: name for provider in PROVIDERS for word, name in provider.usage_words.items()},
+}
+
+
+def token_name_of(word: str) -> str | None:
+    """Return LangChain's name for a provider's name of a token count, or None if it is unknown."""
+    return _USAGE_WORDS.get(in_snake_case(word))
 
 
 def meaning_of(finish_reason: str | None) -> Finish | None:

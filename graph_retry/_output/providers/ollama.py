@@ -63,4 +63,5 @@ PROVIDER = Provider(
     chunk=_chunk,
     of_json=_of_json,
     finish_words={**finishing("stopped", "stop"), **finishing("truncated", "length")},
+    usage_words={"prompt_eval_count": "input_tokens", "eval_count": "output_tokens"},
 )

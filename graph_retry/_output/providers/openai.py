@@ -161,6 +161,7 @@ PROVIDER = Provider(
         **finishing("truncated", "model_length"),  # Mistral's server uses this word.
         **finishing("refused", "content_filter"),
     },
+    usage_words={"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"},
     error_words=ErrorWords(
         quota=frozenset({"insufficientquota", "billinghardlimitreached", "accountdeactivated"}),
         overflow=frozenset(

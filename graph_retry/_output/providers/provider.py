@@ -61,6 +61,8 @@ class Provider(NamedTuple):
     """Convert a response that came as JSON to an object that `message` can read."""
     finish_words: Mapping[str, Finish] = MappingProxyType({})
     """The provider's finish reasons in lower case, with their meaning."""
+    usage_words: Mapping[str, str] = MappingProxyType({})
+    """The provider's names of token counts in snake case, with LangChain's names for them."""
     error_words: ErrorWords = ErrorWords()
 
 
@@ -150,13 +152,18 @@ def at(value: Any, *path: str | int) -> Any:
     return value
 
 
+def in_snake_case(name: Any) -> str:
+    """Return the spelling of a JSON key in the providers' Python clients."""
+    return _CAPITAL.sub(r"_\1", str(name)).lower()
+
+
 def as_object(value: Any) -> Any:
     """Turn dicts into objects with attributes, whose names are in snake case as in the clients."""
     if is_array(value):
         return [as_object(item) for item in value]
     if not is_object(value):
         return value
-    spelled = {_CAPITAL.sub(r"_\1", str(name)).lower(): item for name, item in value.items()}
+    spelled = {in_snake_case(name): item for name, item in value.items()}
     return SimpleNamespace(
         **{name: item if name in _DATA else as_object(item) for name, item in spelled.items()}
     )
