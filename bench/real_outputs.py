@@ -1,7 +1,8 @@
 """Read what models really wrote, and judge the values by published answers.
 
 Run `python -m bench.real_outputs --bfcl RESULTS --answers POSSIBLE_ANSWERS [--rag RESULTS]
-[--baml TESTS] [--show N]`. No data is kept here; give the paths of checkouts:
+[--baml TESTS] [--jsonrepair INDEX_JS] [--show N]`. BAML's parser is one of the readers if `baml-py`
+is installed. No data is kept here; give the paths of checkouts:
 
 - `RESULTS`: a `result` folder of `HuanzhiMao/BFCL-Result`, a folder for each model;
 - `POSSIBLE_ANSWERS`: `bfcl_eval/data/possible_answer` of `ShishirPatil/gorilla`;
@@ -26,6 +27,7 @@ from typing import Any
 import json_repair
 
 from bench.markdown import table
+from bench.repair_readers import baml, jsonrepair
 from bench.repair_score import percent, same
 from graph_retry.output import parse_output
 
@@ -160,8 +162,14 @@ def texts(results: Path, answers: Path) -> Iterator[tuple[str, bool, list[dict[s
                 yield text, several, accepted[number], result.parent.name
 
 
-def bfcl(results: Path, answers: Path, show: int) -> None:
+def bfcl(results: Path, answers: Path, show: int, node: str) -> None:
     """Print how the readers fare on BFCL."""
+    if reader := baml():
+        READERS["BAML"] = reader
+    if node:
+        found = dict.fromkeys(text for text, *_ in texts(results, answers))
+        read = dict(zip(found, jsonrepair([*found], node), strict=True))
+        READERS["jsonrepair"] = lambda text, _: read[text][1]
     count: Counter[tuple[str, str, str]] = Counter()
     shown: Counter[tuple[str, str]] = Counter()
     for text, several, accepted, model in texts(results, answers):
@@ -220,10 +228,11 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description="Read what models really wrote.")
     for name in ("bfcl", "answers", "rag", "baml"):
         arguments.add_argument(f"--{name}", type=Path)
+    arguments.add_argument("--jsonrepair", default="", help="the path of jsonrepair's index.js")
     arguments.add_argument("--show", type=int, default=0, help="texts printed for each model")
     options = arguments.parse_args()
     if options.bfcl and options.answers:
-        bfcl(options.bfcl, options.answers, options.show)
+        bfcl(options.bfcl, options.answers, options.show, options.jsonrepair)
     if options.rag:
         files = sorted(options.rag.rglob("*.json"))
         outputs = (text for file in files for text in _strings(json.loads(file.read_text())))

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from graph_retry.output import parse_output
@@ -74,6 +75,49 @@ def readers() -> tuple[dict[str, Reader], list[str]]:
         absent.append("instructor code block")
     load("partial-json-parser", "partial_json_parser", lambda m: m.loads)
     return found, absent
+
+
+BAML = """
+type JSON = int | float | bool | string | null | JSON[] | map<string, JSON>
+
+client<llm> Client {
+  provider openai
+  options {
+    model "none"
+  }
+}
+
+function One(text: string) -> JSON {
+  client Client
+  prompt #"{{ text }}"#
+}
+
+function Several(text: string) -> JSON[] {
+  client Client
+  prompt #"{{ text }}"#
+}
+"""
+
+
+def baml() -> Callable[[str, bool], Any] | None:
+    """Return BAML's parser for one JSON value or a list of several; None if it is not installed."""
+    try:
+        module: Any = importlib.import_module("baml_py")
+    except ImportError:
+        return None
+    runtime = module.BamlRuntime.from_files("baml_src", {"readers.baml": BAML}, {})
+    context, types = runtime.create_context_manager(), ModuleType("types")
+
+    def read(text: str, several: bool) -> Any:
+        name = "Several" if several else "One"
+        try:
+            return runtime.parse_llm_response(
+                name, text, types, types, types, False, context, None, None, {}
+            )
+        except Exception:  # noqa: BLE001 - it raises its own errors, and others
+            return None
+
+    return read
 
 
 NODE = """

@@ -228,7 +228,7 @@ def _weighed(text: str, start: int, end: int, *, complete: bool | None) -> Docum
     part, whole = text[start:end], complete is True
     cheap = prices(complete=whole)
     reader = Reader(part, cheap, bytearray(len(part) + 2), closed=whole)
-    found = reader.run(reader.first())
+    found = reader.run(reader.first(), margin=0)
     if not reader.too_deep:
         first = Reading(found[0]) if found else None
         used = Counter(row for row, _ in first.rows) if first else Counter[str]()

@@ -95,9 +95,12 @@ class Search:
         """Add a reader for each possible next step of the present one."""
         raise NotImplementedError
 
-    def run(self, first: Node, most: int = 1 << 20) -> list[Node]:
-        """Return the cheapest reading up to a cost of `most`, and others within the margin."""
-        self.limit = min(self.limit, most + MARGIN)
+    def run(self, first: Node, most: int = 1 << 20, margin: int = MARGIN) -> list[Node]:
+        """Return the cheapest reading up to a cost of `most`, and others within the margin.
+
+        Without a margin, readers are not told apart by their text, and only one reading is found.
+        """
+        self.limit = min(self.limit, most + margin)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
         arrivals: dict[int, tuple[int, int]] = {}
         found: list[Node] = []
@@ -108,12 +111,13 @@ class Search:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
-            self.sig = _signed(node.sig, node.written) if node.written else node.sig
+            if margin:
+                self.sig = _signed(node.sig, node.written) if node.written else node.sig
             if node.mode == "$":
                 if not found or self.sig != best_sig:
                     best_sig = best_sig if found else self.sig
                     found.append(node)
-                    self.limit = min(self.limit, found[0].cost + MARGIN)
+                    self.limit = min(self.limit, found[0].cost + margin)
                 continue
             key = node[1:4]
             sig = seen.get(key, -1)
