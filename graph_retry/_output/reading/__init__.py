@@ -1,8 +1,11 @@
 """Read JSON from a model's text, losslessly or not at all; this module declares the result.
 
-`parse` has the entry points, and `strict` reads strict JSON. For other text, `answer` chooses the
-document that is the answer, and `document` reads it. `search` finds the likeliest readings, with
-the steps in `moves` and `strings`, the words in `lexis` and the weights in `costs`.
+`parse` has the entry points, and `strict` reads strict JSON. In other text, `candidates` finds the
+places where a document may begin, and `document` reads each of them, broken ones with a `Reader`
+that writes strict JSON as it goes: `search` keeps the cheapest readers, `moves` and `strings` have
+their steps, `lexis` other spellings, and `costs` all costs. If another reading is about as cheap,
+the document is refused. `answer` chooses the answer, and refuses it if the text around it casts
+doubt on it.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,9 @@
 """Choose the JSON document in a text that is the answer, and check the text around it.
 
-The answer follows the model's reasoning, and precedes any next turn of the conversation that a base
-model adds. A candidate begins a fence, or begins with a bracket elsewhere. A candidate inside a
-sentence counts only if no candidate has lines of its own. Equal candidates are one answer.
-Candidates directly after one another, or in the tags of tool calls, make a list. Other texts with
-several candidates are refused, unless exactly one candidate fits the caller's validator.
+The answer follows the model's reasoning, and precedes the next turn of a conversation. Citations,
+quotations and broken JSON in sentences are no answers. Equal documents are one answer. Documents
+directly after one another, or in the tags of tool calls, make a list. Other texts with several
+documents are refused, unless exactly one of them fits the caller's validator.
 """
 
 import re

@@ -10,7 +10,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -65,11 +65,8 @@ class Reading:
             step = step.parent
         self.nodes.reverse()
         self.rows = [(node.row, node.at) for node in self.nodes if node.row]
+        self.names = {row for row, _ in self.rows}
         self.losses = [each for each in self.rows if each[0] in LOSSES]
-
-    def has(self, rows: Container[str]) -> bool:
-        """Return whether the reading has a departure of these `rows`."""
-        return any(row in rows for row, _ in self.rows)
 
     def stop(self, size: int) -> int:
         """Return where the document ends in a text of `size` characters."""
@@ -302,14 +299,14 @@ def _certain(best: Reading, rivals: list[Reading], start: int) -> Any:
         raise Unreadable("ambiguous", start, f"{error}.") from None
     for rival in rivals:
         if rival.losses or not _is_value(rival, value):
-            at = next((at for row, at in rival.rows if not best.has({row})), 0)
+            at = next((at for row, at in rival.rows if row not in best.names), 0)
             name, at = rival.losses[0] if rival.losses else ("", at)
             other = LOSSES[name].told.lower() if name else rival.told()
             message = f"Two readings are about as likely: {best.told()}; or {other}."
             raise Unreadable("ambiguous", start + at, message)
-    if best.cost > DOUBTED and best.has(ACCIDENTS):
+    if best.cost > DOUBTED and not best.names.isdisjoint(ACCIDENTS):
         raise Unreadable("syntax", start, f"{best.told()}: too much is wrong to be sure.")
-    if best.nodes[-1].pos >= LARGE and best.has(_BRACKET_ROWS):
+    if best.nodes[-1].pos >= LARGE and not best.names.isdisjoint(_BRACKET_ROWS):
         raise Unreadable("syntax", start, "A bracket is wrong, far from where it shows.")
     refuse_if(best.rows and not value, "ambiguous", start, "Nothing is left.")
     return value

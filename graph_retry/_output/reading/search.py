@@ -96,10 +96,7 @@ class Search:
         raise NotImplementedError
 
     def run(self, first: Node, most: int = 1 << 20, margin: int = MARGIN) -> list[Node]:
-        """Return the cheapest reading up to a cost of `most`, and others within the margin.
-
-        Without a margin, readers are not told apart by their text, and only one reading is found.
-        """
+        """Return the cheapest reading up to a cost of `most`, and others within the `margin`."""
         self.limit = min(self.limit, most + margin)
         seen: dict[tuple[int, str, Frame | None], int | None] = {}  # None after two values
         arrivals: dict[int, tuple[int, int]] = {}
@@ -111,7 +108,7 @@ class Search:
                 cost += 1
                 continue
             node = self.buckets[cost].pop()
-            if margin:
+            if margin:  # Otherwise only one reading is wanted, and no values are compared.
                 self.sig = _signed(node.sig, node.written) if node.written else node.sig
             if node.mode == "$":
                 if not found or self.sig != best_sig:
