@@ -166,6 +166,8 @@ async def validate_attempt(
         repairs = [*read, *rounded]
         is_guessed = any(one["grade"] == "guessed" for one in read)
         update["lossless"] = not rounded and not is_guessed
+    if any(one["kind"] == _ROUNDED for one in checked.repairs):
+        update["lossless"] = False
     update["repairs"] = [*repairs, *checked.repairs]
     if not checked.ok and (record["raw"] or {}).get("value", ...) is None:
         made_by = f"`{record['name']}`" if record.get("name") else "the call"

@@ -18,6 +18,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from graph_retry import retry_llm_call
 from graph_retry.output import build_validator
 
 
@@ -258,3 +259,21 @@ def test_fractions_of_a_second_that_python_cannot_keep_are_told(output, spelling
     """Python's times end at microseconds: digits behind them are not cut silently."""
     repairs = build_validator(list[output]).check([spelling]).repairs
     assert [repair["detail"].endswith("loses digits") for repair in repairs] == [True] * is_told
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "is_lossless"),
+    [
+        (dict[str, float], '{"a": 9007199254740993}', False),
+        (dict[str, float], '{"a": 9007199254740992}', True),
+        (dict[str, int], '{"a": 9007199254740993}', True),
+        (dict[str, datetime], '{"a": "2024-01-01T00:00:00.123456789Z"}', False),
+        (dict[str, bool], '{"a": "true"}', True),
+    ],
+)
+def test_the_record_says_that_a_conversion_lost_digits(output, text, is_lossless):
+    """`lossless` counts digits that the type cannot keep, like those that JSON cannot."""
+    records: list[Any] = []
+    retry_llm_call(lambda _: text, "x", output=output, on_attempt=records.append)
+    assert records[-1]["lossless"] is is_lossless
+    assert ("rounded" in [repair["kind"] for repair in records[-1]["repairs"]]) is not is_lossless

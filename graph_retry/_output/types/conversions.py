@@ -45,12 +45,9 @@ def conversions(given: Any, accepted: Any, dumped: Any, *, refused_if_strict: bo
     """
     changes = [*islice(_changes(given, dumped, "", every=refused_if_strict), MAX_ISSUES)]
     if refused_if_strict and not changes:
-        changes = [f"{_WHOLE}: converted"]
+        changes = [_repair("coerced", f"{_WHOLE}: converted")]
     ignored = [*islice(_ignored(given, accepted, ""), MAX_ISSUES)]
-    return [
-        *(_repair("coerced", change) for change in changes),
-        *(_repair("ignored", field) for field in ignored),
-    ]
+    return [*changes, *(_repair("ignored", field) for field in ignored)]
 
 
 def rounded_numbers(text: str, value: Any) -> list[Repair]:
@@ -105,8 +102,8 @@ def _repair(kind: str, detail: str) -> Repair:
     return Repair(kind=kind, position=None, grade="coerced", detail=cut(detail, 500))
 
 
-def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
-    """Describe each changed value, with its path.
+def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair]:
+    """Describe each changed value, with its path. A value that lost digits is `rounded`.
 
     With `every`, all conversions are described. Otherwise only lost digits are, and conversions
     from or to `bool`.
@@ -118,13 +115,14 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[str]:
         return
     plain: list[Any] = to_jsonable_python([given, now], fallback=str, bytes_mode="base64")
     before, after = map(type, plain)
-    if (before, after) == (int, float):
-        if now != given:
-            yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}, which loses digits"
-    elif before is not after and (every or bool in (before, after)):
-        yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
-    elif isinstance(now, _TIMES) and before is str and _NANOSECONDS.search(given):
-        yield f"{path or _WHOLE}: {describe(given)} → {describe(now)}, which loses digits"
+    is_number = (before, after) == (int, float)
+    is_cut = isinstance(now, _TIMES) and before is str and _NANOSECONDS.search(given)
+    loses_digits = is_cut or (is_number and now != given)
+    is_converted = before is not after and not is_number and (every or bool in (before, after))
+    if loses_digits or is_converted:
+        change = f"{path or _WHOLE}: {describe(given)} → {describe(now)}"
+        lost = f"{change}, which loses digits"
+        yield _repair("rounded", lost) if loses_digits else _repair("coerced", change)
 
 
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
