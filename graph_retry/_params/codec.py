@@ -215,8 +215,8 @@ class ParamsCodec(Generic[ParamsT]):
                 "with a validation that leaves it as it is, pass plain values, or capture it in "
                 "the function"
             )
-            if path.removeprefix("/") in hidden_fields(value):
-                why = "is not saved, because its class sets it: make it a field that can be given"
+            if (first := path[1:].partition("/")[0]) in hidden_fields(value):
+                path, why = f"/{first}", "is not saved, because nobody can give it: make it a field"
             problem = ValueError(f"{part_of(path, owner)} {why}")
         raise cast("ValueError", problem)
 

@@ -3,14 +3,18 @@
 import json
 import pickle  # noqa: TID251 (errors cross processes)
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from pydantic import BaseModel, ConfigDict, Field
 
+from graph_retry import edit, resume, retry_llm_call
 from graph_retry._params.codec import ParamsCodec, ParamsInvalid
 from graph_retry._params.patch import Encoded
+from tests.loops import thread
 from tests.params.models import Aliased, Chat, Loose, Open, Owner, Plain, Point, Request
 
 
@@ -220,3 +224,24 @@ def test_a_view_from_outside_may_use_the_models_aliases():
     codec = ParamsCodec(Sampling)
     assert codec.load({"topK": 3}, {}).view == {"top_k": 3}
     assert codec.load({"top_k": 3}, {}).view == {"top_k": 3}
+
+
+class Ask(NamedTuple):
+    """Params that declare their fields."""
+
+    prompt: str
+    limit: int = 1
+
+
+def test_an_annotated_named_tuple_is_its_own_type():
+    """As a retry node's params are; one without annotations does not say what it holds."""
+    seen = []
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def count(prompt):
+        return retry_llm_call(lambda given: seen.append(given) or "many", Ask(prompt), output=int)
+
+    count.invoke("Hi.", thread())
+    resume(count, thread(), edit(value=["Hello.", 2]))
+    assert seen == [Ask("Hi."), Ask("Hello.", 2)]
+    assert all(type(given) is Ask for given in seen)

@@ -104,6 +104,11 @@ NAMED = [
     ("spring.datasource.password={}", "correcthorse"),
     ("  encryption_key => '{}'", "correcthorse"),
     ("$env:SERVICE_SECRET = '{}'", "correcthorse"),
+    ("curl --auth {} https://h", "ada:hunter22"),
+    ("http --auth {} GET https://h", BODY),
+    ("api_key: >-\n  {}\nregion: eu", BODY),
+    ("password: |\n  {}\nuser: ada", "correct-Horse7\n  second line"),
+    ('pwd := "{}"', "correcthorse"),
 ]
 
 HARMLESS = [
@@ -128,6 +133,9 @@ HARMLESS = [
     "http://127.0.0.1:8000/items@latest",
     "at 12:30 write to ada@example.org",
     "hf_hub and gsk_x",
+    "--auth basic or --auth required",
+    "description: >-\n  a long text about the invoice",
+    "secret: |\n  to be given by the user",
     "the primary key: customer_0001",
     "gsk_annual_report_2024 and pk_test_results_id",
     "xai-explainable-ai-methods-survey",
