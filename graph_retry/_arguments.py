@@ -88,7 +88,7 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
         for name, value in bound.items():
             is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             for item in value if is_many else (value,):
-                _check(name, item, kinds.get(name, Any))
+                check_argument(name, item, kinds.get(name, Any))
         if declared:
             check_options(declared, options)
 
@@ -129,7 +129,7 @@ def check_options(
         if value is not None:
             kind = kinds[name]
             kind = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
-            _check(f"{inside}[{name!r}]" if inside else name, value, kind)
+            check_argument(f"{inside}[{name!r}]" if inside else name, value, kind)
     if missing := [name for name in _required(declared) if name not in given]:
         what = f"`{inside}` has no" if inside else "missing argument"
         raise WrongArgumentError(f"{what} `{missing[0]}`.")
@@ -159,7 +159,12 @@ def _required(declared: Any) -> list[str]:
     return [name for name, kind in kinds if get_origin(kind) is not NotRequired]
 
 
-def _check(name: str, value: Any, kind: Any) -> None:
+def check_argument(name: str, value: Any, kind: Any) -> None:
+    """Raise if a value does not fit a declared type.
+
+    Raises:
+        WrongArgumentError: If it does not.
+    """
     wrong = misfit(value, kind, name)
     if wrong is not None:
         shown = quoted_with_article(type(wrong.value).__name__)

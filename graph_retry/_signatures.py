@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Protocol, TypeVar, cast, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Protocol, TypeVar, cast, get_type_hints
 
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
@@ -213,32 +213,3 @@ def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[A
         return None
     cls = cast("type[Any]", declared) if isinstance(declared, type) else object
     return cls if issubclass(cls, BaseModel) or dataclasses.is_dataclass(cls) else None
-
-
-def check_hook(hook: Any, option: str = "on_retry") -> None:
-    """Raise if a value cannot be called as `hook(error, attempt, params)`.
-
-    Raises:
-        TypeError: If the value is not a function, or takes different arguments.
-    """
-    if isinstance(hook, type) or get_origin(hook) is not None:
-        name = hook.__name__ if isinstance(hook, type) else str(hook)
-        wrong = f"the class `{name}` (meant as `output={name}`?)"
-    elif not callable(hook):
-        wrong = f"{hook!r:.200}"
-    else:
-        try:
-            inspect.signature(hook).bind(None, 1, None)
-        except ValueError:  # Some builtins have no signature to check.
-            return
-        except TypeError as error:
-            name = name_of(hook, option)
-            wrong = f"`{name}`, which does not take these three ({error})"
-            if getattr(hook, "__module__", "").startswith("graph_retry.hooks"):
-                wrong = f"`{name}`, which makes a hook: call it, as in `{name}(…)`"
-        else:
-            return
-    raise TypeError(
-        f"`{option}` must be a function `(error, attempt, params) -> new params | None`"
-        f"{', or a list of them' if option == 'on_retry' else ''}, not {wrong}."
-    )

@@ -13,7 +13,7 @@ from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.answers import Decision, DecisionType, Reviewer, reject
 from graph_retry._review.decisions import BY_DEFAULT
 from graph_retry._review.review import Review
-from graph_retry._signatures import check_hook
+from graph_retry._signatures import Hook
 from graph_retry.hooks._budget import Budget
 from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
@@ -111,7 +111,7 @@ class RetryOptions(TypedDict, total=False):
     transient: RetryPolicy
     timeout: Seconds
     classify: Callable[[Exception], FailureKind | None]
-    feedback: FeedbackStrategy | Callable[..., Any]
+    feedback: FeedbackStrategy | Hook[Any]
     reviewer: Reviewer | Sequence[Reviewer]
     expires_after: Seconds
     default_decision: Annotated[Decision, "a decision, such as `reject(…)` or `respond(…)`"]
@@ -205,10 +205,7 @@ def _repair(given: Any) -> Any:
 
 
 def _feedback(given: Any) -> Any:
-    if given in get_args(FeedbackStrategy):
-        return feedback(given)
-    check_hook(given, "feedback")
-    return given
+    return feedback(given) if given in get_args(FeedbackStrategy) else given
 
 
 def _reviewers(given: Reviewer | Sequence[Reviewer]) -> tuple[Reviewer, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, cast
+from typing import Any, Generic, get_origin
 
 from langchain_core.runnables import Runnable
 
+from graph_retry._arguments import WrongArgumentError, check_argument
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import format_issues
 from graph_retry._output.build import SchemaOfParams, Validator, build_validator
@@ -19,7 +20,6 @@ from graph_retry._signatures import (
     OnRetry,
     ParamsT,
     bind_call,
-    check_hook,
     declared_params,
     name_of,
 )
@@ -145,8 +145,11 @@ def _check_default(
 
 
 def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
-    listed = isinstance(on_retry, Sequence) and not isinstance(on_retry, str)
-    hooks = cast("Sequence[Any]", () if on_retry is None else on_retry if listed else (on_retry,))
-    for hook in hooks:
-        check_hook(hook)
-    return tuple(hooks)
+    given: Any = on_retry
+    if isinstance(given, type) or get_origin(given) is not None:
+        name = given.__name__ if isinstance(given, type) else str(given)
+        raise WrongArgumentError(f"`on_retry` is the class `{name}` (meant as `output={name}`?).")
+    check_argument("on_retry", on_retry, OnRetry)
+    if on_retry is None:
+        return ()
+    return tuple(on_retry) if isinstance(on_retry, Sequence) else (on_retry,)

@@ -53,8 +53,8 @@ class Decision(TypedDict):
 _FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are one bare value)"
 _HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a `Command` resumes with)"
 _Edited = Annotated[Mapping[str, Any], _FIELDS]
-Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | bool | None, _HOW]
-"""An answer to a review: a `Decision`, or the form in which a client sends it."""
+Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None, _HOW]
+"""An answer to a review: a `Decision`, or any JSON that a client sends, which may be asked again."""
 
 
 @dataclass

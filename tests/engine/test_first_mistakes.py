@@ -61,12 +61,12 @@ def waiting(call, **options):
 @pytest.mark.parametrize(
     ("hook", "words"),
     [
-        (Letter, "not the class `Letter` (meant as `output=Letter`?)"),
-        (lambda error, params: None, "does not take these three (too many positional arguments)"),
+        (Letter, "the class `Letter` (meant as `output=Letter`?)"),
+        (lambda error, params: None, "which cannot be called so (too many positional arguments)"),
         (lambda error, attempt, params, extra: None, "(missing a required argument: 'extra')"),
-        (dict[str, int], "not the class `dict[str, int]` (meant as `output=dict[str, int]`?)"),
+        (dict[str, int], "the class `dict[str, int]` (meant as `output=dict[str, int]`?)"),
         ("large", "not 'large'"),
-        ([print, None], "not None"),
+        ([print, None], "`on_retry[1]`: give a function `(error, attempt, params)`; not None"),
     ],
 )
 def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
@@ -77,7 +77,7 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
     ):
         with pytest.raises(TypeError, match=re.escape(words)) as caught:
             form()
-        assert "`(error, attempt, params) -> new params | None`" in str(caught.value)
+        assert "`on_retry" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
         (
             {"feedback": "eror_only"},
             ValueError,
-            "or a function; not 'eror_only'. Did you mean `errors_only`?",
+            "or a function `(error, attempt, params)`; not 'eror_only'. Did you mean `err",
         ),
         (
             {"feedback": Letter},
             TypeError,
-            "or a function; not `Letter`, which is a class.",
+            "or a function `(error, attempt, params)`; not `Letter`, which is a class.",
         ),
         ({"feedback": dict[str, int]}, TypeError, "not `dict`, which is a class."),
         ({"budget": 800}, ValueError, "`budget`: give a `Budget` or a `SharedBudget`, such as"),

@@ -161,7 +161,7 @@ MISTAKES = {
     "no name": (lambda: retry_llm_call(asked, {}, name=""), "`name`: "),
     "feedback switched on": (
         lambda: retry_llm_call(asked, {}, feedback=True),
-        "`feedback`: give 'errors_only', 'full' or 'truncated', or a function; not True.",
+        "`feedback`: give 'errors_only', 'full' or 'truncated', or a function `(error,",
     ),
 }
 
