@@ -54,7 +54,7 @@ _FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are
 _HOW = "what `approve()`, `edit(…)` or `reject(…)` returns, or JSON (what a `Command` resumes with)"
 _Edited = Annotated[Mapping[str, Any], _FIELDS]
 Answer = Annotated[Mapping[str, Any] | Sequence[Any] | str | float | bool | None, _HOW]
-"""An answer to a review: a `Decision`, or any JSON that a client sends, which may be asked again."""
+"""An answer to a review: a `Decision`, or any JSON that a client sends."""
 
 
 @dataclass
