@@ -18,6 +18,9 @@ REWIND = "rewind"
 REFUSED = "this rewind is refused: "
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
 
+_NEVER_ASKED = 0
+"""The round of a review that only holds the answer of a rewind; the first question is round 1."""
+
 
 class Fork(NamedTuple):
     """An answer about an earlier attempt.
@@ -85,8 +88,8 @@ def fork_of(answer: Any, attempts: list[Attempt]) -> Fork | None:
     )
 
 
-def forked(loop: Loop) -> Loop:
-    """Return the position from which an answer that goes back continues.
+def forked(loop: Loop, params: Encoded) -> Loop:
+    """Return the position from which an answer that goes back continues, with that attempt's types.
 
     It has no suggestion. Its summary of records outside state is empty, because the whole ledger is
     then in state.
@@ -94,10 +97,19 @@ def forked(loop: Loop) -> Loop:
     review = loop["review"]
     assert review is not None  # noqa: S101
     bare: Any = {**review, "suggested": None, "suggested_types": {}, "suggested_by": None}
-    return {**loop, "review": bare, "fork": review["review_id"], "seen": [], "spent": None}
+    there: Loop = {**loop, "types": params.types, "seen": [], "spent": None}
+    return {**there, "review": bare, "fork": review["review_id"]}
+
+
+def is_reopened(loop: Loop) -> bool:
+    """Return whether the call had ended, and was reopened by `reopened`."""
+    return loop["review"] is not None and loop["review"]["round"] == _NEVER_ASKED
 
 
 def reopened(state: Mapping[str, Any]) -> Loop:
-    """Return the position of a finished call that is reopened for an answer that goes back."""
-    review: OpenReview = {**fresh_review(str(uuid4())), "asked_at": now()}
+    """Return the position of a finished call that is reopened for an answer that goes back.
+
+    Its review was never asked. If the answer does not fit, there is no question to ask again.
+    """
+    review: OpenReview = {**fresh_review(str(uuid4())), "round": _NEVER_ASKED, "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}

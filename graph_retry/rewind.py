@@ -6,11 +6,13 @@ is forked at the checkpoint from which the call was made, and the fork is run.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphBubbleUp
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -46,6 +48,8 @@ from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
 
 __all__ = ["Change", "arewind", "rewind"]
+
+_LOG = logging.getLogger("graph_retry")
 
 
 _OfCall = Annotated[
@@ -205,15 +209,15 @@ async def _go_back(
         ValueError: If the checkpoint from which the call was made is gone, or the call refuses the
             answer. The thread is then as before.
     """
-    head = await get_state(graph, config)
-    if not ledger.namespace:  # The retry node is the outermost graph, so there is no fork.
-        update = {LOOP: reopened(head.values), ANSWER: {"value": answer}}
-        await update_state(graph, config, update, as_node="revise")
-        return await _run_on(graph, config, context)
-    old = await _made_from(graph, config, ledger)
-    note = fork_note(ledger.root, ledger.namespace, answer)
+    head, fork, there = await get_state(graph, config), None, config
+    old = await _made_from(graph, config, ledger) if ledger.namespace else head
     try:
-        there, fork = await _fork(graph, config, old.config, note)
+        if ledger.namespace:
+            note = fork_note(ledger.root, ledger.namespace, answer)
+            there, fork = await _fork(graph, config, old.config, note)
+        else:  # The retry node is the outermost graph, so its own state is reopened.
+            update = {LOOP: reopened(head.values), ANSWER: {"value": answer}}
+            await update_state(graph, config, update, as_node="revise")
         state = await _run_on(graph, there, context)
     except (ValueError, RemoteException) as error:
         reason: Any = error.args[0] if error.args else ""
@@ -266,9 +270,13 @@ async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, cont
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:
-        # The run ends as it did before the rewind. If it failed then, it fails again.
-        with suppress(RemoteException):
+        try:
             await _run_on(graph, there, context)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - the refusal is the error to raise
+            # The run ends as it did before the rewind. If it failed then, it fails again.
+            _LOG.debug("the restored thread ends with an error again: %r", error)
 
 
 async def _run_on(graph: Any, config: RunnableConfig, context: Any) -> Any:

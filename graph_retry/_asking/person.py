@@ -138,7 +138,7 @@ def _of_person(
 
 def _back(plan: Plan[Any], loop: Loop, fork: Fork, problem: str | None = None) -> Taken:
     """Return an answer about an earlier attempt, with the question as it was at that attempt."""
-    at = forked(loop)
+    at = forked(loop, fork.params)
     question = question_of(plan, at, fork.attempts, fork.params)
     # An attempt that is made again does not count against `max_attempts`.
     if fork.again:

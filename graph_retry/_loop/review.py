@@ -17,7 +17,7 @@ from langgraph.types import Overwrite
 from graph_retry._asking.person import Taken, take_answer
 from graph_retry._asking.questions import TYPED, proposal_in_words
 from graph_retry._asking.reviewers import not_again
-from graph_retry._going_back import REFUSED
+from graph_retry._going_back import REFUSED, is_reopened
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
 from graph_retry._plan.plan import Plan
@@ -89,7 +89,7 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
         return _escalate(given, taken, problem)
     # A rewind of a call that did not wait has no open question to ask again. `rewind` catches this
     # error, restores the thread and reports the problem.
-    if record["failure"] is None and given.state.get(REVIEWED) is None:
+    if is_reopened(loop):
         raise ValueError(f"{REFUSED}{problem}")
     again = _ask_again(loop, record, problem, verdict.issues)
     if verdict.kept:
@@ -121,12 +121,13 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     log_review(ended, name, number, review_id, taken.author)
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))
-    fork = taken.fork
-    ledger: Any = [{"number": number, "decision": note}]
+    fork, keys = taken.fork, settings.keys
+    ledger: Any = {keys["attempts"]: [{"number": number, "decision": note}]}
     if fork is not None:
-        ledger = Overwrite(fork.kept(note))
+        # The params of the attempts that leave the ledger leave the state as well.
+        ledger = {keys["attempts"]: Overwrite(fork.kept(note)), keys["params"]: fork.params.view}
     update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
-    return {ANSWER: None, REVIEWED: None, settings.keys["attempts"]: ledger, **update}
+    return {ANSWER: None, REVIEWED: None, **ledger, **update}
 
 
 async def _default(given: StepInput, question: Question) -> Accepted:

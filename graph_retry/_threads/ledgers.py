@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._attempts import ledgers_in, records_in
+from graph_retry._going_back import is_reopened
 from graph_retry._langgraph.kept import whole
 from graph_retry._state import LOOP, loop_of
 from graph_retry._threads.reading import read_whole, reader_of
@@ -47,8 +48,10 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
         # A root that was never saved (as under `durability="exit"`) cannot have been forked.
         current = root in line or root not in view.roots
         position: Any = values[LOOP] or {}
-        waits = _WAITS.get(position.get("next", ""))
-        review = loop_of(values)["review"]
+        loop = loop_of(values)
+        if is_reopened(loop) and not current:
+            continue  # A rewind was refused there: this fork made no attempt.
+        waits, review = _WAITS.get(position.get("next", "")), loop["review"]
         end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
         ended_by: Any = end.metadata.get("source") if end else ""
         waits = waits and not end

@@ -1,15 +1,26 @@
 """Rewinding a thread: where it is possible, what it costs, and what it says where it is not."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 import graph_retry.rewind
-from graph_retry import AnswerRefused, create_retry_node, edit, pending_reviews, reject, resume
+from graph_retry import (
+    AnswerRefused,
+    CallCancelled,
+    create_retry_node,
+    edit,
+    pending_reviews,
+    reject,
+    respond,
+    resume,
+)
 from graph_retry.history import attempts_of
 from graph_retry.rewind import rewind
 from tests.loops import Model, answer, fan_out, one_call, reviews, thread
@@ -161,6 +172,58 @@ def test_a_finished_call_refuses_params_that_do_not_fit():
     graph.invoke({"params": {"n": 0, "key": "a"}}, thread())
     with pytest.raises(ValueError, match="locked"):
         rewind(graph, thread(), attempt=1, params={"key": "b"})
+
+
+class Asked(BaseModel):
+    """Params of a declared type."""
+
+    n: int
+
+
+ENDS = {"respond": respond({"n": 5}), "reject": reject("no"), "edit": edit(n=1)}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("change", [{"params": {"nn": 7}}, {"decision": respond("no object")}])
+@pytest.mark.parametrize("form", ["node", "outermost", "function", "function of a model"])
+def test_a_refused_rewind_leaves_a_finished_call_as_it_was(form, end, change):
+    """However the call had ended, nothing is called or asked, and a fitting rewind still works."""
+    model = Model(lambda params: dict(params) if dict(params)["n"] else "none")
+    if form == "outermost":
+        node = create_retry_node(model, Asked, output=dict[str, int], name="count")
+        graph = node.copy(update={"checkpointer": InMemorySaver()})
+    else:
+        graph = one_call(form.split()[0], None, model, InMemorySaver())
+    params = Asked(n=0) if form == "function of a model" else {"n": 0}
+    graph.invoke({"params": params}, thread())
+    with suppress(CallCancelled):
+        resume(graph, thread(), ENDS[end])
+    before, made = graph.get_state(thread()), len(model.calls)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="this rewind is refused: "):
+            rewind(graph, thread(), attempt=1, **change)
+    after = graph.get_state(thread())
+    assert (after.values, after.next, after.interrupts) == (before.values, before.next, ())
+    assert len(model.calls) == made
+    (ledger,) = [each for each in attempts_of(graph, thread()) if each.current]
+    assert ledger.outcome == {"respond": "responded", "reject": "cancelled"}.get(end, "succeeded")
+    assert rewind(graph, thread(), attempt=1, params={"n": 3})["output"] == {"n": 3}
+    assert len(model.calls) == made + 1
+
+
+def test_the_params_of_an_attempt_that_left_the_ledger_are_not_sent(mode):
+    """A decision about an earlier attempt leaves the state with the params of that attempt."""
+    model = Model(goal=1)
+    graph = one_call("function", mode, model, InMemorySaver())
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    answer(mode, graph, thread(), edit(n=9))
+    assert go_back(mode, graph, attempt=1, decision=respond({"n": 100}))["output"] == {"n": 100}
+    with pytest.raises(ValueError, match="this rewind is refused: "):
+        go_back(mode, graph, attempt=1, params={"nn": 77})
+    assert mode.call(graph, "get_state", thread()).values["output"] == {"n": 100}
+    assert [call["n"] for call in model.calls] == [0, 9]
+    (ledger,) = [each for each in attempts_of(graph, thread()) if each.current]
+    assert [attempt["decision"]["type"] for attempt in ledger.attempts] == ["respond"]
 
 
 @pytest.mark.parametrize(
