@@ -150,7 +150,7 @@ MASKS = (
     Mask(
         "doubled_braces", "braces written twice",
         lazy(r"[\[\s]{0,40}+\{\{\s*+(?:[\"'“]|[\w$]+\s*+:|\}\})"),
-        lazy(rf"(?:[^\"'{{}}]|\{{\{{|\}}\}}|{_STRING})*(?<=\}}\}})", re.DOTALL),
+        lazy(rf"(?:[^\"'{{}}]|\{{\{{|\}}\}}|{_STRING})*(?<=\}}\}})[\s\]]*+", re.DOTALL),
         lazy(rf"{_STRING}|\{{\{{|\}}\}}", re.DOTALL),
         _halved,
     ),

@@ -119,9 +119,9 @@ def test_remove_trailing_commas(text, fixed):
 
 def test_misuse_is_an_error():
     """What is no text and no level is named."""
-    with pytest.raises(ValueError, match="`level` is 'some'"):
+    with pytest.raises(ValueError, match=r"`level`: give .* not 'some'"):
         parse_output("{}", "some")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(TypeError, match="`text` is a dict"):
+    with pytest.raises(TypeError, match="`text`: give a text"):
         parse_output({})  # pyright: ignore[reportArgumentType]
 
 

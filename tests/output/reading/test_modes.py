@@ -132,6 +132,7 @@ INSIDE: dict[str, tuple[str, Any]] = {
     "json-in-a-string": ('"{\\"a\\": 1}"', A),
     "escaped-document": ('{\\"a\\": {\\"b\\": \\"c\\\\n\\"}}', {"a": {"b": "c\n"}}),
     "doubled-braces": ('{{"a": {{"b": 1}}}}', {"a": {"b": 1}}),
+    "doubled-braces-in-a-list": ('[{{"a": 1}}, {{"b": 2}}]', [{"a": 1}, {"b": 2}]),
     "hex-octal-binary": ('{"a": 0x1F, "b": 0o17, "c": 0b11}', {"a": 31, "b": 15, "c": 3}),
     "plus-and-points": ('{"a": +1, "b": .5, "c": 5.}', {"a": 1, "b": 0.5, "c": 5.0}),
     "underscores": ('{"a": 1_000}', {"a": 1000}),
