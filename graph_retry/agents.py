@@ -67,8 +67,8 @@ def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
     The ledgers are stored by the id of a call. If an id is used again, it gets a number.
 
     Example:
-        >>> merge_ledgers({"a": [1]}, {"a": [2], "b": [3]})
-        {'a': [1], 'a#2': [2], 'b': [3]}
+        >>> merge_ledgers({"a": [{"number": 1}]}, {"a": [{"number": 2}], "b": []})
+        {'a': [{'number': 1}], 'a#2': [{'number': 2}], 'b': []}
     """
     merged = dict(ledgers or {})
     for known_as, attempts in (new or {}).items():

@@ -188,9 +188,9 @@ def test_an_answer_written_but_not_yet_applied_is_carried_on(mode, checkpointer)
     model = Model(goal=1)
     graph = one_call("node", mode, model, checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
-    (review,) = reviews(mode, graph, thread())
     written = {ANSWER: {"value": edit(n=1)}}
-    mode.call(graph, "update_state", review.saved.config, written, as_node="review")
+    (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+    mode.call(graph, "update_state", task.state.config, written, as_node="review")
 
     assert reviews(mode, graph, thread()) == []
     with pytest.raises(StaleDecision):

@@ -156,10 +156,9 @@ def test_params_edited_in_state_at_a_review_go_on_with_them(mode, checkpointer):
     model = Model(goal=1)
     graph = one_call("node", mode, model, checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
-    (review,) = reviews(mode, graph, thread())
-
     update = {"params": {"n": 1}}
-    mode.call(graph, "update_state", review.saved.config, update, as_node="review")
+    (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+    mode.call(graph, "update_state", task.state.config, update, as_node="review")
     state = mode.invoke(graph, None, thread())
 
     assert state["output"] == {"n": 1}
