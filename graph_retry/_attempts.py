@@ -289,12 +289,14 @@ def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     `namespace` added, so that their checkpoints are still found.
     """
     moved = {
-        key: [
-            cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
-            if (place := attempt.get("kept_in"))
-            else attempt
-            for attempt in records
-        ]
+        key: without_implied(
+            [
+                cast("Attempt", {**attempt, "kept_in": {"checkpoint_ns": namespace, **place}})
+                if (place := attempt.get("kept_in"))
+                else attempt
+                for attempt in records
+            ]
+        )
         for key, records in ledgers_in(values)
     }
     return {**values, **moved}

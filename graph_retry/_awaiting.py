@@ -178,15 +178,17 @@ async def call(
     target, context = _target(function), _context_with(config)
 
     def work() -> Any:
-        return context.run(_taken, receiver, context.run(_without_stop, target, *args))
+        with _StopIterationNamed(target):
+            result = context.run(target, *args)
+        return context.run(_taken, receiver, result)
 
     if is_sync():
-        # Call it directly instead of by `work`, so that tracebacks are one frame shorter.
-        if timeout is None or is_async(target):
-            result = context.run(_taken, receiver, context.run(_without_stop, target, *args))
-        else:
-            result = _in_thread(work).result(timeout)
-        return _not_async(result, target, receiver)
+        if timeout is not None and not is_async(target):
+            return _not_async(_in_thread(work).result(timeout), target, receiver)
+        # The lines of `work`, because calling it would add a frame to each traceback of the user.
+        with _StopIterationNamed(target):
+            result = context.run(target, *args)
+        return _not_async(context.run(_taken, receiver, result), target, receiver)
     async with asyncio.timeout(timeout):
         if is_async(target):
             result = work()
@@ -234,12 +236,22 @@ def _taken(receiver: Receiver | None, result: Any) -> Any:
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _without_stop(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function, and convert a `StopIteration`, which would silently end our coroutine."""
-    try:
-        return function(*args)
-    except StopIteration as error:
-        raise RuntimeError(f"`{_name(function)}` raised StopIteration") from error
+class _StopIterationNamed:
+    """Converts a `StopIteration` of a user's function, which would silently end our coroutine.
+
+    It is a class, because `contextmanager` would undo the conversion.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if kind is not None and issubclass(kind, StopIteration):
+            raise RuntimeError(f"`{_name(self._function)}` raised StopIteration") from error
 
 
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:

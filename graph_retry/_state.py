@@ -20,10 +20,11 @@ ANSWER = "retry_answer"
 """The state key of an answer that `resume` has written; None after a step has read it."""
 
 REVIEWED = "retry_output"
-"""The state key of the output under review, as `{"value": …}`.
+"""The state key of a result that is not yet the call's output, as `{"value": …}`.
 
-It is a valid output that waits for an approval, or an invalid one that `accept` may take. It is not
-an output key of the graph, so nobody can mistake it for the call's output.
+It is a result that the step `validate` has not judged yet, a valid output that waits for an
+approval, or an invalid one that `accept` may take. It is not an output key of the graph, so nobody
+can mistake it for the call's output.
 """
 
 

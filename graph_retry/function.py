@@ -220,7 +220,7 @@ class Call:
         settings = settle(name_of(llm_call, "llm_call"), "function", options)
         codec = (codec or ParamsCodec[Any].for_value(params)).for_one_run()
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
-        self.graph = function_graph(learns=settings.lessons.window if settings.lessons else None)
+        self.graph = function_graph(settings)
         encoded = codec.encode(params)
         self._identity = identity_of(encoded, settings.key)
         self.config: RunnableConfig = {

@@ -172,10 +172,7 @@ async def past_of(
             raise ValueError(f"{REFUSED}`attempt` is {number}, and the call has {made}.")
         again: Loop = {**reopened(values), "continues": place}
         return {**values, LOOP: again, ANSWER: {"value": fork["answer"]}}
-    # No fork begins between `repair` and `validate`, so `repair` reads the text again.
-    following = loop_of(values)["next"]
-    following = "repair" if following == "validate" else following
-    return {**values, LOOP: {**loop_of(values), "next": following, "continues": place}}
+    return {**values, LOOP: {**loop_of(values), "continues": place}}
 
 
 def _refuse(made_with: Mapping[str, Any], begun: Begun) -> NoReturn:

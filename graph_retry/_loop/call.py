@@ -1,45 +1,59 @@
 """The `call` step: open an attempt, and call the model once.
 
-The model call is a LangGraph task of its own. Its result is saved when it returns, so a crash later
-in this step does not repeat it.
+LangGraph saves a step's update when the step ends. Therefore this step ends right after the model
+call: it only puts the outcome into the record. All other work on the outcome, such as reading,
+redaction and the user's functions, belongs to the steps that follow. If that work fails or the
+process dies in it, a resume begins there and does not repeat the paid call.
 """
 
 from __future__ import annotations
 
+import time
+import warnings
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from itertools import count
 from typing import Any, cast
-from uuid import uuid4
 
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
-from langgraph.types import Overwrite
+from langgraph.types import Overwrite, RetryPolicy
 
 from graph_retry._attempts import open_attempt
+from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._json import digest
 from graph_retry._langgraph.fork import continued
 from graph_retry._langgraph.run_config import (
     call_namespace,
-    current_saver,
     current_thread,
+    node_attempt,
+    seen_from,
 )
-from graph_retry._loop.after_attempt import reviewed_later, succeeded
-from graph_retry._loop.check import needs_repair, read_raw
+from graph_retry._loop.after_attempt import reviewed_later
+from graph_retry._loop.check import needs_repair
+from graph_retry._output.providers.errors import retry_after
+from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.patch import Encoded
 from graph_retry._plan.first_checks import check_first
 from graph_retry._plan.plan import Plan
-from graph_retry._redact import redacted, redacted_fields
-from graph_retry._request.request import make_request, transport_policy
+from graph_retry._redact import redacted
+from graph_retry._request.outcome import Outcome, outcome_of_error, outcome_of_result
+from graph_retry._request.receiving import Reception
 from graph_retry._run.events import emit
+from graph_retry._run.keeping import noted, slimmed_here, stubs_again
 from graph_retry._run.step import StepInput, read_input
-from graph_retry._run.task import as_task
+from graph_retry._signatures import AttemptContext, name_of
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
 from graph_retry._transitions import goes_on
+from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 
 async def call_step(given: StepInput) -> dict[str, Any]:
-    """Open the record of the next attempt, call the model once, and choose the next step."""
+    """Open the record of the next attempt, call the model once, and choose the next step.
+
+    A failure is data and not an exception, because LangGraph runs a step that raised again.
+    """
     run, keys = given.run, given.plan.settings.keys
     # After a fork, the first step continues from the past state. Later steps must not, and state
     # shows the difference: each first step writes the key `ANSWER`.
@@ -52,36 +66,162 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     # `review_later` made this input: it wants a review of its last attempt, and no call.
     if given.attempts and given.attempts[-1].get("to_review"):
         return reviewed_later(given)
-    plan, state, settings = given.plan, given.state, given.plan.settings
+    plan, settings = given.plan, given.plan.settings
+    config = get_config()
+    this_try = node_attempt(config.get("configurable", {}))
+    opened = await _open(given, this_try, copied=past is not None)
+    params, record = opened.params, opened.record
+    copy, reception = plan.codec.decode(*params), Reception(plan, record["number"])
+    started, error, result = time.perf_counter(), None, None
+    with run.trace.model_call(settings, record, params.view, this_try) as ended:
+        try:
+            _check_budget(settings, record)
+            result = await call(
+                plan.llm_call,
+                *plan.arguments(copy, _context(settings, record)),
+                timeout=settings.timeout,
+                config=seen_from(run.caller, config),
+                receiver=reception,
+            )
+            if plan.validator is not None:
+                raise_error_in(result)
+        # LangGraph's control flow must pass. An async function in a sync run is a mistake that the
+        # developer must see.
+        except (GraphBubbleUp, AsyncUnderSyncError):
+            raise
+        except Exception as raised:  # noqa: BLE001 - whatever the user's function raises is a failure
+            outcome, error = outcome_of_error(plan, record, raised), raised
+        else:
+            outcome = outcome_of_result(plan, result)
+            outcome["record"].update(reception.stopped)
+        finally:
+            # A sync function that timed out still runs in its thread, and may still read a stream.
+            reception.end()
+        ended(outcome["record"], result)
+    if error is not None:
+        await _try_again(settings, outcome, this_try, error)
+    tried = {"duration_s": round(time.perf_counter() - started, 6), "tries": this_try}
+    outcome["record"].update(tried)
+    if plan.codec.changed_in_place(params, copy):
+        warnings.warn(
+            f"`{name_of(plan.llm_call, 'llm_call')}` changed its params in place; it worked on a "
+            "copy, so the change is lost: make a new object instead.",
+            stacklevel=2,
+        )
+    return _update(given, opened, outcome)
+
+
+@dataclass
+class _Opened:
+    """An attempt that is about to call the model.
+
+    loop: The position during the attempt.
+    record: The new record.
+    params: The params to call with.
+    stubs: The updates that make earlier records stubs.
+    replaced: The ledger that replaces the one in state, without the new record; None if the record
+        is added to the ledger in state.
+    """
+
+    loop: Loop
+    record: Attempt
+    params: Encoded
+    stubs: list[Attempt]
+    replaced: list[Attempt] | None
+
+
+async def _open(given: StepInput, this_try: int, *, copied: bool) -> _Opened:
+    """Open an attempt, and do all its work that may fail or take time before the model is called.
+
+    Args:
+        given: The input of the step.
+        this_try: The number of the request within the attempt.
+        copied: Whether the state was copied from the call before a fork.
+    """
+    run, plan, settings = given.run, given.plan, given.plan.settings
     loop, attempts, ledger_is_old = _position(given)
-    params = plan.codec.load(state.get(keys["params"]), loop["types"])
+    params = plan.codec.load(given.state.get(settings.keys["params"]), loop["types"])
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
     loop["note"] = loop["note"] or (run.slot.note if run.slot else None)
     loop["origin"] = loop["origin"] or _origin()
     record = _opened(plan, loop, attempts, params)
     record.update(cast("Attempt", run.trace.kept))
-    name, number = settings.name, record["number"]
-    if number == 1:
-        check_first(plan, params, run.caller, is_task=run.is_task)
-    emit("attempt_started", name, number)
-    request = partial(make_request, run, plan, params, record, count(1))
-    outcome = await as_task(f"{name}#{number}", request, transport_policy(settings.transient))
+    # The step's checkpoint must hold a record before a stub may replace it. It does not hold
+    # copied records yet.
+    stubs = [] if copied else await slimmed_here(attempts)
+    if stubs:
+        loop = noted(settings, loop, stubs, attempts)
+    if this_try == 1:
+        if record["number"] == 1:
+            check_first(plan, params, run.caller, is_task=run.is_task)
+        emit("attempt_started", settings.name, record["number"])
+    replaced = stubs_again(attempts) if copied or ledger_is_old else None
+    return _Opened(loop, record, params, stubs, replaced)
+
+
+def _update(given: StepInput, opened: _Opened, outcome: Outcome) -> dict[str, Any]:
+    """Return the step's update: the outcome in the record, and the next step.
+
+    The model call is paid and not saved yet, so this only puts plain data together.
+    """
+    plan, state, settings = given.plan, given.state, given.plan.settings
+    loop, record, view, keys = opened.loop, opened.record, opened.params.view, settings.keys
     record.update(cast("Attempt", outcome["record"]))
-    loop.update({"types": params.types, "output_types": outcome["output_types"]})
-    update: dict[str, Any] = {ANSWER: None}
-    if state.get(keys["params"]) != params.view:
-        update[keys["params"]] = params.view
-    if state.get(REVIEWED) is not None:
-        update[REVIEWED] = None
+    loop.update({"types": opened.params.types, "output_types": outcome["output_types"]})
+    if record["failure"] is not None:
+        loop["next"] = "revise"
+        # With `redact`, an attempt counts as running until `revise` has redacted its texts.
+        record["status"] = "failed" if settings.redact is None else "running"
+    else:
+        loop["next"] = "repair" if needs_repair(record, plan.validator, settings) else "validate"
+    update: dict[str, Any] = {LOOP: loop, ANSWER: None}
+    if state.get(keys["params"]) != view:
+        update[keys["params"]] = view
+    is_output = plan.validator is None and record["failure"] is None
+    if is_output or state.get(REVIEWED) is not None:
+        update[REVIEWED] = {"value": outcome["output"]} if is_output else None
     # State may still hold the result of an earlier call, or of this call before a rewind.
     if state.get(keys["status"]) is not None:
         update |= {keys["output"]: None, keys["status"]: None}
-    update |= await _called(plan, loop, record, outcome["output"])
-    added: Any = [record]
-    if ledger_is_old or past is not None:
-        added = Overwrite([*attempts, record])
-    return {LOOP: loop, **update, keys["attempts"]: added}
+    added: Any = [*opened.stubs, record]
+    if opened.replaced is not None:
+        added = Overwrite([*opened.replaced, record])
+    return {**update, keys["attempts"]: added}
+
+
+class _TryAgainError(Exception):
+    """Makes LangGraph run the `call` step again after a transient failure."""
+
+
+def transport_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
+    """Return the retry policy of the `call` step: the pauses and tries of `transient`."""
+    return policy and policy._replace(retry_on=_TryAgainError)
+
+
+async def _try_again(settings: Settings, outcome: Outcome, this_try: int, error: Exception) -> None:
+    """Raise for LangGraph to make the same request again, if it failed in a transient way.
+
+    Raises:
+        _TryAgainError: If `transient` allows one more request within the attempt.
+    """
+    transient, failure = settings.transient, outcome["record"]["failure"]
+    may_try_again = transient is not None and this_try < transient.max_attempts
+    if failure and failure["kind"] == "transient" and may_try_again:
+        await sleep(retry_after(error))
+        raise _TryAgainError from error
+
+
+def _check_budget(settings: Settings, record: Attempt) -> None:
+    """Raise if the budget is used up. A request that a reviewer decided on is always allowed."""
+    decided = record["author"].startswith(("human", "agent", "rewind"))
+    if settings.budget is not None and not decided:
+        settings.budget.check()
+
+
+def _context(settings: Settings, record: Attempt) -> AttemptContext:
+    deadline = None if settings.timeout is None else time.monotonic() + settings.timeout
+    return AttemptContext(record["number"], record["idempotency_key"], deadline)
 
 
 def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Attempt:
@@ -93,7 +233,7 @@ def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encode
         name=settings.name,
         author=loop["author"],
         reason=loop["reason"],
-        started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        started_at=_started_at(),
         idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
         labels=settings.labels,
     )
@@ -103,24 +243,12 @@ def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encode
     return record
 
 
-async def _called(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
-    """Put the step that follows the model call into `loop`; return further updates of state."""
-    settings, validator = plan.settings, plan.validator
-    has_failed = record["failure"] is not None
-    if validator is not None and not has_failed:
-        if needs_repair(record, validator, settings):
-            loop["next"] = "repair"
-        else:
-            record.update(cast("Attempt", read_raw(record, validator, settings)))
-            loop["next"] = "validate"
-        return {}
-    record["status"] = "failed" if has_failed else "succeeded"
-    shown = redacted_fields(record, settings.redact, plan.output_names)
-    record.update(cast("Attempt", shown))
-    if has_failed:
-        loop["next"] = "revise"
-        return {}
-    return await succeeded(plan, loop, record, output)
+def _started_at() -> str:
+    """Return when the attempt began: before its first try, if `transient` tries again."""
+    info = get_runtime().execution_info
+    began = None if info is None else info.node_first_attempt_time
+    moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
+    return moment.isoformat(timespec="microseconds")
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
@@ -154,11 +282,8 @@ def _origin() -> str | None:
     """Return the part of idempotency keys that distinguishes calls with the same namespace.
 
     All calls of the outermost graph have the empty namespace. For them, the part is the id of the
-    checkpoint from which the call began: it stays the same if a crash repeats the call. Without a
-    checkpointer, no call can be repeated, so the part is a new random id.
+    checkpoint from which the call began. It stays the same if a crash repeats the call.
     """
-    if current_saver() is None:
-        return str(uuid4())
     info = get_runtime().execution_info
     return None if call_namespace() or info is None else info.checkpoint_id
 

@@ -45,10 +45,10 @@ _ROUNDED = "rounded"
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
-def needs_repair(record: Attempt, validator: Validator, settings: Settings) -> bool:
+def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
     """Return whether a text needs the `repair` step; strict JSON skips it, saving a checkpoint."""
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
-    if text is None or validator.wants_text:
+    if text is None or validator is None or validator.wants_text:
         return False
     try:
         is_read = function is None and settings.format is None
@@ -120,25 +120,36 @@ def _json_string(text: str) -> str | None:
 
 
 async def validate_step(given: StepInput) -> dict[str, Any]:
-    """Validate the parsed value against the output type."""
-    plan, record, loop = given.plan, given.attempts[-1], given.loop
-    attempts_key = plan.settings.keys["attempts"]
-    with given.run.trace.validation(plan.settings, record) as ended:
-        update, checked = await validate_attempt(given.attempts, plan.validator)
-        ended({**record, **update})
-    update |= redacted_fields({**record, **update}, plan.settings.redact, plan.output_names)
-    if checked is None or not checked.ok:
-        update["status"] = "failed"
-        if (failure := update.get("failure")) and failure["type"] == _NOTHING:
-            tell(failure["message"], place_of(plan.llm_call))
-        failed: dict[str, Any] = {LOOP: {**loop, "next": "revise"}, attempts_key: [update]}
-        may_be_taken = checked is not None and "accept" in plan.settings.allowed_decisions
-        return failed | ({REVIEWED: read_value(record, plan.validator)} if may_be_taken else {})
-    update["status"] = "succeeded"
+    """Validate the value that was read, and decide whether the attempt has failed."""
+    plan, settings, validator = given.plan, given.plan.settings, given.plan.validator
+    loop, record, key = given.loop, given.attempts[-1], settings.keys["attempts"]
+    update: dict[str, Any] = {"number": record["number"]}
+    checked: Checked | None = None
+    if validator is not None:
+        # Strict JSON skips the step `repair`, so it is read here.
+        if record["failure"] is None and record["lossless"] is None:
+            update |= read_raw(record, validator, settings)
+            record = cast("Attempt", {**record, **update})
+        with given.run.trace.validation(settings, record) as ended:
+            found, checked = await validate_attempt([*given.attempts[:-1], record], validator)
+            update |= found
+            ended({**record, **update})
+    update |= redacted_fields({**record, **update}, settings.redact, plan.output_names)
     whole = cast("Attempt", {**record, **update})
-    followed = await succeeded(plan, loop, whole, checked.jsonable)
+    if whole["failure"] is not None:
+        update["status"] = "failed"
+        if whole["failure"]["type"] == _NOTHING:
+            tell(whole["failure"]["message"], place_of(plan.llm_call))
+        failed: dict[str, Any] = {LOOP: {**loop, "next": "revise"}, key: [update]}
+        may_be_taken = checked is not None and "accept" in settings.allowed_decisions
+        return failed | ({REVIEWED: read_value(record, validator)} if may_be_taken else {})
+    update["status"] = whole["status"] = "succeeded"
+    # Without `output=`, the result of the call is the output. It waits in state under `REVIEWED`.
+    output = given.state[REVIEWED]["value"] if checked is None else checked.jsonable
+    followed = await succeeded(plan, loop, whole, output)
     noted = {"gate": whole["gate"]} if "gate" in whole else {}
-    return {attempts_key: [{**update, **noted}], **followed}
+    cleared = {REVIEWED: None} if checked is None else {}
+    return {**cleared, key: [{**update, **noted}], **followed}
 
 
 async def validate_attempt(

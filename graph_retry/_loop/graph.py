@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import RetryPolicy
 
 from graph_retry._attempts import params_at
 from graph_retry._loop.after_attempt import WITH_OUTPUT, give_up_step
-from graph_retry._loop.call import call_step
+from graph_retry._loop.call import call_step, transport_policy
 from graph_retry._loop.check import repair_step, validate_step
 from graph_retry._loop.revise import recall_step, revise_step
 from graph_retry._plan.plan import Plan
@@ -43,24 +44,32 @@ _STEPS: dict[str, StepFunction] = {
 def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
     """Compile the loop of a retry node. It inherits the checkpointer of the outer graph."""
     settings = plan.settings
-    keys = tuple(sorted(settings.keys.items()))
-    raises, learns = settings.on_cancel == "raise", _window(settings)
-    builder, shown = _builder(keys, params_type, raises=raises, learns=learns)
+    builder, shown = _builder(
+        settings.keys,
+        params_type,
+        raises=settings.on_cancel == "raise",
+        learns=_window(settings),
+        transport=transport_policy(settings.transient),
+    )
     graph = RetryGraph.compile(builder, settings.name, shown, plan)
     return graph.with_config(recursion_limit=steps_allowed(plan))
 
 
-@cache
-def function_graph(*, learns: int | None) -> RetryGraph:
-    """Compile the loop that all `retry_llm_call`s share; each run passes its own plan.
+def function_graph(settings: Settings) -> RetryGraph:
+    """Return the loop that `retry_llm_call`s share; each run passes its own plan."""
+    return _shared_graph(_window(settings), transport_policy(settings.transient))
 
-    `learns` is the number of lessons to keep; None if the calls use no lessons.
-    """
-    builder, shown = _builder(DEFAULT_KEYS, None, raises=True, learns=learns)
+
+@lru_cache(maxsize=64)
+def _shared_graph(learns: int | None, transport: RetryPolicy | None) -> RetryGraph:
+    builder, shown = _builder(
+        dict(DEFAULT_KEYS), None, raises=True, learns=learns, transport=transport
+    )
     return RetryGraph.compile(builder, "retry_llm_call", shown)
 
 
 def _window(settings: Settings) -> int | None:
+    """Return the number of lessons to keep; None if the call uses no lessons."""
     return None if settings.lessons is None else settings.lessons.window
 
 
@@ -70,10 +79,14 @@ def steps_allowed(plan: Plan[Any]) -> int:
 
 
 def _builder(
-    keys: tuple[tuple[str, str], ...], params_type: Any, *, raises: bool, learns: int | None
+    keys: Mapping[str, str],
+    params_type: Any,
+    *,
+    raises: bool,
+    learns: int | None,
+    transport: RetryPolicy | None,
 ) -> tuple[StateGraph[Any, Any, Any, Any], type[Any]]:
-    names = dict(keys)
-    state, inputs, outputs, shown = schemas(names, params_type, lessons=learns)
+    state, inputs, outputs, shown = schemas(keys, params_type, lessons=learns)
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         state, input_schema=inputs, output_schema=outputs
     )
@@ -82,12 +95,13 @@ def _builder(
         builder.add_node("give_up", Step(give_up_step))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
-        builder.add_node(name, Step(_STEPS[name]))
+        policy = transport if name == "call" else None
+        builder.add_node(name, Step(_STEPS[name]), retry_policy=policy)
         targets: dict[Hashable, str] = {
             follower: follower for follower in followers if follower not in ("end", "give_up")
         }
         targets |= {end: target for end, target in ends.items() if end in followers}
-        builder.add_conditional_edges(name, _router(name, names, raises=raises), targets)
+        builder.add_conditional_edges(name, _router(name, keys, raises=raises), targets)
     first = "call"
     if learns is not None:
         builder.add_node("recall", Step(recall_step))

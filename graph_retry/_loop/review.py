@@ -28,6 +28,7 @@ from graph_retry._review.decisions import ROWS, Accepted, CallAgain, Effect, End
 from graph_retry._review.judge import judge
 from graph_retry._review.review import Question
 from graph_retry._run.events import emit, log_review
+from graph_retry._run.keeping import stubs_again
 from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
 from graph_retry.records import Attempt, Issue
@@ -125,7 +126,8 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     ledger: Any = {keys["attempts"]: [{"number": number, "decision": note}]}
     if fork is not None:
         # The params of the attempts that leave the ledger leave the state as well.
-        ledger = {keys["attempts"]: Overwrite(fork.kept(note)), keys["params"]: fork.params.view}
+        kept = Overwrite(stubs_again(fork.kept(note)))
+        ledger = {keys["attempts"]: kept, keys["params"]: fork.params.view}
     update = _apply(plan, taken.loop, verdict, output, note["author"], fork and fork.reason)
     return {ANSWER: None, REVIEWED: None, **ledger, **update}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 from langgraph.types import Overwrite
 
@@ -12,6 +12,7 @@ from graph_retry._attempts import times_sent
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import finished, open_review, without_output
 from graph_retry._output.failures import ROUTES
+from graph_retry._redact import redacted_fields
 from graph_retry._run.keeping import whole_here
 from graph_retry._run.step import StepInput
 from graph_retry._state import LOOP, Loop, fresh_loop
@@ -31,11 +32,16 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     # reading earlier records from their checkpoints.
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
-    record = attempts[-1]
+    record, ended = attempts[-1], {}
+    if record["status"] == "running":
+        failed: Any = {"number": record["number"], "status": "failed"}
+        failed |= redacted_fields(record, settings.redact, plan.output_names)
+        record = cast("Attempt", {**record, **failed})
+        attempts, ended = [*attempts[:-1], record], {settings.keys["attempts"]: [failed]}
     # A `SharedBudget` is in memory, so a restart empties it: count the earlier attempts again.
     if settings.budget is not None:
         settings.budget.count(*attempts)
-    learned = await finished(plan, record)
+    ended |= await finished(plan, record)
     proposal: Proposal | None = None
     if hooks_may_help(record, settings):
         proposal = await propose(plan, given.params, attempts)
@@ -60,11 +66,11 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
             "reason": failure_text(record),
             "automatic": loop["automatic"] + 1,
         }
-        return learned | {LOOP: revised, settings.keys["params"]: proposal.params.view}
+        return ended | {LOOP: revised, settings.keys["params"]: proposal.params.view}
     if verdict == "ask":
         review = open_review(settings, record, proposal, stop)
-        return learned | {LOOP: {**loop, "next": "review", "review": review}}
-    return learned | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
+        return ended | {LOOP: {**loop, "next": "review", "review": review}}
+    return ended | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
 
 
 def failure_text(record: Attempt) -> str:

@@ -37,38 +37,26 @@ Smaller ledgers stay in state, because reading a checkpoint costs more than stor
 """
 
 
-async def leave_earlier(
-    settings: Settings, before: list[Attempt], update: dict[str, Any]
+async def with_whole_ledger(
+    key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a step's update with earlier records replaced by stubs, or with all records.
+    """If a step's update ends the call, return it with all records in place of the stubs.
 
-    If the update opens an attempt, the earlier records become stubs. If it ends the call, all
-    records return, so that the final state and the errors hold the whole ledger. Steps need some
-    facts of the records that are not in state (spent budget, decision ids): the position keeps
-    these.
+    So the final state and the errors hold the whole ledger, under the state key `key`.
     """
-    key = settings.keys["attempts"]
+    loop: Any = update.get(LOOP) or {}
+    if loop.get("next") != "end":
+        return update
     written = update.get(key)
     anew = isinstance(written, Overwrite)
     given: Any = written.value if isinstance(written, Overwrite) else written
     after = merge_attempts(None if anew else before, given)
-    loop: Any = update.get(LOOP) or {}
-    ends = loop.get("next") == "end"
-    changes: list[Attempt] = []
-    if ends:
-        made = await whole_here(after)
-        changes = [new for new, old in zip(made, after, strict=True) if old.get("kept_in")]
-        # The whole ledger is in state again, so the position no longer has to summarize it.
-        update[LOOP] = {**loop, "seen": [], "spent": None}
-    elif len(after) > 1 and after[-1]["number"] not in [old["number"] for old in before]:
-        changes = await _slimmed_here(after[:-1], before)
-        update[LOOP] = _noted(settings, loop, changes, before) if changes else loop
-    if not (anew or (ends and changes)):
-        return {**update, key: [*changes, *(given or [])]} if changes else update
-    # `Overwrite`, because the reducer of the key would merge these records into the old ledger.
-    records = merge_attempts(after, changes)
-    kept = records if ends else without_implied(list(map(stub, records)))
-    return {**update, key: Overwrite(kept)}
+    # The whole ledger is in state again, so the position no longer has to summarize it.
+    update = {**update, LOOP: {**loop, "seen": [], "spent": None}}
+    if not any(record.get("kept_in") for record in after):
+        return update
+    # `Overwrite`, because the reducer of the key would merge these records into the stubs.
+    return {**update, key: Overwrite(await whole_here(after))}
 
 
 async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
@@ -81,19 +69,23 @@ async def whole_here(attempts: list[Attempt], last: int = 0) -> list[Attempt]:
     return [*attempts[:-last], *(await whole(wanted, read))]
 
 
-def _noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
-    """Save in the position the decision ids and the spent budget of records that become stubs."""
+def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Attempt]) -> Loop:
+    """Save in the position the decision ids and the spent budget of records that become stubs.
+
+    Later steps need them, and find them nowhere else in state.
+    """
     numbers = [attempt["number"] for attempt in stubs]
     left = [old for old in before if old["number"] in numbers and not old["kept_in"]]
     spent = (settings.budget or Budget()).spent_on(left, loop["spent"])
     return {**loop, "seen": [*loop["seen"], *decision_ids(left)], "spent": spent}
 
 
-async def _slimmed_here(earlier: list[Attempt], before: list[Attempt]) -> list[Attempt]:
-    """Return the updates that make large records stubs, if this step's checkpoint holds them."""
-    if not (are_bulky(earlier) and all(attempt in before for attempt in earlier)):
-        return []
-    place = await _place()
+async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
+    """Return the updates that make large records of the ledger in state stubs, before an attempt.
+
+    The stubs name the checkpoint that the running step started from.
+    """
+    place = await _place() if earlier and are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
 
 
@@ -133,6 +125,11 @@ def stub(record: Attempt) -> Attempt:
     if record.get("redacted"):
         names = (*names, "redacted")
     return cast("Attempt", {name: fields[name] for name in names})
+
+
+def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return a ledger as state keeps it, from one whose stubs `readable` has filled."""
+    return without_implied(list(map(stub, attempts)))
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:

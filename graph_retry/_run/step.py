@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from graph_retry._langgraph.run_config import call_namespace, current_thread
 from graph_retry._output.build import SchemaOfParams
 from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan
-from graph_retry._run.keeping import leave_earlier
+from graph_retry._run.keeping import with_whole_ledger
 from graph_retry._run.running import LoopRun, current_run
 from graph_retry._state import LOOP, Loop, loop_of
 from graph_retry.errors import ReplayMismatch
@@ -39,7 +39,7 @@ class StepInput:
         return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
 
 
-StepFunction = Callable[[StepInput], Awaitable[dict[str, Any]]]
+StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
 """A step: takes its input and returns an update of the graph's state."""
 
 
@@ -51,20 +51,26 @@ class Step(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state."""
-        return run_sync(self._run(input))
+        given = _begun(input)
+        return run_sync(_ended(given, run_sync(self._step(given))))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
-        return await run_async(self._run(input))
+        given = _begun(input)
+        return await run_async(_ended(given, await run_async(self._step(given))))
 
-    async def _run(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        run = current_run()
-        given = read_input(run, state)
-        begin_trace(given)
-        update = await self._step(given)
-        trace_update(given, update)
-        note_answered(given, update)
-        return await leave_earlier(run.plan.settings, given.attempts, update)
+
+def _begun(state: Mapping[str, Any]) -> StepInput:
+    given = read_input(current_run(), state)
+    begin_trace(given)
+    return given
+
+
+async def _ended(given: StepInput, update: dict[str, Any]) -> dict[str, Any]:
+    trace_update(given, update)
+    note_answered(given, update)
+    key = given.plan.settings.keys["attempts"]
+    return await with_whole_ledger(key, given.attempts, update)
 
 
 def note_answered(given: StepInput, update: dict[str, Any]) -> None:

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from langgraph.types import RetryPolicy
-
 from graph_retry._awaiting import is_sync, run_sync
 from graph_retry._langgraph.run_config import current_saver
 
 T = TypeVar("T")
 
 
-async def as_task(
-    name: str,
-    part: Callable[[], Coroutine[Any, Any, T]],
-    retry_policy: RetryPolicy | None = None,
-) -> T:
+async def as_task(name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a part of a step as a LangGraph task, so that a resume never repeats a finished part.
 
     Without a checkpointer, nothing can be resumed, so the part runs directly.
     """
-    if retry_policy is None and current_saver() is None:
+    if current_saver() is None:
         return await part()
     from langgraph.func import task  # noqa: PLC0415 - a noticeable part of the import time
 
-    make_task: Any = task(name=name, retry_policy=retry_policy)
+    make_task: Any = task(name=name)
     if is_sync():
         result: T = make_task(lambda: run_sync(part()))().result()
     else:
