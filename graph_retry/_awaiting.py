@@ -25,7 +25,7 @@ from collections.abc import (
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
@@ -49,19 +49,42 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
         AsyncUnderSyncError: If a user's function turns out to be async.
         RuntimeError: If the coroutine awaits something that needs an event loop.
     """
-    token = _sync.set(True)
-    try:
+    with SyncRun(steps) as run:
         steps.send(None)
-    except StopIteration as stop:
-        return cast("T", stop.value)
-    else:
-        steps.close()  # Closing runs `finally` blocks, which release the thread's lock.
-        raise RuntimeError(
-            f"{steps!r} awaits an event loop in a sync run: this is a bug in "
-            "graph-retry; use the async twin of the function you called until it is mended."
-        )
-    finally:
-        _sync.reset(token)
+    return run.result
+
+
+class SyncRun(Generic[T]):
+    """A sync run of a coroutine, for callers that start it with `steps.send(None)` in the block.
+
+    `run_sync` would be one more frame in the tracebacks that a user sees.
+    """
+
+    result: T
+
+    def __init__(self, steps: Coroutine[Any, Any, T]) -> None:
+        self._steps = steps
+
+    def __enter__(self) -> Self:
+        self._token = _sync.set(True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> bool:
+        if kind is None:
+            self._steps.close()  # Closing runs `finally` blocks, which release the thread's lock.
+        _sync.reset(self._token)
+        # A coroutine that has reached its end raises `StopIteration` with its result.
+        if kind is StopIteration:
+            self.result = cast("StopIteration", error).value
+            return True
+        if kind is None:
+            raise RuntimeError(
+                f"{self._steps!r} awaits an event loop in a sync run: this is a bug in "
+                "graph-retry; use the async twin of the function you called until it is mended."
+            )
+        return False
 
 
 _ASYNC_ONLY = ("Synchronous calls to Async", "No synchronous function provided")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, TypeVar, Unpack, overload
 
 from langchain_core.runnables import RunnableConfig
@@ -100,7 +101,11 @@ def retry_llm_call(
         >>> retry_llm_call(lambda prompt: '{"n": 1,}', "count", output=dict[str, int])
         {'n': 1}
     """
-    return Call(llm_call, params, on_retry, output, options).invoke()[0]
+    call = Call(llm_call, params, on_retry, output, options)
+    # As `Call.invoke` does it, but with one frame fewer in the tracebacks of `llm_call`.
+    with call.watched(is_sync=True):
+        state = call.graph.invoke(call.inputs, call.config)
+    return call.result(state)
 
 
 @overload
@@ -233,17 +238,25 @@ class Call:
 
     def invoke(self) -> tuple[Any, list[Attempt]]:
         """Make the call; return its output and its ledger."""
-        with watched_pause(self.plan.settings.name), naming_twin("aretry_llm_call"):
+        with self.watched(is_sync=True):
             state = self.graph.invoke(self.inputs, self.config)
-        return self._result(state), state["attempts"]
+        return self.result(state), state["attempts"]
 
     async def ainvoke(self) -> tuple[Any, list[Attempt]]:
         """Do what `invoke` does, from async code."""
-        with watched_pause(self.plan.settings.name):
+        with self.watched(is_sync=False):
             state = await self.graph.ainvoke(self.inputs, self.config)
-        return self._result(state), state["attempts"]
+        return self.result(state), state["attempts"]
 
-    def _result(self, state: dict[str, Any]) -> Any:
+    @contextmanager
+    def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
+        """Watch the run of the graph: let its pause pass, and name the async twin in errors."""
+        named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
+        with watched_pause(self.plan.settings.name), named:
+            yield
+
+    def result(self, state: dict[str, Any]) -> Any:
+        """Return the output in the graph's final state, or raise the error of the call."""
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:

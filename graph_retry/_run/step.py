@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import Overwrite
 
 from graph_retry._attempts import readable
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import SyncRun, run_async, run_sync
 from graph_retry._langgraph.open_reviews import row_of
 from graph_retry._langgraph.run_config import call_namespace, current_thread
 from graph_retry._output.build import SchemaOfParams
@@ -52,7 +52,9 @@ class Step(Runnable[Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state."""
         given = _begun(input)
-        return run_sync(_ended(given, run_sync(self._step(given))))
+        with SyncRun(steps := self._step(given)) as run:
+            steps.send(None)
+        return run_sync(_ended(given, run.result))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
