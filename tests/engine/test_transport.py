@@ -166,3 +166,43 @@ def test_a_persons_retry_of_a_transient_failure_gets_its_tries_too(form, mode):
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     assert answer(mode, graph, thread(), "approve")["output"] == {"n": 1}
     assert len(model.calls) == 6
+
+
+def test_tries_of_one_attempt_have_one_beginning_and_one_key(form, mode, checkpointer):
+    """LangGraph runs the step again for each try, and yet the attempt begins once."""
+    keys = []
+
+    def model(params, context: AttemptContext):
+        keys.append(context.idempotency_key)
+        if len(keys) < 3:
+            raise ConnectionError("gone")
+        return '{"n": 1}'
+
+    graph = one_call(form, mode, mode.colour(model), checkpointer, transient=AT_ONCE)
+    given = {"params": {"n": 0}}
+    events = mode.call(graph, "stream", given, thread(), stream_mode="custom")
+    assert (len(keys), len(set(keys))) == (3, 1)
+    assert [event["event"] for event in events] == ["attempt_started", "attempt_finished"]
+
+
+@pytest.mark.parametrize("reply", ["good", "bad"])
+def test_work_that_fails_after_the_call_does_not_repeat_it(form, mode, checkpointer, reply):
+    """The result is saved before a function of the user sees it, without any task."""
+    broken, calls = [True], []
+
+    def model(params):
+        calls.append(params)
+        if reply == "bad":
+            raise ValueError("no")
+        return "good"
+
+    def listener(record):
+        if broken:
+            broken.clear()
+            raise RuntimeError("the log is full")
+
+    graph = one_call(form, mode, model, checkpointer, output=None, on_attempt=mode.colour(listener))
+    with pytest.raises(RuntimeError, match="the log is full"):
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+    mode.invoke(graph, None, thread())
+    assert (calls, broken) == ([{"n": 0}], [])
