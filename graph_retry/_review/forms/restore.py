@@ -132,7 +132,15 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
     into = [one for one in own if _declares(one, new)]
     if not into and any(_agrees(one, value) and _declares(one, value) for one in branches):
         return []
-    return into or own
+    return into or _closest(own, value)
+
+
+def _closest(branches: list[dict[str, Any]], value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the branches that allow all fields of a value, or the one that names most of them."""
+    if all_of_them := [one for one in branches if _declares(one, value)]:
+        return all_of_them
+    by_names = sorted(branches, key=lambda one: len(value.keys() & one["properties"].keys()))
+    return by_names[-1:]
 
 
 def _agrees(branch: dict[str, Any], value: dict[str, Any]) -> bool:
@@ -196,7 +204,7 @@ def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
             )
     elif is_object(value) and (branches := object_branches(field.node, field.root)):
         branches = [one for one in branches if _agrees(one, value)] or branches
-        branches = [one for one in branches if _declares(one, value)] or branches
+        branches = _closest(branches, value)
         for label, item in value.items():
             inner = new.member(label, branches)
             problem = _unknown(label, inner.name, value, new, branches)
