@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from graph_retry._arguments import checked
 from graph_retry._issues import attempt, cut, excerpt, json_problem, text_of
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.failures import is_complete
@@ -29,7 +28,6 @@ _MAX_WORDS = 4_000
 _MAX_REASONING = 20_000
 
 
-@checked
 @dataclass(frozen=True)
 class Completion:
     """A model's text together with the provider's metadata.

@@ -130,17 +130,18 @@ class FunctionValidator(Validator):
 
     def _is_verdict(self, answer: Any, value: Any) -> TypeIs[dict[str, Any]]:
         """Tell a verdict (`{"ok": …}`) from a value that has a field named `ok`."""
-        if not (is_object(answer) and isinstance(answer.get("ok"), bool)):
+        if not (is_object(answer) and "ok" in answer):
             return False
-        if answer.keys() <= _VERDICT:
+        more = [f"`{key}`" for key in answer if key not in _VERDICT]
+        if not more and isinstance(answer["ok"], bool):
             return True
         if is_object(value) and "ok" in value:
             return False
-        more = min(answer.keys() - _VERDICT, key=str)
+        found = f"`ok` and {more[0]}" if more else f"`ok` {describe(answer['ok'])}"
         raise TypeError(
-            f"`output` validator `{self.name}` returned a dict with `ok` and `{more}`: a verdict "
-            f'has `data` or `errors` beside `ok`; to return it as the value, give `{{"ok": True, '
-            '"data": …}`'
+            f"`output` validator `{self.name}` returned a dict with {found}: in a verdict, `ok` is "
+            "True or False, and `data` or `errors` may stand beside it; to return the dict as the "
+            'value, give `{"ok": True, "data": …}`'
         )
 
     def _issues(self, reasons: list[Any]) -> list[Issue]:

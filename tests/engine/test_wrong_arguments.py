@@ -18,10 +18,10 @@ from graph_retry._kinds import misfit
 RECEIVED = frozenset(
     (
         *("Checked", "Evaluation", "Exported", "Ledger", "ParsedOutput", "PendingReview"),
-        *("Precedent", "Replayed", "Review", "AttemptContext", "Validator"),
+        *("Precedent", "Replayed", "Review", "AttemptContext", "Validator", "Completion"),
     )
 )
-"""Classes whose objects a program receives."""
+"""Classes whose objects a program receives, and the one that holds what a model's server sent."""
 
 
 def public() -> dict[str, Any]:

@@ -161,6 +161,8 @@ TAGGED = [
     ("<friends></friends>", {"friends": []}),
     ("<tags></tags>", "ambiguous"),  # no text, or an empty one
     ('<tags>["a", ...]</tags>', "syntax"),
+    ("<tags>[1, 2</tags>", "syntax"),
+    ("<tags>[</tags>", "syntax"),
     ("<tags>[1] says so</tags>", {"tags": ["[1] says so"]}),
     ("```xml\n<name>Ada</name>\n```", {"name": "Ada"}),
     ("<name>a</name><name>b</name>", "ambiguous"),
@@ -324,3 +326,36 @@ def test_a_bomb_and_a_deep_nest_are_refused_in_time():
     assert read("yaml", "name: |\n" + "\n" * 60_000 + "x: *") == "syntax"
     assert read("xml", f"<friends>{'<f>' * 20_000}</friends>") == "syntax"
     assert time.process_time() - started < 20
+
+
+class Own:
+    """A format that somebody wrote, and wrote wrongly."""
+
+    name = "own"
+
+    def __init__(self, parsed, repaired):
+        self.parsed, self.repaired = parsed, repaired
+
+    def parse(self, text, schema):
+        return self.parsed
+
+    def repair(self, text):
+        return self.repaired
+
+    def describe(self):
+        return "Write anything."
+
+
+@pytest.mark.parametrize(
+    ("parsed", "repaired", "told"),
+    [
+        ({1, 2}, ("x", []), r"`parse` of the format `own` returned .* \(set\)"),
+        ({"a": {1}}, ("x", []), "`parse` of the format `own` returned /a: this is not plain JSON"),
+        ({}, "x", r"`repair` of the format `own` returned \"x\" \(str\)"),
+        ({}, ("x", None), "`repair` of the format `own` returned"),
+    ],
+)
+def test_a_mistake_in_a_format_is_no_fault_of_the_model(parsed, repaired, told):
+    """The developer is told which method returned what; nobody is asked, and nothing is retried."""
+    with pytest.raises(TypeError, match=told):
+        retry_llm_call(lambda _: "x", "p", output=dict, format=Own(parsed, repaired))

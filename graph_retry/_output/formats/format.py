@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 from langgraph.errors import GraphBubbleUp
 
 from graph_retry._arguments import checked
-from graph_retry._issues import json_problem
+from graph_retry._issues import describe, json_problem
+from graph_retry._kinds import misfit
 from graph_retry._output.formats.fences import whole_fence
 from graph_retry._output.reading import ParsedOutput, Unreadable
 from graph_retry.records import Repair, RepairLevel
@@ -88,6 +89,10 @@ def describe_format(given: FormatName | Format) -> str:
     )
 
 
+class FormatMistakeError(TypeError):
+    """A user's format does not keep its contract; no answer of the model can mend that."""
+
+
 def read_as(
     written: Format,
     text: str,
@@ -99,6 +104,9 @@ def read_as(
     """Read an answer in a format other than JSON.
 
     The `text` of a successful result is JSON, so that later steps need not know the format.
+
+    Raises:
+        FormatMistakeError: If a method of the format returns something of the wrong type.
     """
     repairs, inside = list[Repair](), text
     try:
@@ -106,11 +114,11 @@ def read_as(
             raise Unreadable("truncated", len(text), "The answer was cut off.")
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
         if level in {"standard", "aggressive"}:
-            inside, repairs = written.repair(text)
+            inside, repairs = _pair(written.name, written.repair(text))
         value = written.parse(inside, schema)
     except Unreadable as error:
         refusal = error.refusal
-    except GraphBubbleUp:
+    except (GraphBubbleUp, FormatMistakeError):
         raise
     except Exception as error:  # noqa: BLE001 - a user's format may raise anything
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
@@ -120,6 +128,22 @@ def read_as(
         if problem is None:
             spelled = json.dumps(value, ensure_ascii=False)
             return ParsedOutput(ok=True, value=value, text=spelled, repairs=repairs)
-        refusal = Unreadable("syntax", 0, f"{problem['path']}: {problem['message']}").refusal
+        place = problem["path"]
+        if problem["code"] == "not_json":
+            came = f"{place}: {problem['message']}" if place else describe(value)
+            raise FormatMistakeError(
+                f"`parse` of the format `{written.name}` returned {came}; return plain JSON data."
+            )
+        refusal = Unreadable("syntax", 0, f"{place or 'the answer'}: {problem['message']}").refusal
     refusal["excerpt"] = inside[max(0, refusal["position"] - 40) : refusal["position"] + 40]
     return ParsedOutput(False, None, text, [], lossless=False, failure=cast("Any", refusal))
+
+
+def _pair(name: str, returned: Any) -> tuple[str, list[Repair]]:
+    """Return what `repair` of a format returned, if it is a text and a list of repairs."""
+    if misfit(returned, tuple[str, list[Any]], "repair") is None:
+        return cast("tuple[str, list[Repair]]", returned)
+    raise FormatMistakeError(
+        f"`repair` of the format `{name}` returned {describe(returned)}; return a tuple of a text "
+        "and a list of repairs, such as `(text, [])`."
+    )

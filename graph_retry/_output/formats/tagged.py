@@ -21,7 +21,7 @@ from graph_retry.records import Repair
 
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")
 _CLOSING_TAG = re.compile(r"</([A-Za-z_][\w.-]*)>")
-_JSON_LIST = re.compile(r"(?s)\s*(?:\[\s*[\"'\[{]|\[.*\]\s*\Z)")
+_JSON_LIST = re.compile(r"(?s)\s*\[(?:\s*[\"'\[{]|[^\]]*\Z|.*\]\s*\Z)")
 _CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 _MAX_DEPTH = 20
 
@@ -84,7 +84,7 @@ def _value(texts: list[str], place: Place, depth: int) -> Any:
         return [_one(text, place.element(at), depth) for at, text in enumerate(texts)]
     value = _one(texts[0], place, depth)
     if wants_list and isinstance(value, str):
-        broken = _JSON_LIST.match(value) if value else None
+        broken = _JSON_LIST.match(value)
         refuse_if(broken, "syntax", 0, f"This list is no JSON: {value[:40]}")
         if not value.strip():
             may_be_text = "string" in (place.element(0).kinds or {"string"})
