@@ -34,7 +34,11 @@ T = TypeVar("T", bound=Callable[..., Any])
 Count = Annotated[int, Within(1)]
 Size = Annotated[int, Within(0)]
 Amount = Annotated[float, Within(0)]
-Seconds = Annotated[float, Within(above=0)]
+Seconds = Annotated[
+    float,
+    Within(above=0, most=1_000_000_000),  # 31 years. A much later time cannot be computed.
+    "a number of seconds above 0 (at most 1_000_000_000)",
+]
 Share = Annotated[float, Within(0, 1)]
 Name = Annotated[str, Within(1)]
 

@@ -11,7 +11,7 @@ from graph_retry._arguments import Count, Name, Seconds, Size, check_options
 from graph_retry._kinds import Within
 from graph_retry._output.formats.format import Format, FormatName, format_named
 from graph_retry._review.answers import Decision, DecisionType, Reviewer, reject
-from graph_retry._review.decisions import BY_DEFAULT
+from graph_retry._review.decisions import BY_DEFAULT, ROWS
 from graph_retry._review.review import Review
 from graph_retry._signatures import Hook
 from graph_retry.hooks._budget import Budget
@@ -64,6 +64,7 @@ class RetryOptions(TypedDict, total=False):
         `graph_retry.hooks.Gate`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
         a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
+        Leave its `retry_on` out: `classify` says which failures are transient.
     timeout: Seconds one request may take (default None). A sync call that overruns is left behind
         in its thread and its late result dropped.
     classify: A function of an exception that returns its failure kind, or None to leave it to the
@@ -74,8 +75,8 @@ class RetryOptions(TypedDict, total=False):
         (default none); see `graph_retry.hooks.ReviewFunction`.
     expires_after: Seconds after which a review expires (default None: it waits for ever). A later
         answer is refused. `graph_retry.expiry.expire_reviews` ends expired reviews.
-    default_decision: The decision that ends an expired review: `reject(…)` (default), `approve()`,
-        `edit(…)` or `respond(…)`. Its author is `system`.
+    default_decision: The decision that ends an expired review: `reject(…)` (default) or another,
+        except `defer` and `assign`, which leave it open. Its author is `system`.
     notify: Called with each question, a `graph_retry.hooks.Review`, a moment before the thread is
         saved as waiting, to send a message (default None). Its errors are logged.
     redact: A function `text -> text` that hides private data (default None). It is applied to
@@ -185,6 +186,12 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         if "expires_after" not in given:
             raise ValueError("`default_decision` needs `expires_after`, the seconds to wait.")
         check_options(Decision, given["default_decision"], inside="default_decision")
+        if ROWS[word := given["default_decision"]["type"]].waits:
+            closing = ", ".join(kind for kind, row in ROWS.items() if not row.waits)
+            raise ValueError(
+                f"`default_decision` is `{word}`, which leaves the review open: give one of "
+                f"{closing}."
+            )
     for option, brought in _FORMS.items():
         if option in given:
             given[option] = brought(given[option])
@@ -212,6 +219,16 @@ def _reviewers(given: Reviewer | Sequence[Reviewer]) -> tuple[Reviewer, ...]:
     return tuple(given) if isinstance(given, Sequence) else (given,)
 
 
+def _transient(given: RetryPolicy) -> RetryPolicy:
+    if given.retry_on is not RetryPolicy().retry_on:
+        raise ValueError(
+            "`transient` has `retry_on`, but failures of the kind `transient` are tried again, "
+            'whatever they are: leave it out, and return "transient" for an exception, or another '
+            "kind, from `classify=`."
+        )
+    return given
+
+
 def _labels(given: Mapping[str, str]) -> dict[str, str]:
     if long := [name for name, text in given.items() if len(name + text) > _MAX_LABEL]:
         raise ValueError(
@@ -235,6 +252,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "format": format_named,
     "feedback": _feedback,
     "reviewer": _reviewers,
+    "transient": _transient,
     "labels": _labels,
     "allowed_decisions": tuple,
     "locked": tuple,

@@ -17,6 +17,7 @@ from graph_retry._attempts import times_sent
 from graph_retry._awaiting import AsyncUnderSyncError, call
 from graph_retry._credentials import without_keys
 from graph_retry._issues import text_of
+from graph_retry._json import is_object
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._params.patch import Encoded
 from graph_retry._plan.plan import Plan
@@ -48,7 +49,8 @@ async def ask_reviewers(
     """Ask the automatic reviewers in order until one decides.
 
     Returns the reviewer's name, its decision (None if no reviewer decided), and the reviewers that
-    raised an error. Reviewers are not offered decisions that `not_again` would refuse.
+    raised an error or returned no decision. Reviewers are not offered decisions that `not_again`
+    would refuse.
     """
     attempts = await whole_here(attempts)
     question = _offering_what_holds(plan, question, attempts)
@@ -69,10 +71,12 @@ async def ask_reviewers(
                 return None, f"{type(error).__name__}: {without_keys(text_of(error))}"[:300]
 
         decision, trouble = await as_task(f"{name}#{question.review_id}", ask)
-        if decision is not None:
+        if is_object(decision):
             return name, decision, passed
+        if decision is not None:
+            trouble = "this is no decision: return one, such as `reject(…)`, or None"
         if trouble is not None:
-            passed.append({"by": name, "decision": None, "problem": trouble})
+            passed.append({"by": name, "decision": decision, "problem": trouble})
     return "agent", None, passed
 
 

@@ -137,9 +137,7 @@ async def _default(given: StepInput, question: Question) -> Accepted:
     plan, attempts = given.plan, given.attempts
     verdict = await judge(plan.settings.default_decision, replace(question, allowed=None))
     problem: str | None
-    if isinstance(verdict, Accepted) and isinstance(verdict.effect, Wait):
-        problem = f"to {verdict.decision['type']} decides nothing"
-    elif isinstance(verdict, Accepted):
+    if isinstance(verdict, Accepted):
         problem = await not_again(plan, attempts, "system", verdict)
         if problem is None:
             return verdict

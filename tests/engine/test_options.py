@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from langgraph.types import RetryPolicy
 
 from graph_retry import RetryOptions, create_retry_node, retry_llm_call
 from graph_retry.hooks._budget import Budget
@@ -64,7 +65,7 @@ def test_documented_defaults_are_the_defaults():
     [
         ("max_attempts", 0, "`max_attempts`: give a whole number from 1; not 0."),
         ("auto_retries", -1, "`auto_retries`: give a whole number from 0; not -1."),
-        ("timeout", 0, "`timeout`: give a number above 0; not 0."),
+        ("timeout", 0, "`timeout`: give a number of seconds above 0 (at most"),
         (
             "review",
             "yes",
@@ -85,6 +86,7 @@ def test_documented_defaults_are_the_defaults():
         ("labels", ["acme"], "`labels`: give a dict of texts by name; not ['acme']."),
         ("labels", {"tenant": 7}, "`labels['tenant']`: give a text; not 7."),
         ("transient", 3, "`transient`: give a `RetryPolicy`; not 3."),
+        ("transient", RetryPolicy(retry_on=KeyError), "`transient` has `retry_on`"),
         ("default_decision", {"type": "approve"}, "`default_decision` needs `expires_after`"),
     ],
 )

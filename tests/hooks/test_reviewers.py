@@ -103,6 +103,9 @@ def test_none_leaves_it_to_the_next_reviewer_and_then_to_a_person(form, mode):
         (reject("hopeless"), "not allowed"),
         (respond({"n": "x"}), "not valid"),
         ("whatever", "whatever"),
+        (False, "False: this is no decision"),
+        (True, "True: this is no decision"),
+        ([edit(n=1)], "this is no decision"),
         (RuntimeError("quota gone"), "RuntimeError: quota gone"),
     ],
 )
@@ -123,6 +126,7 @@ def test_an_unusable_decision_is_shown_to_a_person(form, mode, proposed, problem
     (review,) = reviews(mode, graph, thread())
     assert "agent:policy" in review.value["note"]
     assert problem in review.value["note"]
+    assert len(model.calls) == 1
     assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
     assert len(model.calls) == 2
 

@@ -27,6 +27,7 @@ from graph_retry import (
     resumption,
     retry_llm_call,
 )
+from graph_retry.inbox import assign, defer
 from tests.loops import Model, State, answer, fan_out, one_call, refused, reviews, thread
 from tests.threads.threads import ends_before_its_run
 
@@ -350,6 +351,11 @@ def test_a_default_that_does_not_fit_the_params_is_refused_before_the_call(defau
         ({"expires_after": 1, "default_decision": {"type": "give up"}}, "`default_decision"),
         ({"expires_after": 1, "default_decision": respond("no")}, "not valid"),
         ({"expires_after": 1, "default_decision": accept()}, "`allowed_decisions` leaves out"),
+        ({"expires_after": 1, "default_decision": defer("2090-01-01")}, "leaves the review open"),
+        ({"expires_after": 1, "default_decision": assign("ada")}, "leaves the review open"),
+        ({"expires_after": 1e12}, "at most 1_000_000_000"),
+        ({"expires_after": float("inf")}, "`expires_after`: give a number of seconds"),
+        ({"timeout": 1e300}, "`timeout`: give a number of seconds"),
         ({"expires_after": 1, "default_decision": edit(n=1), "locked": ["n"]}, "`n`, which is"),
     ],
 )
