@@ -40,7 +40,8 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield a ledger for each call, oldest first.
 
     If a server hides a call's state, its ledger is empty. Ledgers in the outermost graph's
-    state are included too, because the checkpoints of their calls may be deleted.
+    state are included too, because the checkpoints of their calls may be deleted. A list of the
+    attempts of several calls, as a reducer of the user's makes it, is the ledger of none.
     """
     line, known = view.line(), list[list[str]]()
     for namespace, values in sorted(view.calls(), key=lambda call: view.age(call[0])):
@@ -60,6 +61,9 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
             known.append(_keys(ledger))
             yield ledger
     for key, records in ledgers_in(view.values("")):
+        numbers = [record.get("number", 0) for record in records]
+        if numbers != sorted(set(numbers)):
+            continue
         ledger = Ledger(records, f"state:{key}")
         # A ledger that is a node's input may end with an attempt that is still to be made.
         if _keys(ledger) not in known and records[-1]["status"] != "running":

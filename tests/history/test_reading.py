@@ -1,11 +1,23 @@
 """Reading the ledgers of a thread in every state it can be in."""
 
+import operator
+from typing import Annotated, Any
+
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.types import Send
+from typing_extensions import TypedDict
 
 import graph_retry.history
-from graph_retry import InterventionRequired, edit, reject, respond, retry_llm_call
+from graph_retry import (
+    InterventionRequired,
+    create_retry_node,
+    edit,
+    reject,
+    respond,
+    retry_llm_call,
+)
 from graph_retry.errors import ReplayMismatch
 from graph_retry.history import attempts_of
 from graph_retry.ledger import Ledger
@@ -97,3 +109,26 @@ def test_a_newer_ledger_is_refused():
     """A record this version cannot know is not misread."""
     with pytest.raises(ReplayMismatch, match="upgrade"):
         Ledger([{"number": 1, "schema_version": 99}])
+
+
+class Gathered(TypedDict, total=False):
+    """A state whose own reducer gathers the attempts of all calls."""
+
+    attempts: Annotated[list[Any], operator.add]
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_list_of_the_attempts_of_several_calls_is_no_ledger(mode, checkpointer, tries):
+    """Only the calls that were made are listed."""
+    node = create_retry_node(
+        mode.colour(Model(goal=tries)), dict, lambda error, attempt, params: {"n": attempt + 1},
+        output=dict[str, int], auto_retries=1,
+    )  # fmt: skip
+    sends = [Send("ask", {"params": {"n": 1, "item": item}}) for item in range(3)]
+    builder = StateGraph(Gathered).add_node("ask", node)
+    builder.add_conditional_edges(START, lambda state: sends, ["ask"])
+    graph = builder.compile(checkpointer=checkpointer)
+    state = mode.invoke(graph, {}, thread())
+    assert len(state["attempts"]) == 3 * tries
+    listed = ledgers(mode, graph)
+    assert [(ledger.node, len(ledger.attempts)) for ledger in listed] == [("ask", tries)] * 3
