@@ -5,7 +5,7 @@
     ├── CallCancelled         a reviewer rejected the call
     ├── AttemptsExhausted     all automatic attempts failed, and nobody may be asked
     ├── InterventionRequired  a person is needed, and the run cannot pause
-    ├── PauseSwallowed        code around a call caught the interrupt that asks a person
+    ├── PauseSwallowed        code around a call ran on after the interrupt that asks a person
     ├── AnswerRefused         an answer was not applied, and its question is asked again
     ├── StaleDecision         a decision is for a review that is no longer open
     └── ReplayMismatch        the thread does not fit the code that continues it
@@ -102,7 +102,7 @@ class InterventionRequired(GraphRetryError):
 
 
 class PauseSwallowed(GraphRetryError):
-    """Code of a node caught the interrupt of a waiting call, and the node continued."""
+    """A node made another call after the interrupt of a waiting call, caught or in a `finally:`."""
 
 
 class AnswerRefused(GraphRetryError):

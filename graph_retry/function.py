@@ -92,7 +92,7 @@ def retry_llm_call(
         CallCancelled: If a reviewer rejects the call.
         AttemptsExhausted: If `review=False` and every automatic attempt failed.
         InterventionRequired: If a person is needed and the run has no checkpointer.
-        PauseSwallowed: If code of the node caught the pause of an earlier call and continued.
+        PauseSwallowed: If the node makes this call although an earlier one paused.
         TypeError: If an argument has the wrong type, or params hold something that cannot be
             saved.
         ValueError: If an option has a value that is not allowed, or params hold a secret.

@@ -23,7 +23,7 @@ context.
 
 @contextmanager
 def watched_pause(name: str) -> Generator[None, None, None]:
-    """Let the pause of a call pass; if user code caught it, refuse the node's next call.
+    """Let the pause of a call pass; if user code runs on after it, refuse the node's next call.
 
     The refusal is an `Exception`. The same user code may catch it, so it is also logged. A
     `BaseException` would not be caught, but LangGraph's server never ends a run that raises one.
@@ -35,9 +35,10 @@ def watched_pause(name: str) -> Generator[None, None, None]:
     if earlier is not None:
         refused = PauseSwallowed(
             f"`{name}` was reached although the pause of `{earlier}`, which waits for a person, "
-            "was caught by code around it, such as `except Exception` or a retry decorator: put "
-            "`except GraphBubbleUp: raise` before it (from langgraph.errors), and run the thread "
-            "on."
+            "was caught by code around it, such as `except Exception` or a retry decorator, or is "
+            "passing a `finally:` that makes this call. Put `except GraphBubbleUp: raise` (from "
+            "langgraph.errors) before what catches it, make no call in a `finally:`, and run the "
+            "thread on."
         )
         _LOG.error("%s: %s", thread_in_logs(), refused.message)
         raise refused

@@ -50,7 +50,8 @@ async def why_closed(
         await sleep(pause)
         waited += pause
     if who is None and at_rest:  # While a run is active, it may be about to ask.
-        who = _not_shown(thread, review_id)
+        has_run = thread.root is not None
+        who = _not_shown(thread, review_id) if has_run else "the thread has no run yet"
     other = await other_question(graph, config)
     why = who or "it was answered already, or never asked here"
     return f"{why}; but the thread waits for {other}" if other else why
@@ -63,11 +64,13 @@ async def _who_answered(
 
     None if the thread does not show it, for example because a run has not saved the answer yet.
     """
+    ended = _ended(thread, review_id)
     for at, author, answered in sorted(await _answers(graph, config, thread), reverse=True):
-        if review_id in (None, answered):
+        is_last = review_id is None and (ended is None or ended[0] < at)
+        if is_last or answered == review_id:
             return f"{author} answered it at {at}"
-    asked_again = _asked_again(thread, review_id) or _ended(thread, review_id)
-    return asked_again or await _renamed(graph, config, thread)
+    told = _asked_again(thread, review_id) or (ended and ended[1])
+    return told or await _renamed(graph, config, thread)
 
 
 async def has_expired(graph: Any, config: RunnableConfig, review_id: str) -> bool:
@@ -110,13 +113,17 @@ def _asked_again(thread: ThreadView, review_id: str | None) -> str | None:
     return None
 
 
-def _ended(thread: ThreadView, review_id: str | None) -> str | None:
-    """Return a sentence about the input or update that ended an unanswered review, if any."""
-    end = thread.ended_unanswered.get(review_id or "")
+def _ended(thread: ThreadView, review_id: str | None) -> tuple[str, str] | None:
+    """Return when an input or update ended an unanswered review, and a sentence; None if none did.
+
+    The `review_id` None stands for the last review that was ended.
+    """
+    ends = thread.ended_unanswered  # The newest is the first.
+    end = next(iter(ends.values()), None) if review_id is None else ends.get(review_id)
     if end is None:
         return None
-    how = _ENDED_BY[end.metadata.get("source", "")]
-    return f"nobody had answered it when {how} at {end.checkpoint['ts']}"
+    at, how = end.checkpoint["ts"], _ENDED_BY[end.metadata.get("source", "")]
+    return at, f"nobody had answered {'it' if review_id else 'its last one'} when {how} at {at}"
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:

@@ -12,7 +12,10 @@ from graph_retry import aretry_llm_call, edit, gather_calls, retry_llm_call
 from graph_retry.errors import PauseSwallowed
 from tests.loops import Model, State, answer, reviews, thread
 
-CAUGHT = r"pause of `count`.* was caught by code around it.*`except GraphBubbleUp: raise`"
+CAUGHT = (
+    r"pause of `count`.* was caught by code around it.* or is passing a `finally:`.*"
+    r"`except GraphBubbleUp: raise`"
+)
 
 
 async def passes(call):
@@ -44,6 +47,14 @@ async def falls_back(call):
         return await call()
     except Exception:  # noqa: BLE001 - the mistake this is about
         return await call()
+
+
+async def ends_with_a_call(call):
+    """Make another call while the pause is on its way out."""
+    try:
+        return await call()
+    finally:
+        await call()
 
 
 async def goes_on(call):
@@ -97,7 +108,7 @@ def test_no_later_call_is_made_once_a_pause_is_lost(mode, caplog):
     assert [bool(re.search(CAUGHT, each)) for each in told] == [True, True]
 
 
-@pytest.mark.parametrize("around", [falls_back, tries_again])
+@pytest.mark.parametrize("around", [falls_back, tries_again, ends_with_a_call])
 def test_the_next_call_after_a_swallowed_pause_is_refused(mode, around):
     """The error says why; with the code mended the thread asks its question and goes on exactly."""
     model, saver = Model(goal=1), InMemorySaver()

@@ -1,6 +1,7 @@
 """A review that ends unanswered, by a new input or an update of its thread, is told of."""
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
 from graph_retry import StaleDecision, edit, history, inbox
 from tests.loops import Model, answer, one_call, reviews, thread
@@ -40,6 +41,31 @@ def test_a_new_input_that_succeeds_at_once_is_told(form, mode, checkpointer, cap
     mode.invoke(graph, {"params": {"n": 1}}, thread())
     assert caplog.text.count("ended unanswered") == 1
     assert len(model.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("input", "nobody had answered its last one when a new run began, with another input, at"),
+        ("update", "nobody had answered its last one when `update_state` changed the state"),
+        ("answer", "human answered it at 20"),
+        ("nothing", "thread '1' has no open review: the thread has no run yet"),
+    ],
+)
+def test_an_answer_to_the_thread_is_told_what_ended_its_last_review(how, says, form, mode):
+    """Also without a review id; an answer to an earlier review of the thread is not the cause."""
+    graph = one_call(form, mode, Model(goal=1), InMemorySaver())
+    if how != "nothing":
+        mode.invoke(graph, {"params": {"n": 0}}, thread())
+        answer(mode, graph, thread(), edit(n=0))
+    if how == "input":
+        mode.invoke(graph, {"params": {"n": 1}}, thread())
+    elif how == "update":
+        mode.call(graph, "update_state", thread(), {"status": "noted"})
+    elif how == "answer":
+        answer(mode, graph, thread(), edit(n=1))
+    with pytest.raises(StaleDecision, match=says):
+        answer(mode, graph, thread(), edit(n=1))
 
 
 def test_an_update_of_the_state_around_a_call_ends_its_review(form, mode, checkpointer):
