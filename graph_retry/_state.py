@@ -81,6 +81,7 @@ class Loop(TypedDict):
     seen: The ids of decisions about attempts whose whole records are not in state.
     spent: The budget that these attempts have used.
     continues: The namespace of the call before a fork, if this call continues it.
+    stopped: Why the call ended as `exhausted`, and what helps.
     """
 
     next: str
@@ -99,6 +100,7 @@ class Loop(TypedDict):
     seen: list[str]
     spent: Spent | None
     continues: str | None
+    stopped: str | None
 
 
 def fresh_loop() -> Loop:
@@ -120,6 +122,7 @@ def fresh_loop() -> Loop:
         "seen": [],
         "spent": None,
         "continues": None,
+        "stopped": None,
     }
 
 

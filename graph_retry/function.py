@@ -260,7 +260,8 @@ class Call:
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
-            raise ended_error(name, state["status"], state["attempts"])
+            stopped = loop_of(state)["stopped"]
+            raise ended_error(name, state["status"], state["attempts"], stopped)
         if self.plan.validator is not None and state["status"] == "succeeded":
             return self.plan.validator.rebuild(state["output"])
         return restore_value(state.get("output"), state[LOOP]["output_types"])

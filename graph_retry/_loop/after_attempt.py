@@ -142,8 +142,13 @@ def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
     return {plan.settings.keys["output"]: None, plan.settings.keys["status"]: status}
 
 
-def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryError:
-    """Return the error of a call that ended `cancelled` or `exhausted`."""
+def ended_error(
+    name: str, status: str, attempts: list[Attempt], stopped: str | None
+) -> GraphRetryError:
+    """Return the error of a call that ended `cancelled` or `exhausted`.
+
+    `stopped` is why an exhausted call ended and what helps; None if an older version ended it.
+    """
     last, failure = attempts[-1], attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"
     made = counted(len(attempts), "attempt")
@@ -155,14 +160,13 @@ def ended_error(name: str, status: str, attempts: list[Attempt]) -> GraphRetryEr
         whom = "`default_decision`" if is_default else "a reviewer"
         msg = f"`{name}` was cancelled by {whom} after {made}{said} ({why})"
         return CallCancelled(msg, attempts, reason=reason)
-    msg = (
-        f"`{name}` failed {made} and may not ask anybody; the last failure was "
-        f"{why.rstrip('.')}. Add hooks, raise `auto_retries` or `max_attempts`, or allow `review`."
-    )
-    return AttemptsExhausted(msg, attempts)
+    ended = f"Automation ended because {stopped}, or allow" if stopped else "Allow"
+    failed = f"`{name}` failed {made} and may not ask anybody; the last failure was"
+    return AttemptsExhausted(f"{failed} {why.rstrip('.')}. {ended} `review`.", attempts)
 
 
 async def give_up_step(given: StepInput) -> dict[str, Any]:
     """Raise the error of a call that ended without an output."""
     settings = given.plan.settings
-    raise ended_error(settings.name, given.state[settings.keys["status"]], given.attempts)
+    status, stopped = given.state[settings.keys["status"]], given.loop["stopped"]
+    raise ended_error(settings.name, status, given.attempts, stopped)

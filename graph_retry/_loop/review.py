@@ -212,7 +212,8 @@ def _escalate(given: StepInput, taken: Taken, problem: str | None = None) -> dic
     if settings.review:
         return {LOOP: noted}
     _LOG.warning("review %s of `%s` (%s): no reviewer decided, and nobody may be asked", *about)
-    return {LOOP: {**noted, "next": "end"}} | without_output(plan, "exhausted")
+    given_up = {**noted, "next": "end", "stopped": "no reviewer decided: add one that does"}
+    return {LOOP: given_up} | without_output(plan, "exhausted")
 
 
 def _ask_again(

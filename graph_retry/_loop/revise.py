@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langgraph.types import Overwrite
 
@@ -23,6 +23,18 @@ from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 _LOG = logging.getLogger("graph_retry")
+
+
+class _Stop(NamedTuple):
+    """Why automation must stop, and what helps the developer."""
+
+    why: str
+    way_out: str
+
+
+_NO_CHANGE = _Stop("no hook or feedback changed the params", "add one that does")
+_NO_RETRIES = _Stop("`auto_retries` is 0", "raise it")
+"""Why a call that nothing stopped ends, if nobody may be asked."""
 
 
 async def revise_step(given: StepInput) -> dict[str, Any]:
@@ -55,8 +67,8 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     )
     if verdict == "give_up" or (stop is not None and settings.auto_retries > 0):
         what = "automation of `%s` stopped after attempt %s (%s): %s"
-        why = stop or "nothing was changed, and nobody may be asked"
-        _LOG.warning(what, settings.name, record["number"], thread_in_logs(), why)
+        stop = stop or (_NO_RETRIES if proposal else _NO_CHANGE)
+        _LOG.warning(what, settings.name, record["number"], thread_in_logs(), stop.why)
     if verdict == "retry" and proposal is not None:
         revised: Loop = {
             **loop,
@@ -68,9 +80,10 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         }
         return ended | {LOOP: revised, settings.keys["params"]: proposal.params.view}
     if verdict == "ask":
-        review = open_review(settings, record, proposal, stop)
+        review = open_review(settings, record, proposal, stop and stop.why)
         return ended | {LOOP: {**loop, "next": "review", "review": review}}
-    return ended | {LOOP: {**loop, "next": "end"}} | without_output(plan, "exhausted")
+    given_up: Loop = {**loop, "next": "end", "stopped": stop and ": ".join(stop)}
+    return ended | {LOOP: given_up} | without_output(plan, "exhausted")
 
 
 def failure_text(record: Attempt) -> str:
@@ -85,29 +98,38 @@ def hooks_may_help(record: Attempt, settings: Settings) -> bool:
     return record["number"] < settings.max_attempts and ROUTES[kind or "permanent"] == "hooks"
 
 
-def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> str | None:
+def _stop(given: StepInput, attempts: list[Attempt], proposal: Proposal | None) -> _Stop | None:
     """Return the reason why automation must stop; None if it may make another attempt."""
-    settings, failure = given.plan.settings, attempts[-1]["failure"]
-    if failure and ROUTES[failure["kind"]] == "review":
-        return f"{with_article(failure['kind'])} failure is not retried automatically"
-    return why_no_call(
+    settings, last = given.plan.settings, attempts[-1]
+    kind = last["failure"] and last["failure"]["kind"]
+    if kind and ROUTES[kind] == "review":
+        why = f"{with_article(kind)} failure is not retried automatically"
+        return _Stop(why, "correct its cause, or give it another kind with `classify`")
+    spent = _spent(given, settings)
+    why_not = why_no_call(
         attempts,
         "hook" if proposal is None else proposal.author,
         sent=0 if proposal is None else times_sent(attempts, proposal.params),
         max_attempts=settings.max_attempts,
         person=bool(settings.review),
-        spent=_spent(given, settings),
+        spent=spent and spent.why,
         new_means=proposal is not None and proposal.new_means,
     )
+    if spent is not None and why_not == spent.why:
+        return spent
+    is_last = last["number"] >= settings.max_attempts
+    way_out = "raise `max_attempts`" if is_last else "let hooks change the params to new ones"
+    return None if why_not is None else _Stop(why_not, way_out)
 
 
-def _spent(given: StepInput, settings: Settings) -> str | None:
+def _spent(given: StepInput, settings: Settings) -> _Stop | None:
     """Return which limit of automation is reached (budget or `auto_retries`), or None."""
     made, budget = given.loop["automatic"], settings.budget
     if budget and (overspent := budget.exceeded(given.attempts, given.loop["spent"])):
-        return overspent
+        return _Stop(overspent, "raise the budget")
     if settings.auto_retries and made >= settings.auto_retries:
-        return f"{counted(made, 'automatic retry', 'automatic retries')} did not help"
+        why = f"{counted(made, 'automatic retry', 'automatic retries')} did not help"
+        return _Stop(why, "raise `auto_retries`")
     return None
 
 

@@ -55,7 +55,7 @@ def test_an_expired_review_is_told_as_one(mode, caplog):
     [
         ({"auto_retries": 1}, "1 automatic retry did not help"),
         ({"auto_retries": 5, "max_attempts": 2}, "the last attempt is kept for a person"),
-        ({"review": False}, "nothing was changed, and nobody may be asked"),
+        ({"review": False}, "no hook or feedback changed the params"),
     ],
 )
 def test_a_warning_tells_where_automation_stopped(caplog, options, why):
@@ -84,6 +84,6 @@ def test_a_call_outside_of_any_thread_says_so(caplog):
     call = lambda params: "no"  # noqa: E731
     with pytest.raises(AttemptsExhausted):
         retry_llm_call(call, {"n": 0}, output=dict[str, int], review=False, name="count")
-    why = "nothing was changed, and nobody may be asked"
+    why = "no hook or feedback changed the params"
     said = f"automation of `count` stopped after attempt 1 (outside of any thread): {why}"
     assert lines(caplog) == [("WARNING", said)]

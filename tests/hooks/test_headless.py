@@ -4,9 +4,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
-from graph_retry import AttemptsExhausted, create_retry_node, retry_llm_call
+from graph_retry import AttemptsExhausted, Completion, create_retry_node, retry_llm_call
 from graph_retry._attempts import params_at
-from graph_retry.hooks import escalate, feedback
+from graph_retry.hooks import Budget, escalate, feedback
 from tests.loops import Model
 
 
@@ -104,3 +104,52 @@ def test_less_repair_means_more_retries(level):
     model = scripted(GOOD, '{"name": "Ada", "age": 36}')
     retry_llm_call(model, START, output=Person, feedback="errors_only", repair=level, **LOOP)
     assert len(model.calls) == 2
+
+
+class AuthenticationError(Exception):
+    """A failure that no other params help with."""
+
+
+def unpaid(params):
+    raise AuthenticationError("401: no key")
+
+
+def prose(params):
+    return Completion("none", usage={"total_tokens": 300})
+
+
+def longer(error, attempt, params):
+    return {"n": params["n"] + 1}
+
+
+def in_turn(error, attempt, params):
+    return {"n": 1 - params["n"]}
+
+
+@pytest.mark.parametrize(
+    ("model", "hook", "options", "cause"),
+    [
+        (unpaid, longer, {"auto_retries": 3}, "a permanent failure is not retried"),
+        (prose, longer, {"auto_retries": 3, "budget": Budget(tokens=500)}, "raise the budget,"),
+        (prose, in_turn, {"auto_retries": 3}, "made with these params before: let hooks change"),
+        (prose, longer, {"auto_retries": 2}, "2 automatic retries did not help: raise `auto_"),
+        (prose, longer, {"auto_retries": 9, "max_attempts": 3}, "all 3 attempts are used: raise"),
+        (prose, longer, {}, "`auto_retries` is 0: raise it"),
+        (prose, None, {"auto_retries": 3}, "no hook or feedback changed the params: add one"),
+        (prose, None, {"reviewer": lambda review: None}, "no reviewer decided: add one that does"),
+    ],
+)
+@pytest.mark.parametrize("form", ["function", "node"])
+def test_an_exhausted_call_tells_why_automation_ended(form, model, hook, options, cause):
+    """The error names the one cause and what helps there, and no other options."""
+    options = {"review": False, "output": int, **options}
+    node = create_retry_node(model, dict, hook, on_cancel="raise", **options)
+    calls = {
+        "function": lambda: retry_llm_call(model, {"n": 0}, hook, **options),
+        "node": lambda: node.invoke({"params": {"n": 0}}),
+    }
+    with pytest.raises(AttemptsExhausted) as caught:
+        calls[form]()
+    assert "Automation ended because " in str(caught.value)
+    assert cause in str(caught.value)
+    assert str(caught.value).endswith(", or allow `review`.")
