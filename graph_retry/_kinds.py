@@ -10,6 +10,7 @@ import inspect
 import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import (
     Annotated,
     Any,
@@ -52,54 +53,68 @@ class Within:
 
 @dataclass(frozen=True)
 class Misfit:
-    """A value that does not fit its type: its place, the allowed values, a reason, a suggestion."""
+    """A value that does not fit its type: its place, that type, a reason, a suggestion."""
 
     place: str
     value: Any
-    wanted: str
+    kind: Any
     why: str = ""
     hint: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """The words for the type."""
+        return _words(self.kind)
+
+
+@cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type's origin and arguments. Every call checks the same few types."""
+    return get_origin(kind), get_args(kind)
 
 
 def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
     """Return the first part of a value that does not fit a type; None if all of it fits."""
-    origin, args = get_origin(kind), get_args(kind)
+    origin, args = _parts(kind)
     if origin is Annotated:
         return _misfit_within(value, kind, place)
     if origin in (Union, types.UnionType):
         return _misfit_of_all(value, kind, place)
     if origin is Literal:
-        fits = any(type(value) is type(each) and value == each for each in args)
+        if any(type(value) is type(each) and value == each for each in args):
+            return None
         meant = did_you_mean(value, args) if isinstance(value, str) else ""
-        return None if fits else Misfit(place, value, _words(kind), hint=meant)
+        return Misfit(place, value, kind, hint=meant)
     if (arguments := _arguments_of(kind)) is not None:
         why = _unlike(value, arguments, kind)
-        return None if why is None else Misfit(place, value, _words(kind), why)
+        return None if why is None else Misfit(place, value, kind, why)
     if not _is_a(value, kind):
-        return Misfit(place, value, _words(kind))
+        return Misfit(place, value, kind)
     return next((found for found in _misfit_items(value, origin, args, place) if found), None)
 
 
 def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
     """Check a value by its type, and then by the bounds that `Annotated` adds."""
-    inner, *more = get_args(kind)
+    inner, *more = _parts(kind)[1]
     found = misfit(value, inner, place)
     if found is None and all(each.holds(value) for each in more if isinstance(each, Within)):
         return None
     if found is not None and found.place != place:
         return found
-    return replace(found or Misfit(place, value, ""), wanted=_words(kind))
+    return replace(found or Misfit(place, value, kind), kind=kind)
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
     """Return what does not fit any branch of a union: an item, if its container fits one."""
-    found = [misfit(value, branch, place) for branch in get_args(kind)]
-    wrong = [each for each in found if each is not None]
-    if len(wrong) < len(found):
-        return None
+    wrong = list[Misfit]()
+    for branch in _parts(kind)[1]:
+        found = misfit(value, branch, place)
+        if found is None:
+            return None
+        wrong.append(found)
     inside = next((each for each in wrong if each.place != place), None)
     told = next((each for each in wrong if each.why or each.hint), wrong[0])
-    return inside or replace(told, wanted=_words(kind))
+    return inside or replace(told, kind=kind)
 
 
 def _misfit_items(
@@ -116,7 +131,7 @@ def _misfit_items(
     items = list(cast("Any", value))
     is_pair = origin is tuple and args[-1] is not Ellipsis
     if is_pair and len(items) != len(args):
-        yield Misfit(place, items, "a tuple")
+        yield Misfit(place, items, tuple)
     kinds = args if is_pair else (args[0],) * len(items)
     for number, (item, kind) in enumerate(zip(items, kinds, strict=False)):
         yield misfit(item, kind, f"{place}[{number}]")
@@ -124,7 +139,7 @@ def _misfit_items(
 
 def _is_a(value: Any, kind: Any) -> bool:
     """Return whether a value is of a kind, without its items."""
-    kind = get_origin(kind) or kind
+    kind = _parts(kind)[0] or kind
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return True
     if kind is int:
@@ -139,6 +154,7 @@ def _is_a(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and (kind is type or not isinstance(value, type))
 
 
+@cache
 def _arguments_of(kind: Any) -> list[Any] | None:
     """Return the types of the arguments of a kind of function; None for any other kind."""
     if get_origin(kind) is Callable or kind is Callable:

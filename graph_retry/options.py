@@ -24,6 +24,7 @@ __all__ = ["RepairOption", "RetryOptions", "StateKeys"]
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
 _MOST_LABELS, _MAX_LABEL = 20, 200
+_UNANSWERED = reject("nobody answered in time")
 
 
 class StateKeys(TypedDict, total=False):
@@ -150,7 +151,7 @@ class Settings:
     feedback: Callable[..., Any] | None = None
     reviewer: tuple[Reviewer, ...] = ()
     expires_after: float | None = None
-    default_decision: Decision = field(default_factory=lambda: reject("nobody answered in time"))
+    default_decision: Decision = field(default_factory=_UNANSWERED.copy)
     notify: Callable[[Review], Any] | None = None
     redact: Callable[[str], str] | None = None
     budget: Budget | None = None

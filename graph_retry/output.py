@@ -5,18 +5,20 @@ of an `output=`. `SchemaOfParams` and `heuristic` are values for `output=`, and 
 `format=`. `describe_format` tells a model in a prompt how to answer.
 """
 
+import re
+from collections.abc import Callable
+from typing import Any
+
+from graph_retry._arguments import checked
 from graph_retry._issues import format_issues
-from graph_retry._output.build import SchemaOfParams, build_validator, heuristic
+from graph_retry._output import build
+from graph_retry._output.build import SchemaOfParams, heuristic
 from graph_retry._output.formats.format import Format, describe_format
-from graph_retry._output.reading import ParsedOutput, Refusal
-from graph_retry._output.reading.parse import (
-    extract_code_fence,
-    extract_json_block,
-    parse_output,
-    remove_trailing_commas,
-    repair_output,
-)
+from graph_retry._output.reading import ParsedOutput, Refusal, Unreadable, Wanted
+from graph_retry._output.reading.parse import document_in, read_output
 from graph_retry._output.validator import Checked, Validator
+from graph_retry._patterns import lazy
+from graph_retry.records import RepairLevel
 
 __all__ = [
     "Checked",
@@ -35,3 +37,116 @@ __all__ = [
     "remove_trailing_commas",
     "repair_output",
 ]
+
+_FENCE = lazy(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
+_STRING_OR_COMMA = lazy(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
+
+
+@checked
+def parse_output(
+    text: str,
+    level: RepairLevel = "standard",
+    *,
+    complete: bool | None = None,
+    wants_list: bool | None = None,
+    fits: Callable[[Any], bool] | None = None,
+) -> ParsedOutput:
+    """Read the JSON value in a model's output, losslessly or not at all.
+
+    Strict JSON is read as the standard library does, with three exceptions. A key with two
+    different values is refused. `NaN` and `Infinity` are read as floats from `standard` on, with a
+    repair. A string that holds a JSON document gives that document.
+
+    Args:
+        text: The model's output.
+        level: `none` reads strict JSON only. `minimal` also removes one fence around the whole
+            text, white space and invisible characters. `standard` reads every text with one
+            certain reading. `aggressive` may also guess, and then sets `lossless` to false.
+        complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
+        wants_list: `True` if a list is wanted, `False` if one value is. Several calls in tags make
+            a list, and are refused if one value is wanted.
+        fits: Judges the values if several answers differ. If exactly one fits, it is the answer.
+
+    Raises:
+        TypeError: If `text` is not a string.
+        ValueError: If `level` is none of the four levels.
+
+    Example:
+        >>> parse_output("Sure: {'total': 3,}").value
+        {'total': 3}
+        >>> refused = parse_output('{"items": [1, 2, ...]}').failure
+        >>> refused and refused["kind"]
+        'elided'
+    """
+    return read_output(text, level, complete=complete, wants_list=wants_list, fits=fits)
+
+
+@checked
+def repair_output(text: str, level: RepairLevel = "standard") -> str:
+    r"""Return the JSON that `text` holds, or `text` unchanged if it cannot be read.
+
+    Example:
+        >>> repair_output("```json\n{a: 1}\n```")
+        '{"a": 1}'
+    """
+    return parse_output(text, level).text
+
+
+@checked
+def extract_code_fence(text: str, lang: str | None = None) -> str | None:
+    r"""Return the contents of the first code fence, or of the first one tagged `lang`.
+
+    Example:
+        >>> extract_code_fence("Here:\n```json\n{}\n```", "json")
+        '{}'
+    """
+    fences = [(fence[2].lower(), fence[3]) for fence in _FENCE.finditer(text)]
+    return next((inside for tag, inside in fences if lang is None or tag == lang.lower()), None)
+
+
+@checked
+def extract_json_block(text: str) -> str | None:
+    """Return the part of `text` that is its one JSON document, unrepaired; None if it has none.
+
+    Example:
+        >>> extract_json_block("Sure: {'a': 1,} Anything else?")
+        "{'a': 1,}"
+    """
+    try:
+        document = document_in(text, Wanted())
+    except (Unreadable, RecursionError):
+        return None
+    return text[document.start : document.end]
+
+
+@checked
+def remove_trailing_commas(text: str) -> str:
+    """Return `text` without commas before closing brackets; commas in strings stay.
+
+    Example:
+        >>> remove_trailing_commas('{"a": [1, 2,], "b": ",]",}')
+        '{"a": [1, 2], "b": ",]"}'
+    """
+    return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
+
+
+@checked
+def build_validator(output: Any, *, strict: bool = False, check_formats: bool = False) -> Validator:
+    """Make a validator from a type, a JSON Schema, a function, or another validator.
+
+    - pydantic validates a type. `strict` refuses a value that needs a conversion, such as `"30"`
+      for an `int`. The type's own validators may run several times for one value.
+    - A `dict` is a JSON Schema. Its validation converts nothing, and fetches nothing. With
+      `check_formats`, a `format` such as `date` or `email` is checked.
+    - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed
+      value, pass `Annotated[Type, AfterValidator(function)]`.
+
+    Raises:
+        TypeError: If `output` is none of these, or pydantic cannot validate the type.
+        ValueError: If the JSON Schema is invalid, or refers to another document.
+
+    Example:
+        >>> build_validator(dict[str, int]).check({"age": "30"}).repairs[0]["detail"]
+        '/age: "30" (str) → 30 (int)'
+    """
+    return build.build_validator(output, strict=strict, check_formats=check_formats)

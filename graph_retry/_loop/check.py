@@ -194,13 +194,13 @@ def _read(
     text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
 ) -> ParsedOutput:
     # Importing the reader of damaged text takes time, and most outputs never need it.
-    from graph_retry._output.reading.parse import parse_output  # noqa: PLC0415
+    from graph_retry._output.reading.parse import read_output  # noqa: PLC0415
 
     (level, function), written = settings.repair, settings.format
     wanted = Place.of(schema).kinds
     wants_list = wanted == {"array"} if "array" not in wanted or len(wanted) == 1 else None
     parse = partial(
-        parse_output,
+        read_output,
         level=level,
         complete=complete,
         wants_list=wants_list if wanted else None,

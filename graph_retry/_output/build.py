@@ -22,25 +22,8 @@ __all__ = ["Checked", "Validator", "build_validator", "format_issues", "heuristi
 TYPING_MODULES = ("typing", "typing_extensions", "types")
 
 
-@checked
 def build_validator(output: Any, *, strict: bool = False, check_formats: bool = False) -> Validator:
-    """Make a validator from a type, a JSON Schema, a function, or another validator.
-
-    - pydantic validates a type. `strict` refuses a value that needs a conversion, such as `"30"`
-      for an `int`. The type's own validators may run several times for one value.
-    - A `dict` is a JSON Schema. Its validation converts nothing, and fetches nothing. With
-      `check_formats`, a `format` such as `date` or `email` is checked.
-    - Any other callable judges the value: see `FunctionValidator`. To run a function on a typed
-      value, pass `Annotated[Type, AfterValidator(function)]`.
-
-    Raises:
-        TypeError: If `output` is none of these, or pydantic cannot validate the type.
-        ValueError: If the JSON Schema is invalid, or refers to another document.
-
-    Example:
-        >>> build_validator(dict[str, int]).check({"age": "30"}).repairs[0]["detail"]
-        '/age: "30" (str) → 30 (int)'
-    """
+    """Make a validator. The public `graph_retry.output.build_validator` describes it."""
     # Types are checked first, because `list[int]` and `NewType` objects are callable as well.
     if isinstance(output, type):
         return _of_class(output, strict=strict)

@@ -149,7 +149,7 @@ def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
     if isinstance(given, type) or get_origin(given) is not None:
         name = given.__name__ if isinstance(given, type) else str(given)
         raise WrongArgumentError(f"`on_retry` is the class `{name}` (meant as `output={name}`?).")
-    check_argument("on_retry", on_retry, OnRetry)
     if on_retry is None:
         return ()
+    check_argument("on_retry", on_retry, OnRetry)
     return tuple(on_retry) if isinstance(on_retry, Sequence) else (on_retry,)

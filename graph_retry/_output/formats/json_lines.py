@@ -9,7 +9,7 @@ from graph_retry._json import is_array
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import Unreadable, refuse_if, repair
-from graph_retry._output.reading.parse import parse_output
+from graph_retry._output.reading.parse import read_output
 from graph_retry.records import Repair
 
 _TAGS = frozenset({"jsonl", "ndjson", "json"})
@@ -26,7 +26,7 @@ class JsonLines:
         position = 0
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
-                read = parse_output(line, "none")
+                read = read_output(line, "none")
                 if read.failure is not None:
                     at = position + read.failure["position"]
                     message = f"Line {number} is no JSON value: {read.failure['message']}"
@@ -44,7 +44,7 @@ class JsonLines:
         inside, repairs = answer_in(text, _TAGS)
         lines = inside.split("\n")
         for place, line in enumerate(lines):
-            read = parse_output(line, "standard")
+            read = read_output(line, "standard")
             if read.ok and read.text != line:
                 lines[place] = read.text
                 repairs += read.repairs
@@ -65,7 +65,7 @@ def _whole(text: str, repairs: list[Repair]) -> tuple[str, list[Repair]]:
 
     A text that is not a JSON list is returned unchanged.
     """
-    read = parse_output(text, "standard")
+    read = read_output(text, "standard")
     if not read.ok or not is_array(read.value):
         return text, repairs
     spread = repair("array", 0, "a list over several lines written one element a line")

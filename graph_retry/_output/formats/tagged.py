@@ -16,7 +16,7 @@ from graph_retry._json import is_array
 from graph_retry._output.formats.fences import answer_in
 from graph_retry._output.formats.place import Place
 from graph_retry._output.reading import refuse_if
-from graph_retry._output.reading.parse import parse_output
+from graph_retry._output.reading.parse import read_output
 from graph_retry.records import Repair
 
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(\s[^<>]*)?>")
@@ -105,7 +105,7 @@ def _one(text: str, place: Place, depth: int) -> Any:
     if tag and "array" in kinds and tag[1] not in place.element(0).fields:
         inside = _fields_of(text, tag[1])
         return [_one(part, place.element(at), depth + 1) for at, part in enumerate(inside)]
-    read = parse_output(text.strip(), "none")
+    read = read_output(text.strip(), "none")
     return read.value if read.ok else _trimmed(text)
 
 

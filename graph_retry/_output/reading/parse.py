@@ -1,12 +1,10 @@
-"""The entry points of reading: parse or repair a model's output, or extract a part of it."""
+"""The entry point of reading: the JSON value in a model's output, or the refusal."""
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from graph_retry._arguments import checked
 from graph_retry._output.reading import (
     Document,
     ParsedOutput,
@@ -22,13 +20,10 @@ from graph_retry.records import RepairLevel
 
 _AROUND = {"surroundings", "code_fence", "white_space", "repeated", "chosen"}
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-_FENCE = lazy(r"(?ms)^ *(`{3,}|~{3,}) *([^\s`]*)[^\n`]*\n(.*?)(?:\n?^ *\1[`~]* *$|\Z)")
 _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
-_STRING_OR_COMMA = lazy(r"\"(?:[^\"\\]|\\.)*+\"?|,(?=\s*[}\]])", re.DOTALL)
 
 
-@checked
-def parse_output(
+def read_output(
     text: str,
     level: RepairLevel = "standard",
     *,
@@ -36,33 +31,7 @@ def parse_output(
     wants_list: bool | None = None,
     fits: Callable[[Any], bool] | None = None,
 ) -> ParsedOutput:
-    """Read the JSON value in a model's output, losslessly or not at all.
-
-    Strict JSON is read as the standard library does, with three exceptions. A key with two
-    different values is refused. `NaN` and `Infinity` are read as floats from `standard` on, with a
-    repair. A string that holds a JSON document gives that document.
-
-    Args:
-        text: The model's output.
-        level: `none` reads strict JSON only. `minimal` also removes one fence around the whole
-            text, white space and invisible characters. `standard` reads every text with one
-            certain reading. `aggressive` may also guess, and then sets `lossless` to false.
-        complete: Whether the model finished (`True`), was cut off (`False`), or this is unknown.
-        wants_list: `True` if a list is wanted, `False` if one value is. Several calls in tags make
-            a list, and are refused if one value is wanted.
-        fits: Judges the values if several answers differ. If exactly one fits, it is the answer.
-
-    Raises:
-        TypeError: If `text` is not a string.
-        ValueError: If `level` is none of the four levels.
-
-    Example:
-        >>> parse_output("Sure: {'total': 3,}").value
-        {'total': 3}
-        >>> refused = parse_output('{"items": [1, 2, ...]}').failure
-        >>> refused and refused["kind"]
-        'elided'
-    """
+    """Read the JSON value in a text. The public `graph_retry.output.parse_output` describes it."""
     wanted = Wanted(complete, wants_list, fits)
     try:
         value = strict_value(text)
@@ -85,56 +54,8 @@ def parse_output(
     return _refused(text, level, refusal)
 
 
-@checked
-def repair_output(text: str, level: RepairLevel = "standard") -> str:
-    r"""Return the JSON that `text` holds, or `text` unchanged if it cannot be read.
-
-    Example:
-        >>> repair_output("```json\n{a: 1}\n```")
-        '{"a": 1}'
-    """
-    return parse_output(text, level).text
-
-
-@checked
-def extract_code_fence(text: str, lang: str | None = None) -> str | None:
-    r"""Return the contents of the first code fence, or of the first one tagged `lang`.
-
-    Example:
-        >>> extract_code_fence("Here:\n```json\n{}\n```", "json")
-        '{}'
-    """
-    fences = [(fence[2].lower(), fence[3]) for fence in _FENCE.finditer(text)]
-    return next((inside for tag, inside in fences if lang is None or tag == lang.lower()), None)
-
-
-@checked
-def extract_json_block(text: str) -> str | None:
-    """Return the part of `text` that is its one JSON document, unrepaired; None if it has none.
-
-    Example:
-        >>> extract_json_block("Sure: {'a': 1,} Anything else?")
-        "{'a': 1,}"
-    """
-    try:
-        document = _answer(text, Wanted())
-    except (Unreadable, RecursionError):
-        return None
-    return text[document.start : document.end]
-
-
-@checked
-def remove_trailing_commas(text: str) -> str:
-    """Return `text` without commas before closing brackets; commas in strings stay.
-
-    Example:
-        >>> remove_trailing_commas('{"a": [1, 2,], "b": ",]",}')
-        '{"a": [1, 2], "b": ",]"}'
-    """
-    return _STRING_OR_COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
-
-
-def _answer(text: str, wanted: Wanted) -> Document:
+def document_in(text: str, wanted: Wanted) -> Document:
+    """Find and read the one document in a text that is not strict JSON as a whole."""
     from graph_retry._output.reading.answer import answer  # noqa: PLC0415 - strict JSON needs none
 
     return answer(text, wanted)
@@ -149,7 +70,7 @@ def _read(text: str, level: RepairLevel, wanted: Wanted) -> Document:
         value = strict_value(inside)
     except (ValueError, RecursionError) as error:
         if tolerant:
-            return _answer(text, wanted)
+            return document_in(text, wanted)
         position = low + error.pos if isinstance(error, json.JSONDecodeError) else 0
         raise Unreadable("syntax", position, f"This is no strict JSON: {error!s:.40}.") from None
     if wanted.complete is False and high == len(text) and type(value) in {int, float}:
@@ -180,7 +101,7 @@ def _in_string(value: str, level: RepairLevel, wanted: Wanted) -> ParsedOutput |
             strict_value(value)
         except ValueError:
             return None
-    inner = parse_output(
+    inner = read_output(
         value, complete=wanted.complete, wants_list=wanted.is_list, fits=wanted.fits
     )
     if not isinstance(inner.value, (dict, list)):
