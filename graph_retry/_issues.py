@@ -189,7 +189,7 @@ def wrap_error(error: Exception, root: Any = ABSENT) -> list[Issue]:
     group = cast("Any", error)
     if isinstance(error, ExceptionGroup):
         return [problem for one in group.exceptions for problem in wrap_error(one, root)]
-    # Importing `jsonschema` is slow. If the error comes from it, it is loaded already.
+    # Importing `jsonschema` is slow. If it has not been imported, it cannot have raised the error.
     jsonschema = sys.modules.get("jsonschema")
     if jsonschema and isinstance(error, jsonschema.ValidationError):
         return [schema_issue(error)]

@@ -63,7 +63,7 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescaped(text: str, *, json_too: bool) -> str:
-    """Resolve escapes in a text; those that JSON requires only if `json_too` is set."""
+    """Resolve the escapes in a text. Those that JSON requires stay, unless `json_too` is set."""
 
     def plain(match: re.Match[str]) -> str:
         escape = match[0]

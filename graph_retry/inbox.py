@@ -136,7 +136,7 @@ async def find_all(
 async def noted_reviews(
     source: Any, before: str | None, limit: int, config: RunnableConfig | None = None
 ) -> tuple[list[Row], str | None] | None:
-    """List a page of the table rows of calls that may wait; None if the saver has no table.
+    """List one page of the open calls in the saver's table; None if the saver has no table.
 
     Returns:
         The rows that belong to the source, newest first, and `before` for the next page, which is

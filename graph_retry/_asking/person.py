@@ -87,7 +87,8 @@ class Taken:
 async def take_answer(given: StepInput) -> Taken:
     """Take the answer that `resume` wrote, or ask the automatic reviewers, then a person."""
     plan, loop, attempts = given.plan, given.loop, given.attempts
-    # `resume` writes its answer into state before the run, so then nobody is asked any more.
+    # `resume` has written an answer into state before this run, if there is one. It is taken
+    # without asking anybody.
     recorded: Any = given.state.get(ANSWER)
     if recorded is not None and (fork := await _fork(recorded["value"], attempts)):
         return _back(plan, loop, fork, recorded.get("refused"))

@@ -100,7 +100,7 @@ def _why_no_call(plan: Plan[Any], attempts: list[Attempt], author: str, sent: in
 
 
 def _offering_what_holds(plan: Plan[Any], question: Question, attempts: list[Attempt]) -> Question:
-    """Return the question; if an agent may not call again at all, without decisions that call."""
+    """Remove the decisions that call the model, if no agent may call it again."""
     if _why_no_call(plan, attempts, "agent", sent=0) is None:
         return question
     return replace(question, used_up=True)

@@ -166,7 +166,8 @@ async def _wait_for_anchor(
     for namespace, checkpoint_id in configurable.get("checkpoint_map", {}).items():
         place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
         places.setdefault(checkpoint_id, []).append(place)
-    for same in places.values():  # A `@task` lists an id in two namespaces, but only one has it.
+    # For a `@task`, the map names one checkpoint under two namespaces. It is saved in one of them.
+    for same in places.values():
         pause, waited = 0.001, 0.0
         while waited < _ANCHORED and not any([await is_saved(saver, place) for place in same]):
             await sleep(pause)
@@ -193,7 +194,8 @@ def _begun(made: Made, execution: _Execution, task: str) -> str:
     namespace = call_namespace_of(task, name, identity)
     bodies, body = execution.bodies[namespace], body_of(made.llm_call)
     if len(bodies) == 1 and body not in bodies:
-        # This decides nothing, because a new version of a function has a different body as well.
+        # This is only a warning: a new version of the same function has a different body, too,
+        # and must still find its calls.
         _LOG.warning(
             "two calls of `%s` in this node have equal params and different functions, so only "
             "their order distinguishes them: give each call a `name=` or `key=` of its own.",

@@ -103,8 +103,8 @@ class Pieces:
     def result(self, *, as_message: bool = False) -> Any:
         """Return the result of the stream, in the form that a call without streaming returns.
 
-        Message chunks are added up to one chunk, because a chunk keeps arguments that were cut off
-        as they came. `as_message` converts this chunk to a message.
+        Message chunks are added up to one chunk, and not to a message, because a chunk keeps the
+        text of tool arguments that were cut off. `as_message` converts this chunk to a message.
 
         Raises:
             TypeError: If the pieces could mean two different results.

@@ -231,7 +231,8 @@ class ParamsCodec(Generic[ParamsT]):
         """
         known = self._known
         if known is not None and known.copy is not ABSENT and self._is_known(view, types):
-            # Encoding has already built such a copy. It is returned only once.
+            # Encoding has already built this copy. It is handed out once, because a caller may
+            # change it.
             self._known = Verified(known.encoded)
             return cast("ParamsT", known.copy)
         problems: list[Issue] = []

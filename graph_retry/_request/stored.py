@@ -38,7 +38,8 @@ def store(value: Any) -> Encoded | None:
 def unsavable(value: Any) -> str | None:
     """Return why a checkpointer cannot save a value unchanged; None if it can."""
     problem = json_problem(value)
-    if problem and problem["code"] == "string_unicode":  # LangGraph's serializer would write `?`
+    # LangGraph's serializer would save `?` in place of such a character, and raise nothing.
+    if problem and problem["code"] == "string_unicode":
         return problem["message"]
     _, problems = attempt(JsonPlusSerializer().dumps_typed, value)
     return problems[0]["message"].removeprefix("TypeError: ") if problems else None

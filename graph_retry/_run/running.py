@@ -107,10 +107,12 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
     It runs with `durability="sync"` unless its direct caller asks for a different durability.
-    Without this, the subgraph would inherit the durability of the outer run. With `async`
-    (LangGraph's default), a checkpoint is saved a moment after its step, so a crash could repeat a
-    finished call. With `exit`, nothing of a finished subgraph is saved, so its calls would repeat
-    whenever a later call of the same node is answered.
+    Without this rule, the subgraph would inherit the durability of the outer run:
+
+    - With `async` (LangGraph's default), a checkpoint is saved a moment after its step, so a crash
+      could repeat a finished call.
+    - With `exit`, LangGraph saves nothing of a subgraph that has finished. A node runs again when
+      one of its later calls is answered, and would then repeat its finished calls.
     """
 
     def __init__(self, *, plan: Plan[Any] | None = None, **attributes: Any) -> None:

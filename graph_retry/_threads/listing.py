@@ -129,8 +129,8 @@ class Finder(Generic[WaitingT]):
                 _keep(threads[thread_id_of(saved)], saved)
             if not ordered or len(page) < size:
                 break
-            # Checkpoints of copied threads have equal ids, and a page may end between two of them.
-            # Therefore the next page begins with this page's last id again.
+            # A copied thread has the checkpoint ids of its original, and a page may end between
+            # two equal ids. Therefore the next page starts with this page's last id again.
             size = 2 * size if page[-1].checkpoint["id"] == last else size
             last = page[-1].checkpoint["id"]
             before = cast("RunnableConfig", {"configurable": {"checkpoint_id": f"{last}~"}})

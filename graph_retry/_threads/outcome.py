@@ -38,13 +38,13 @@ async def check_applied(
     problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
     applied: list[str] = []
     for asked in answered:
-        # On a server, only the shown questions are known. A local call can also be read.
+        # A server tells only the shown questions. In a local graph, the call's checkpoints tell more.
         again = new.get(asked.namespace) or await _question_now(graph, config, asked.namespace)
         problem = _told_kept(asked, now, is_over=not shown) if again is _ANSWER_KEPT else None
         if now and again and again["problem"]:
             problem = again["problem"]
             told["review_ids"].append(again["review_id"])
-            told["issues"] += again.get("answer_issues", [])  # an older server has none
+            told["issues"] += again.get("answer_issues", [])  # An older server omits them.
         whose = f"{asked.review_id!r} (`{asked.name}`)"
         if problem:
             told_whose = f"The answer to {whose}: " if len(answered) > 1 else ""
@@ -72,7 +72,7 @@ def _told_kept(answered: Asked, now: Sequence[dict[str, Any]], *, is_over: bool)
 async def _question_now(
     graph: Any, config: RunnableConfig, namespace: str
 ) -> dict[str, Any] | None:
-    """Return the current question of a local call, even if the thread does not show it."""
+    """Return the question that a call asks now, read from its own checkpoints (not on a server)."""
     call = await newest_of_call(graph, config, namespace) if is_local(graph) else None
     if call is None:
         return None

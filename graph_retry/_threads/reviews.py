@@ -43,7 +43,7 @@ WaitingT = TypeVar("WaitingT", bound=Waiting)
 
 
 async def open_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
-    """Return a thread's open reviews, whose histories may contain stubs."""
+    """Return a thread's open reviews. Long records in their histories may still be shortened."""
     check_compiled(graph)
     check_thread(graph, config)
     questions = await open_questions(graph, config)

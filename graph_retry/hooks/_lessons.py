@@ -50,10 +50,10 @@ class Lessons:
     """A value of the option `lessons`: a call learns from the errors of other steps.
 
     field: The params field to write to (default: `messages`, `prompt`, or params that are a text).
-    known: Lessons to start with. The function form needs them, because it has no state key
-        `lessons`.
-    window: Number of newest lessons that the state key keeps. If other graphs share the key, it
-        needs the reducer `merging_lessons(window)` there as well.
+    known: Lessons to start with. A retry node reads earlier lessons from its state key `lessons`.
+        The function form has no state keys, so pass them here.
+    window: Number of newest lessons that the state key keeps. Another graph that declares this key
+        needs the reducer `merging_lessons(window)` for it.
     told: Number of newest lessons that are added to the params.
     """
 

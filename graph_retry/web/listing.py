@@ -80,7 +80,7 @@ class Listing:
 
 
 class Listings:
-    """The listings of all views that people look at, each made once per change of the rows."""
+    """A cache of the listings that people look at. A change of the rows empties it."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows, self._version = rows, -1

@@ -98,7 +98,10 @@ def _fences(text: str, start: int) -> Iterator[_Fence]:
 
 
 def _without_marks(text: str, fields: Spans) -> str:
-    """Replace the marks of fences in the fields by spaces, so that all positions stay valid."""
+    """Replace each backtick and tilde inside a field by a space.
+
+    A fence inside a field is content. Spaces keep all positions in the text valid.
+    """
     pieces, end = list[str](), 0
     for start, stop in fields(text):
         pieces += [text[end:start], re.sub("[`~]", " ", text[start:stop])]

@@ -18,7 +18,7 @@ class Place:
 
     def __init__(self, nodes: Iterable[Any], root: Any) -> None:
         self._root = root
-        # A branch of a union that does not declare this place is None here, and says nothing.
+        # A union's branch that does not declare this place comes as None, and does not restrict it.
         declared = filter(is_object, nodes)
         self._schemas = [one for node in declared for one in alternatives(node, root)]
 

@@ -1,4 +1,4 @@
-"""Find the errors of a value that is still arriving that no later text can correct.
+"""Find the errors in an incomplete value that no later text can correct.
 
 A member or element is settled when the next one has begun. Before that, its apparent end may be a
 quote inside a text. The settled parts are validated by the whole type or schema. An error counts if

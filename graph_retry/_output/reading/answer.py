@@ -184,7 +184,7 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _meant(text: str, found: list[Candidate]) -> list[Candidate]:
-    """Leave out the candidates that are mentioned, broken in a sentence, or quoted."""
+    """Leave out citations such as `[1]`, broken JSON inside a sentence, and quotations."""
     is_alone = all(_is_small(each.document) for each in found)
     meant = [each for each in found if not _is_mention(text, each, is_alone=is_alone)]
     if any(_is_whole(text, each) for each in meant):

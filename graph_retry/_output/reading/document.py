@@ -1,9 +1,9 @@
 """Read one JSON document in two passes, and judge whether its value is certain.
 
-The first pass prices each notation as a habit. It shows which habits the text really has, and where
-an accident, such as a lost quote, may explain the text as well. The second pass uses the real costs
-and looks for accidents at these places. It also returns the other readings within `MARGIN`. If one
-of these has another value, or loses data, the text is refused.
+A reading's cost is the sum of its deviations from JSON, and the cheapest reading wins. The first
+pass assumes that the model uses each notation often. It shows which ones it really uses, and where
+an accident (a lost quote) is possible. The second pass uses the real costs and tries accidents
+there. The text is refused if a reading within `MARGIN` has another value, or loses data.
 """
 
 import html

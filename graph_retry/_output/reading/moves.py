@@ -1,9 +1,9 @@
 """The possible next steps of a reader: JSON's grammar, other notations, and accidents.
 
-A reader's mode tells what it expects. A value: `r` (root), `f` (first element), `e` (element after
-a comma) or `m` (member). A key: `k` (first) or `l` (after a comma). A colon: `c`. The text behind a
-value: `a`, or `b` after a string, which may be continued. The string after a `+`: `p`. The text
-behind the document: `z`. Nothing more: `$`.
+A reader's mode is the thing that it expects next. In the modes `r` (root), `f` (first element), `e`
+(element after a comma) and `m` (member), it expects a value; in `k` (first) and `l` (after a comma),
+a key; in `c`, a colon; in `p`, the string after a `+`. `a` and `b` follow a value: `b` follows a
+string, which may continue. `z` follows the document. In `$` nothing may follow.
 """
 
 import json
@@ -53,7 +53,7 @@ class Moves(Search):
     ) -> None:
         super().__init__(text, price)
         self.suspect, self.closed = suspect, closed  # `closed`: the model finished its answer.
-        self.wide = False  # It is true if an accident may have happened at the present position.
+        self.wide = False  # True where an accident may have happened.
         self.lines = [match.span() for match in _INDENT.finditer(text)] if "\n" in text else []
         self.columns = {end: end - start for start, end in self.lines[1:]}
         self.is_python = _PYTHON_KEY.search(text) is not None  # A bare name may be a variable.
@@ -67,7 +67,7 @@ class Moves(Search):
         return self.buckets[self.price["missing_opener"]].pop()
 
     def step(self, mode: str, stack: Frame | None, mark: str, at: int) -> Step | None:
-        """Return mode, stack and text after `mark` in strict JSON; None if it is not allowed."""
+        """Return the next mode, stack and text; None if strict JSON does not allow `mark` here."""
         top = stack.kind if stack else ""
         if mode in "rfem" and mark in "{[":
             return self.opened(mode, stack, mark, at)

@@ -1,4 +1,4 @@
-"""Find the keys of a type whose values only the complete value can show to be wrong."""
+"""Find the keys at which an error in an incomplete value may still disappear."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _branches(union: Schema, whole: CoreSchema) -> set[Any]:
         return {*union["choices"]}
     names, choices = set[Any](), cast("list[Any]", union["choices"])
     for choice in choices:
-        one = choice if is_object(choice) else choice[0]  # A choice may have a label of its own.
+        one = choice if is_object(choice) else choice[0]  # A choice may be a pair of schema and label.
         schema = whole.definitions.get(one.get("schema_ref", ""), one)
         names.add(schema.get("cls_name") or getattr(schema.get("cls"), "__name__", ""))
     return names

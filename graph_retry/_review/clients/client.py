@@ -80,7 +80,9 @@ def word_of(entry: Entry) -> str | None:
 
 
 def said_in_words(text: str) -> Entry | None:
-    """Return the decision in a text: its word alone, or its word, a colon and a text.
+    """Return the decision that a text gives, or None if it gives no decision.
+
+    A text gives a decision by its word alone, or by its word before a colon and a message.
 
     Example:
         >>> said_in_words("Reject: not an invoice")

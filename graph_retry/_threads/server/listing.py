@@ -125,9 +125,10 @@ async def places_on(client: Any) -> list[tuple[RemoteGraph, RunnableConfig]]:
 
 
 async def _asking_idle(client: Any, since: str) -> list[Any]:
-    """List the idle threads that show a question, or at least those that changed since a moment.
+    """List the idle threads that show a question. Those unchanged since `since` may be missing.
 
-    Pages overlap: a thread that is run on meanwhile moves those behind it up.
+    Pages overlap, because threads may move from one page to the page before: if another thread
+    runs during the listing, it leaves its place, and those behind it move up.
     """
     now = time.monotonic()
     is_kept = isinstance(client, LangGraphClient | SyncLangGraphClient)
