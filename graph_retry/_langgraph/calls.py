@@ -119,6 +119,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     saver, scratchpad = saver_in(configurable), scratchpad_in(configurable)
     if saver is None or scratchpad is None:
         return None
+    # Sync calls of one node may begin in several threads at once, and their order decides.
     with _lock:
         # The scratchpad alone is not enough: a retry policy runs a node again with the same one.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))
@@ -134,6 +135,8 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     saved = await newest_checkpoint(saver, thread_id, namespace) if may_be_saved else None
     name = made.settings.name
     before = records_in(saved.checkpoint["channel_values"]) if made.is_task and saved else []
+    # The task's own namespace holds a different call, so this task makes several calls. This call
+    # then gets a namespace by its identity.
     if before and before[-1].get("name", name) != name:
         with _lock:
             execution.begun[namespace] -= 1

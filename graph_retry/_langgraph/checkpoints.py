@@ -175,8 +175,8 @@ async def check_clock(saved: CheckpointTuple | None) -> None:
         raise ReplayMismatch(
             f"the clock of this machine is {behind:.0f} seconds behind the one that saved this "
             f"thread last, at {saved_at.isoformat(timespec='seconds')}: LangGraph would take what "
-            "is saved now for older and not find it again. Set the clock, or run the thread on "
-            "later. Nothing was called."
+            "is saved now for older and not find it again. Set the clock, or continue the "
+            "thread later. Nothing was called."
         )
     if behind > 0:
         await sleep(behind)

@@ -127,7 +127,7 @@ def _with_scratchpad(configurable: Mapping[str, Any], **changed: Any) -> dict[st
 
 
 def has_answer(configurable: Mapping[str, Any]) -> bool:
-    """Return whether the next `interrupt` would return at once; True if LangGraph hides this."""
+    """Return whether an answer waits for the next `interrupt`; True if LangGraph hides this."""
     scratchpad = scratchpad_in(configurable)
     if scratchpad is None or not isinstance(getattr(scratchpad, "resume", None), list):
         return True

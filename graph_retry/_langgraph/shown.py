@@ -45,7 +45,7 @@ _told: set[str] = set()
 """The ids of ended reviews that a warning has named."""
 
 _GIVEN = "graph_retry_given"
-"""The key of the mark that replaces a plain answer in the thread once a question received it."""
+"""The key of the mark that replaces a plain answer in the thread after a question received it."""
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,7 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
         ANSWER: None,
         REVIEWED: read_value(record, given.plan.validator) if may_be_taken else None,
         keys["params"]: given.state[keys["params"]],
+        # `Overwrite`, because the reducer would keep the mark `to_review` of the same record.
         keys["attempts"]: Overwrite([*given.attempts[:-1], record]),
     }
 

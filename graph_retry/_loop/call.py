@@ -59,7 +59,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     # shows the difference: each first step writes the key `ANSWER`.
     past = run.past if ANSWER not in given.state else None
     if past is not None:
-        # The past call was beyond this step: restore its state, and the router goes on from there.
+        # The past call was beyond this step. Its restored state leads the router to its next step.
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
         given = read_input(run, {**given.state, **past})
@@ -71,10 +71,13 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     this_try = node_attempt(config.get("configurable", {}))
     opened = await _open(given, this_try, copied=past is not None)
     params, record = opened.params, opened.record
+    # The user's function gets a copy, so that a change in place cannot reach state or the ledger.
     copy, reception = plan.codec.decode(*params), Reception(plan, record["number"])
     started, error, result = time.perf_counter(), None, None
     with run.trace.model_call(settings, record, params.view, this_try) as ended:
         try:
+            # A budget that is used up is a failure of the attempt. It leads to a review, and does
+            # not end the user's run.
             _check_budget(settings, record)
             result = await call(
                 plan.llm_call,
@@ -147,11 +150,12 @@ async def _open(given: StepInput, this_try: int, *, copied: bool) -> _Opened:
     loop["origin"] = loop["origin"] or _origin()
     record = _opened(plan, loop, attempts, params)
     record.update(cast("Attempt", run.trace.kept))
-    # The step's checkpoint must hold a record before a stub may replace it. It does not hold
-    # copied records yet.
+    # A stub names the checkpoint that holds the whole record. Records that this step has just
+    # copied are in no checkpoint of this call yet.
     stubs = [] if copied else await slimmed_here(attempts)
     if stubs:
         loop = noted(settings, loop, stubs, attempts)
+    # With `transient`, LangGraph runs this step for each try. Only the first begins the attempt.
     if this_try == 1:
         if record["number"] == 1:
             check_first(plan, params, run.caller, is_task=run.is_task)
@@ -268,7 +272,8 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
     # If no attempt may follow the last one, all these attempts belong to an earlier call.
     if attempts and not (waits or goes_on(attempts[-1])):
         return {**fresh_loop(), "types": loop["types"], "identity": loop["identity"]}, [], True
-    # The router came here from an open review, because somebody edited the params in state.
+    # The router came here from an open review, because somebody edited the params in state. The
+    # review closes, and the facts that identify the call stay.
     if loop["next"] != "call":
         known = ("identity", "given", "origin", "task_path", "note", "continues")
         old: Any = loop

@@ -169,6 +169,8 @@ async def validate_attempt(
     checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
     repairs = record["repairs"]
+    # JSON's numbers were read as floats. A type that keeps all digits, such as `Decimal`, gets the
+    # digits of the text in a second validation.
     if checked.ok and any(one["kind"] == _ROUNDED for one in repairs):
         raw = record["raw"] or {}
         checked, value = validator.with_digits(checked, (record["repaired"] or raw)["text"])

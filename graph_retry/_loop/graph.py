@@ -95,6 +95,7 @@ def _builder(
         builder.add_node("give_up", Step(give_up_step))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
+        # Only the request itself is tried again. No other step may repeat user code.
         policy = transport if name == "call" else None
         builder.add_node(name, Step(_STEPS[name]), retry_policy=policy)
         targets: dict[Hashable, str] = {

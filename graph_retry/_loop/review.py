@@ -50,7 +50,8 @@ async def review_step(given: StepInput) -> dict[str, Any]:
         verdict = Refused(taken.problem)
     else:
         verdict = await judge(taken.value, taken.question)
-    # A person may repeat a call with the same params. An automatic reviewer may only once.
+    # A person may repeat a call with the same params. Automatic reviewers may do so only once,
+    # because a second repetition would be a blind retry.
     if taken.by_agent and isinstance(verdict, Accepted):
         blind = await not_again(given.plan, given.attempts, taken.author, verdict)
         verdict = verdict if blind is None else Refused(blind)
@@ -80,7 +81,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer, and ask a person: after a person's answer again, after an agent's next.
+    """Refuse an answer. After an agent's answer a person is asked; a person is asked again.
 
     If some fields of a person's answer could be read, the new question suggests them.
     """
@@ -120,6 +121,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     emit("review_answered", name, number, decision=decided, author=note["author"])
     ended = "expired" if taken.author == "system" else f"answered with {decided}"
     log_review(ended, name, number, review_id, taken.author)
+    # The attempt was counted without its decision. `Budget.rounds` counts the decisions.
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))
     fork, keys = taken.fork, settings.keys
@@ -221,6 +223,7 @@ def _ask_again(
 ) -> OpenReview:
     review = loop["review"]
     assert review is not None  # noqa: S101
+    # A new id, so that an answer to the earlier question is recognised as late.
     round_ = review["round"] + 1
     review_id = review_id_of(record["idempotency_key"], round_)
     return {
@@ -242,6 +245,7 @@ def _apply(
 ) -> dict[str, Any]:
     """Return the update that ends the call or starts its next attempt, as the decision says."""
     keys, decision, effect = plan.settings.keys, verdict.decision, verdict.effect
+    # `auto_retries` counts the automatic attempts between two reviews, so a decision sets it to 0.
     closed: Loop = {**loop, "review": None, "automatic": 0, "author": author}
     if isinstance(effect, End):
         ended: dict[str, Any] = {LOOP: {**closed, "next": "end"}}

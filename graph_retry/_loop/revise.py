@@ -45,12 +45,15 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     all_needed = bool(plan.hooks or settings.feedback or settings.budget)
     attempts = await whole_here(given.attempts, 0 if all_needed else 2)
     record, ended = attempts[-1], {}
+    # With `redact`, the `call` step leaves a failed record `running`. A redactor is user code that
+    # may raise, so it runs only after the checkpoint of the paid call.
     if record["status"] == "running":
         failed: Any = {"number": record["number"], "status": "failed"}
         failed |= redacted_fields(record, settings.redact, plan.output_names)
         record = cast("Attempt", {**record, **failed})
         attempts, ended = [*attempts[:-1], record], {settings.keys["attempts"]: [failed]}
-    # A `SharedBudget` is in memory, so a restart empties it: count the earlier attempts again.
+    # A `SharedBudget` is in memory. After a restart it is empty, so earlier attempts are counted
+    # again. It counts each attempt once.
     if settings.budget is not None:
         settings.budget.count(*attempts)
     ended |= await finished(plan, record)

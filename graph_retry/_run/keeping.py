@@ -42,7 +42,7 @@ async def with_whole_ledger(
 ) -> dict[str, Any]:
     """If a step's update ends the call, return it with all records in place of the stubs.
 
-    So the final state and the errors hold the whole ledger, under the state key `key`.
+    The final state and the errors then hold the whole ledger, under the state key `key`.
     """
     loop: Any = update.get(LOOP) or {}
     if loop.get("next") != "end":
@@ -81,7 +81,7 @@ def noted(settings: Settings, loop: Loop, stubs: list[Attempt], before: list[Att
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
-    """Return the updates that make large records of the ledger in state stubs, before an attempt.
+    """Return the updates that replace large earlier records in state by stubs, before an attempt.
 
     The stubs name the checkpoint that the running step started from.
     """
@@ -128,12 +128,12 @@ def stub(record: Attempt) -> Attempt:
 
 
 def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return a ledger as state keeps it, from one whose stubs `readable` has filled."""
+    """Return a ledger as state keeps it, from one in which `whole` has replaced the stubs."""
     return without_implied(list(map(stub, attempts)))
 
 
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
-    """Return the updates that make records stubs of `place`; existing stubs keep their places.
+    """Return the updates that replace records by stubs of `place`; existing stubs stay unchanged.
 
     State keeps the first record's params, and the patch from these to the last record's params.
     """

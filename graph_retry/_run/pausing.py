@@ -37,8 +37,8 @@ def watched_pause(name: str) -> Generator[None, None, None]:
             f"`{name}` was reached although the pause of `{earlier}`, which waits for a person, "
             "was caught by code around it, such as `except Exception` or a retry decorator, or is "
             "passing a `finally:` that makes this call. Put `except GraphBubbleUp: raise` (from "
-            "langgraph.errors) before what catches it, make no call in a `finally:`, and run the "
-            "thread on."
+            "langgraph.errors) before the code that catches it, make no call in a `finally:`, and "
+            "continue the thread."
         )
         _LOG.error("%s: %s", thread_in_logs(), refused.message)
         raise refused

@@ -162,6 +162,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 async for part in parts:
                     yield part
         except GraphInterrupt:
+            # Under `asyncio.gather`, the first pause ends the node and its calls in flight.
             await run.pause()
             raise
         finally:
@@ -205,12 +206,14 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         waits: Loop | None = None
         if not is_nested:
             waits = await self._waiting(configurable)
+            # A new input of the thread ends its open review, which nobody can answer any more.
             if waits and waits["review"] and made.values is not None:
                 place = waits["review"]["review_id"], plan.settings.name
                 tell_ended(*place, str(configurable["thread_id"]))
         elif saver is not None:
             await make_table(saver)
             slot = await find_slot(made, configurable)
+            # The call did not get the task's own namespace, because the task makes several calls.
             if is_task and slot and slot.namespace != configurable["checkpoint_ns"]:
                 made = replace(made, is_task=False)
             run = replace(

@@ -38,7 +38,7 @@ async def check_applied(
     problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
     applied: list[str] = []
     for asked in answered:
-        # A server tells only the shown questions. In a local graph, the call's checkpoints tell more.
+        # A server tells only the shown questions. A local call's checkpoints tell all of them.
         again = new.get(asked.namespace) or await _question_now(graph, config, asked.namespace)
         problem = _told_kept(asked, now, is_over=not shown) if again is _ANSWER_KEPT else None
         if now and again and again["problem"]:

@@ -149,7 +149,7 @@ async def run_answered(graph: Any, config: RunnableConfig, context: Any) -> None
     with ThreadLock(saver_of(graph), thread_id) as lock:
         is_held = await lock.try_acquire()
         if not is_held or not any((await read_shown(graph, config)).left_answered()):
-            raise StaleDecision(f"somebody else has run thread {thread_id!r} on.")
+            raise StaleDecision(f"somebody else has continued thread {thread_id!r}.")
         await invoke(graph, None, config, durability="sync", context=context)
 
 
@@ -179,7 +179,8 @@ async def take_thread(
             asks = decision is not None or answers is not None
             questions = await open_questions(graph, config) if asks else []
             closed = partial(why_closed, graph, config, None if is_held else lock)
-            if decision is not None:  # Bind it now, because another review may open meanwhile.
+            # The decision is for the review that is open now. Another one may open during the wait.
+            if decision is not None:
                 name = _named_in(decision) or await _only(thread_id, questions, closed)
                 answers, decision = {name: decision}, None
             # This raises if the review is no longer open.
@@ -218,7 +219,7 @@ def _checked(
     if answers is not None and not answers:
         raise TypeError(
             "`answers` is empty: pass {review_id: decision}, with an id of `pending_reviews`; or "
-            "leave it out to run the thread on without an answer."
+            "leave it out to continue the thread without an answer."
         )
     return thread_id
 
@@ -228,8 +229,8 @@ async def _write_down(
 ) -> dict[str, Any]:
     """Save answers beside the checkpoints of their calls; return the others, by interrupt id.
 
-    An answer cannot be saved on a server, or if the call's checkpoint was deleted. Before
-    answers are saved, a plain answer of an earlier run is removed, whoever runs the thread then.
+    An answer cannot be saved on a server, or if the call's checkpoint was deleted. First, a plain
+    answer of an earlier run is removed, because LangGraph would give it to the next question.
     """
     by_id: dict[str, Any] = {}
     notes = [_noted(given, asked.review_id) for asked, given in chosen]

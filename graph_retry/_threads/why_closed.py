@@ -130,7 +130,7 @@ def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
     """Explain that the thread does not show a waiting call (`asyncio.gather` shows only one)."""
     if any(is_open(values, review_id) for _, values in thread.calls()):
         return (
-            "the thread does not show it yet: answer what is open, or run the thread on with "
+            "the thread does not show it yet: answer what is open, or continue the thread with "
             "`resume(graph, config)`"
         )
     return None

@@ -1,9 +1,9 @@
 """The possible next steps of a reader: JSON's grammar, other notations, and accidents.
 
-A reader's mode is the thing that it expects next. In the modes `r` (root), `f` (first element), `e`
-(element after a comma) and `m` (member), it expects a value; in `k` (first) and `l` (after a comma),
-a key; in `c`, a colon; in `p`, the string after a `+`. `a` and `b` follow a value: `b` follows a
-string, which may continue. `z` follows the document. In `$` nothing may follow.
+A reader's mode tells what comes next. `r` (root), `f` (first element), `e` (element after a comma)
+and `m` (member) expect a value. `k` (first) and `l` (after a comma) expect a key, `c` a colon, and
+`p` the string after a `+`. `a` is the place behind a value, and `b` behind a string, which may be
+continued. `z` is the place behind the document. `$` allows nothing more.
 """
 
 import json

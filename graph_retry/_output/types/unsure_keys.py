@@ -49,7 +49,7 @@ def _branches(union: Schema, whole: CoreSchema) -> set[Any]:
         return {*union["choices"]}
     names, choices = set[Any](), cast("list[Any]", union["choices"])
     for choice in choices:
-        one = choice if is_object(choice) else choice[0]  # A choice may be a pair of schema and label.
+        one = choice if is_object(choice) else choice[0]  # A choice may be a pair with a label.
         schema = whole.definitions.get(one.get("schema_ref", ""), one)
         names.add(schema.get("cls_name") or getattr(schema.get("cls"), "__name__", ""))
     return names

@@ -59,7 +59,7 @@ class RemoteRuns:
         self._finished = {run["run_id"] for run in runs if run["status"] not in _UNFINISHED}
 
     async def answer(self, by_id: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-        """Run the thread on with answers by interrupt id.
+        """Continue the thread with answers by interrupt id.
 
         Raises:
             StaleDecision: If another answer came first, or the thread is running.
