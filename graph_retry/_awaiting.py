@@ -208,7 +208,7 @@ async def call(
     if is_sync():
         if timeout is not None and not is_async(target):
             return _not_async(_in_thread(work).result(timeout), target, receiver)
-        # The lines of `work`, because calling it would add a frame to each traceback of the user.
+        # These lines repeat `work`. Calling it would add a frame to each traceback of the user.
         with _StopIterationNamed(target):
             result = context.run(target, *args)
         return _not_async(context.run(_taken, receiver, result), target, receiver)

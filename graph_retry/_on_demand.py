@@ -1,6 +1,6 @@
 """Load a package's public names when a program first uses them, to keep the import fast.
 
-`import graph_retry` loads only the modules that every call uses. Ready hooks, and the functions
+`import graph_retry` loads only the modules that every call uses. The hooks, and the functions
 that answer reviews, are loaded by programs that import them.
 """
 

@@ -92,7 +92,7 @@ class Hook(Protocol[ParamsT]):
 class HookTraits(Protocol):
     """Optional attributes by which a hook influences the loop.
 
-    The ready hooks use them. Your own hook may be an object with `__call__` and any of them.
+    The ready-made hooks use them. Your own hook may be an object with `__call__` and any of them.
     """
 
     new_means: bool

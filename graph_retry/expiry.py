@@ -65,7 +65,7 @@ def expire_reviews(
 
     Raises:
         ExceptionGroup: If some threads could not continue or some messages failed. All others are
-            done before.
+            finished first.
         TypeError: If reminders are wanted and `source` is a client of a server: sent reminders are
             recorded in a checkpointer, which a client does not have.
         ValueError: If `remind_after` or `notify` is given without the other.

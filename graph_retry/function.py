@@ -102,7 +102,7 @@ def retry_llm_call(
         {'n': 1}
     """
     call = Call(llm_call, params, on_retry, output, options)
-    # As `Call.invoke` does it, but with one frame fewer in the tracebacks of `llm_call`.
+    # The same as `Call.invoke`, with one frame fewer in the tracebacks of `llm_call`.
     with call.watched(is_sync=True):
         state = call.graph.invoke(call.inputs, call.config)
     return call.result(state)

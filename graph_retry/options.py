@@ -64,10 +64,10 @@ class RetryOptions(TypedDict, total=False):
         a number, a person is asked if the model's confidence is lower; see
         `graph_retry.hooks.Gate`.
     transient: LangGraph's `RetryPolicy` for transient failures, inside one attempt (default None:
-        a transient failure is a failed attempt). A `Retry-After` up to a minute is waited for.
+        a transient failure is a failed attempt). A `Retry-After` is obeyed up to a minute.
         Leave its `retry_on` out: `classify` says which failures are transient.
-    timeout: Seconds one request may take (default None). A sync call that overruns is left behind
-        in its thread and its late result dropped.
+    timeout: Seconds one request may take (default None). A sync call that takes longer
+        continues in its thread, and its late result is dropped.
     classify: A function of an exception that returns its failure kind, or None to leave it to the
         library (the default for every exception).
     feedback: A hook that tells the model its errors, in addition to the changes of `on_retry`

@@ -39,7 +39,7 @@ _Like = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class Precedent:
-    """A suggestion that people approved unchanged each time lately, after similar failures.
+    """A suggestion that people approved unchanged many times in a row, after similar failures.
 
     Failures are similar if they have the same call name, kind and type, and the same issue codes at
     the same paths.
@@ -49,7 +49,7 @@ class Precedent:
     kind: The failure kind.
     type: The class name of the error.
     issues: The issues, each as (path, code).
-    in_a_row: The number of approvals since the last other decision.
+    in_a_row: The number of approvals since the last different decision.
     approved: The number of all approvals.
     decided: The number of all decisions.
     since: When the approvals in a row began (ISO 8601).
@@ -97,10 +97,10 @@ class Precedent:
 
 @checked
 def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent]:
-    """Find suggestions that were approved unchanged `at_least` times in a row, most first.
+    """Find suggestions that were approved unchanged `at_least` times in a row; most often first.
 
     Only decisions by people count, and only about reviews that suggested params. An edit, a
-    rejection or any other decision ends the row of approvals.
+    rejection or any other decision starts the count again.
 
     Args:
         rows: Corrections, as `corrections_of` yields them. It yields rows with equal content only

@@ -192,7 +192,7 @@ def questions_of(thread: CheckpointTuple | None) -> Iterator[dict[str, Any]]:
 
 
 def asked_in(state: Any) -> list[Any]:
-    """Return the interrupt values in a run's result; in a server's result, interrupts are dicts."""
+    """Return the interrupt values in a run's result. A server's result has interrupts as dicts."""
     found: list[Any] = state.get("__interrupt__") or [] if is_object(state) else []
     return [getattr(interrupt, "value", None) or interrupt["value"] for interrupt in found]
 

@@ -51,7 +51,7 @@ def describe_type(params_type: Any) -> TypeDescription:
     if isinstance(params_type, callables | BaseModel | dict | list):
         raise TypeError(f"`params_type` is {params_type!r:.200}: pass the class of the params")
     params_type = type(None) if params_type is None else params_type
-    # A class does not change, and describing it takes a millisecond, so the result is cached.
+    # The description of a class is cached, because it takes a millisecond and never changes.
     described = _cached if isinstance(params_type, type) else _described
     return described(cast("Hashable", params_type))
 

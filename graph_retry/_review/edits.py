@@ -36,7 +36,7 @@ from graph_retry.records import Issue
 
 
 def changes_of(given: Reading, question: Question) -> dict[str, Any]:
-    """Return the fields whose values differ from the shown ones, with their original values back.
+    """Return the fields that differ from the shown ones; unchanged parts are the originals again.
 
     Raises:
         Refused: If a field is unknown, locked or unreadable; it names all of them.

@@ -68,7 +68,7 @@ def _check_binding(reading: Reading, question: Question) -> None:
         if title is not None and not question.has_title(str(title))
     ]
     for key, current in (("attempt", question.attempt), ("review_id", question.review_id)):
-        # A form sends `"2"` and JavaScript `2.0` for attempt 2.
+        # For attempt 2, a form sends the text `"2"`, and JavaScript may send `2.0`.
         if key in decision and str(decision[key]).strip().removesuffix(".0") != str(current):
             stale.append(f"for {key.removesuffix('_id')} {literal(decision[key], 80)}")
         elif key in decision:

@@ -46,12 +46,12 @@ def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     line, known = view.line(), list[list[str]]()
     for namespace, values in sorted(view.calls(), key=lambda call: view.age(call[0])):
         root = view.root_of(namespace)
-        # A root that was never saved (as under `durability="exit"`) cannot have been forked.
+        # A root checkpoint that was never saved (as under `durability="exit"`) cannot be forked.
         current = root in line or root not in view.roots
         position: Any = values[LOOP] or {}
         loop = loop_of(values)
         if is_reopened(loop) and not current:
-            continue  # A rewind was refused there: this fork made no attempt.
+            continue  # In this fork a rewind was refused, so it made no attempt.
         waits, review = _WAITS.get(position.get("next", "")), loop["review"]
         end = view.ended_unanswered.get(review["review_id"]) if review and waits else None
         ended_by: Any = end.metadata.get("source") if end else ""

@@ -67,6 +67,7 @@ class HeldThread:
 
     async def run(self, durability: Durability | None, context: Any) -> Any:
         """Run the graph until it ends or pauses again; return its state."""
+        # With `sync`, a checkpoint is saved before the next step. A crash repeats no finished call.
         options: Any = {"durability": durability or "sync", "context": context}
         try:
             if self.remote is not None:
@@ -176,6 +177,8 @@ async def take_thread(
             is_held = await lock.try_acquire()
             if is_held and remote is not None:
                 await remote.look()
+            # The questions are read even while another process holds the lock, so that an answer to
+            # a closed review fails at once and does not wait.
             asks = decision is not None or answers is not None
             questions = await open_questions(graph, config) if asks else []
             closed = partial(why_closed, graph, config, None if is_held else lock)

@@ -170,7 +170,7 @@ class ThreadView:
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """The ids of the outermost graph's checkpoints, by the ids of tasks with writes there."""
+        """The outermost graph's checkpoint (its id) at which each task wrote, by the task's id."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:

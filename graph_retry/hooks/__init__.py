@@ -1,4 +1,4 @@
-"""Ready objects that steer a call: hooks, feedback, reviewers, budgets and lessons.
+"""Ready-made hooks, feedback, reviewers, budgets and lessons, which steer a call.
 
 The option `on_retry` takes `escalate`, `fall_back`, `raise_limit`, `shorten_history` or your own
 function. The other objects are values of the options `feedback`, `reviewer`, `budget`, `lessons`.

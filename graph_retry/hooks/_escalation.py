@@ -1,4 +1,4 @@
-"""Ready `on_retry` hooks that change fields of the params, such as the model or a token limit.
+"""Ready-made hooks that change fields of the params, such as the model or a token limit.
 
 Each function here defines a rule: which fields change after which failure. `ChangingHook` applies
 the rule.

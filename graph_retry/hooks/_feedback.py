@@ -1,4 +1,4 @@
-"""A ready hook that tells the model the errors of its last answer.
+"""A ready-made hook that tells the model the errors of its last answer.
 
 New feedback replaces earlier feedback in the prompt, so that the tenth attempt's prompt is no
 longer than the second's.

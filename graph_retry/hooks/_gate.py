@@ -93,7 +93,7 @@ def _read(attempt: Attempt) -> Any:
 
 
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
-    """Call the function in the option `review`. A number is the confidence of a new `Gate`."""
+    """Call the function in the option `review`. A number is the confidence for a `Gate`."""
     if isinstance(rule, Gate):
         return await rule.verdict(attempt)
     said = await call(rule, attempt)

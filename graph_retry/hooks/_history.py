@@ -1,4 +1,4 @@
-"""A ready `on_retry` hook that shortens a conversation after it exceeded the context window."""
+"""A ready-made hook that shortens a conversation after it exceeded the context window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ready reviewer: a chat model decides about a review before a person is asked."""
+"""A ready-made reviewer: a chat model decides about a review before a person is asked."""
 
 from __future__ import annotations
 

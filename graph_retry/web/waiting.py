@@ -101,7 +101,7 @@ class Waiting:
         return [row for row in self.rows.of_thread(thread) if access.sees(row.review)]
 
     async def refresh(self) -> None:
-        """Look at the source, unless the last look is recent; a long look continues behind."""
+        """Look at the source, unless the last look is recent. Do not wait for a long look."""
         if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
             self._looking = asyncio.create_task(self._look())
         await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)

@@ -110,7 +110,8 @@ def read_as(
     """
     repairs, inside = list[Repair](), text
     try:
-        if complete is False:  # Most formats do not mark the end of a text.
+        # Most formats have no end mark, so the text itself cannot show that it was cut off.
+        if complete is False:
             raise Unreadable("truncated", len(text), "The answer was cut off.")
         inside = whole_fence(text).strip("\ufeff") if level == "minimal" else text
         if level in {"standard", "aggressive"}:

@@ -27,8 +27,8 @@ def _of_agent(result: Any) -> BaseMessage | None:
         messages = getattr(result, "result", None)
         value = getattr(result, "structured_response", None)
     elif result.keys() == {"raw", "parsed", "parsing_error"}:
-        # LangChain parses only the first of several tool calls, and no broken one. So the message's
-        # own calls are read in place of `parsed`.
+        # `parsed` is not read if there are tool calls, because LangChain parses only the first of
+        # several calls, and does not parse a broken one. The message has all of them.
         raw, parsed = result["raw"], result["parsed"]
         has_calls = isinstance(raw, AIMessage) and (raw.tool_calls or raw.invalid_tool_calls)
         messages, value = [raw], None if has_calls else parsed

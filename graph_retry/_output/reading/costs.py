@@ -78,7 +78,7 @@ SURPRISES = {  # They need no repair, but they make it likelier that another rea
     "follows": Row(8, 8, "brackets follow the document", "they may belong to it"),
     "prose": Row(1, 1, "left out around the answer", "an answer alone is the usual case"),
 }
-SLIPS = {  # One mark is missing or superfluous, but no value changes.
+SLIPS = {  # One mark is missing or too many, but no value changes.
     "extra_comma": Row(6, 6, "comma too many left out", "a member removed while writing"),
     "missing_comma": Row(9, 9, "comma supplied", "forgotten within a line"),
     "missing_colon": Row(7, 7, "colon supplied", "forgotten"),

@@ -171,7 +171,7 @@ def read_document(text: str, start: int, end: int, *, complete: bool | None) -> 
     masked = _unmasked(text, start, inside.end(), mask, complete) if mask and inside else None
     if masked and not masked.refusal:
         return masked
-    document = _broken(text, start, end, complete)  # Its marks may only look escaped.
+    document = _broken(text, start, end, complete)  # Perhaps nothing was escaped.
     return masked if masked and document.refusal else document
 
 

@@ -105,7 +105,7 @@ def without(entry: Entry, *keys: str) -> Entry:
 
 
 def _is_form_without_fields(form: Any) -> bool:
-    """Return whether a client's form of an approval names at most the question, and no fields."""
+    """Return whether a form sends an approval without fields; it may still name its question."""
     named = form if is_object(form) else {}
     return not form or {key for key in named if named[key] is not None} in ({"name"}, {"action"})
 

@@ -225,7 +225,7 @@ def _read(text: str, field: Field) -> Any:
         parsed = read_json(source)
         if isinstance(parsed, str) and "string" not in allowed:
             parsed = read_json(parsed)
-        # A field that takes text may be a decimal number, which would lose digits as a number.
+        # A field that takes text may hold a decimal, such as `1.10`, whose digits a float loses.
         is_exact = "string" not in allowed or not is_number(parsed) or json.dumps(parsed) == text
         if kind_of(parsed) in readable and is_exact:
             return parsed

@@ -1,7 +1,7 @@
-"""What a form shows of a value, and which original an answer means that repeats it.
+"""Show a value in a form, and find the original of each value that an answer repeats.
 
 A form shows pictures as notes and long texts in part, JavaScript rounds numbers, and `redact` hides
-texts. The rule for all of them: where an answer repeats the shown value, it means the original.
+texts. One rule covers all of these: an answer that repeats the shown value means the original.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ _ANOTHER: Any = object()
 
 
 def _answer_to(interrupt_id: str, run: Any) -> Any:
-    """Return the answer that a run may have given to a question, unless it names others."""
+    """Return the answer of a run to a question; `_ANOTHER` if it answers only other questions."""
     resume = _resume_of(run)
     by_id = is_object(resume) and all(re.fullmatch("[0-9a-f]{32}", key) for key in resume)
     return resume.get(interrupt_id, _ANOTHER) if by_id else resume
