@@ -29,7 +29,7 @@ MISTAKES = [
         "`answers`: give a dict",
     ),
     (lambda graph: resume(graph, thread(), answers="approve"), TypeError, "`answers`: give a dict"),
-    (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to run"),
+    (lambda graph: resume(graph, thread(), answers={}), TypeError, "leave it out to continue"),
     (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
     (
         lambda graph: resume(graph, thread(), Command(resume=1)),
