@@ -67,6 +67,8 @@ def _check_binding(reading: Reading, question: Question) -> None:
         for title in reading.titles
         if title is not None and not question.has_title(str(title))
     ]
+    if question.title.endswith(f"[{decision.get('review_id')}]"):
+        decision["review_id"] = question.review_id
     for key, current in (("attempt", question.attempt), ("review_id", question.review_id)):
         # For attempt 2, a form sends the text `"2"`, and JavaScript may send `2.0`.
         if key in decision and str(decision[key]).strip().removesuffix(".0") != str(current):
@@ -77,7 +79,8 @@ def _check_binding(reading: Reading, question: Question) -> None:
         stale.append(f"the decision {literal(decision_id, 80)}, which was already applied")
     if stale:
         raise Refused(
-            f"The answer is stale: it is {stale[0]}. Attempt {question.attempt} is under review "
-            f"now, as review {literal(question.review_id, 80)}: look at it and answer again."
+            # The question is asked again under a new id, so this text cannot name it.
+            f"The answer is stale: it is {stale[0]}, and another question is open now. "
+            "Look at it and answer again."
         )
     reading.decision = cast("Decision", decision)

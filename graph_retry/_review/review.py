@@ -108,10 +108,7 @@ class Review:
 
     @property
     def title(self) -> str:
-        """The headline that forms show and send back, with a short id.
-
-        The id distinguishes calls of the same name, whose headlines may be equal.
-        """
+        """The headline and a short id of the question, which forms show and send back."""
         return f"{self.headline} [{self.review_id[:6]}]"
 
     @property

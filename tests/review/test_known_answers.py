@@ -159,8 +159,9 @@ def ask_for_pages(made: list[str]) -> Any:
             "decisions": [{"type": "edit", "edited_action": {"name": title, "args": {"page": "8"}}}]
         },
         lambda title: [{"type": "accept", "args": {"action": title, "args": {"page": "1"}}}],
+        lambda title: boxed(f'{{"type": "reject", "review_id": "{title[-7:-1]}"}}'),
     ],
-    ids=["Agent Chat UI: Submit", "Agent Inbox: Accept"],
+    ids=["Agent Chat UI: Submit", "Agent Inbox: Accept", "Agent Inbox: the id of the title"],
 )
 def test_a_late_click_is_for_the_call_whose_question_was_clicked(late: Any) -> None:
     """Calls of one name have titles of their own: no click on page one is applied to page two."""
@@ -170,12 +171,28 @@ def test_a_late_click_is_for_the_call_whose_question_was_clicked(late: Any) -> N
     (first,) = pending_reviews(pages, CONFIG)
     title = first.value["action_request"]["action"]
     resume(pages, CONFIG, edit(page="7"))
+    (asked_now,) = pending_reviews(pages, CONFIG)
     before = list(made)
     pages.invoke(Command(resume=late(title)), CONFIG)
     (second,) = pending_reviews(pages, CONFIG)
     assert second.problem is not None
     assert "stale" in second.problem
+    assert asked_now.review_id not in second.problem  # An answer to this id would be stale as well.
     assert made == before
+
+
+def test_the_id_of_a_title_names_its_question() -> None:
+    """A person who can only read the title names the question by it, also after a refusal."""
+    made: list[str] = []
+    pages = ask_for_pages(made)
+    pages.invoke("", CONFIG)
+    pages.invoke(Command(resume="perhaps"), CONFIG)
+    (first,) = pending_reviews(pages, CONFIG)
+    short = first.value["action_request"]["action"][-7:-1]
+    typed = f'{{"type": "edit", "params": {{"page": "7"}}, "review_id": "{short}"}}'
+    pages.invoke(Command(resume=boxed(typed)), CONFIG)
+    (second,) = pending_reviews(pages, CONFIG)
+    assert (made, second.problem) == (["1", "7", "2"], None)
 
 
 def test_a_refused_form_is_shown_again_as_typed_behind_the_reason() -> None:
