@@ -172,7 +172,7 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         ValueError: If an option does not fit this form, or another option.
     """
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    # The middleware has no argument `output`. The error must not suggest it as the right name.
+    # The middleware has no argument `output`. An error about this name must not suggest it.
     check_options(RetryOptions, given, {"on_retry", "output"} - set(given))
     if form == "function" and ("keys" in given or given.get("on_cancel") == "end"):
         option = "keys" if "keys" in given else "on_cancel='end'"

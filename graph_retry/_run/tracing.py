@@ -89,7 +89,7 @@ class CallTrace:
             return
         known = dict.fromkeys(record.get("traceparent", "") for record in attempts)
         before = [_after(traceparent) for traceparent in known if traceparent]
-        # An active span of the application is the parent; otherwise the first run's span is.
+        # The parent is an active span of the application or, without one, the first run's span.
         around = _trace().get_current_span().get_span_context().is_valid
         attributes = {
             "gen_ai.operation.name": "invoke_workflow",
