@@ -71,8 +71,8 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
     - An object is merged onto the shown object, key by key and at every depth. It replaces the
-      shown object if it follows another branch of a union, or if it is a whole field of a form: the
-      text of a box, or an object whose schema names no fields.
+      shown object if it is sent as text, if it follows another branch of a union, or if a form sends
+      it for a field whose schema names no fields.
     - A list replaces the shown list.
     - A part that repeats the shown value is the original, with all digits and private texts.
 
@@ -81,14 +81,14 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
         >>> restored("0.2", Field("n", root["properties"]["n"], root, 0.7, 0.7), [])
         0.2
     """
-    shown, is_box = field.shown, field.from_form and isinstance(value, str)
+    shown, is_text = field.shown, isinstance(value, str)
     try:
         value = unnoted(value, shown) if field.from_form else value
         if isinstance(value, str) and value != shown:
             value = _read(value, field)
         if is_array(value):
             value = with_types(value, shown, field.node, field.root)
-        if is_object(value) and is_object(shown) and not is_box:
+        if is_object(value) and is_object(shown) and not is_text:
             branches = _branches_to_merge(value, field)
             if any(branch.get("properties") or not field.from_form for branch in branches):
                 return merged(value, field, branches, issues)
