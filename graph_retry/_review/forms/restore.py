@@ -71,8 +71,8 @@ def restored(value: Any, field: Field, issues: list[Issue]) -> Any:
     - A text for a field that takes no text is read as JSON.
     - A text for a field that takes text stays as typed. `null` clears a field that may be null.
     - An object is merged onto the shown object, key by key and at every depth. It replaces the
-      shown object if it is sent as text, if it follows another branch of a union, or if a form sends
-      it for a field whose schema names no fields.
+      shown object if it is sent as text, if it follows another branch of a union, or if a form
+      sends it for a field whose schema names no fields.
     - A list replaces the shown list.
     - A part that repeats the shown value is the original, with all digits and private texts.
 
