@@ -208,7 +208,9 @@ def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[A
         return None
     try:
         first = next(iter(inspect.signature(llm_call).parameters))
-        declared = get_type_hints(llm_call).get(first)
+        declared = inspect.get_annotations(llm_call).get(first)
+        if isinstance(declared, str):
+            declared = get_type_hints(llm_call).get(first)
     except Exception:  # noqa: BLE001 - an annotation is anybody's code, and may be of a later import
         return None
     cls = cast("type[Any]", declared) if isinstance(declared, type) else object
