@@ -24,7 +24,8 @@ def steadied(text):
     """Replace what differs from run to run: ids, ages, times, and the widths that follow."""
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("\r", "")
     text = re.sub(r"\b[0-9a-f]{24}\b", "ID", text)
-    text = re.sub(r"\b\d+ (s|min|h|d)\b", "AGE", text)
+    text = re.sub(r"\b\d+ (second|minute|hour|day)s?\b", "AGE", text)
+    text = re.sub(r"\b\d+\.\d s\b", "TIME", text)
     return [re.sub(r"[ ─]{2,}", " ", line).strip() for line in text.splitlines() if line.strip()]
 
 
