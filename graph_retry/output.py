@@ -14,7 +14,13 @@ from graph_retry._issues import format_issues
 from graph_retry._output import build
 from graph_retry._output.build import SchemaOfParams, heuristic
 from graph_retry._output.formats.format import Format, describe_format
-from graph_retry._output.reading import ParsedOutput, Refusal, Unreadable, Wanted
+from graph_retry._output.reading import (
+    NOTHING_KNOWN,
+    ParsedOutput,
+    Refusal,
+    Unreadable,
+    Wanted,
+)
 from graph_retry._output.reading.parse import document_in, read_output
 from graph_retry._output.validator import Checked, Validator
 from graph_retry._patterns import lazy
@@ -78,7 +84,7 @@ def parse_output(
         >>> refused and refused["kind"]
         'elided'
     """
-    return read_output(text, level, complete=complete, wants_list=wants_list, fits=fits)
+    return read_output(text, level, Wanted(complete, wants_list, fits))
 
 
 @checked
@@ -89,7 +95,7 @@ def repair_output(text: str, level: RepairLevel = "standard") -> str:
         >>> repair_output("```json\n{a: 1}\n```")
         '{"a": 1}'
     """
-    return parse_output(text, level).text
+    return read_output(text, level).text
 
 
 @checked
@@ -113,7 +119,7 @@ def extract_json_block(text: str) -> str | None:
         "{'a': 1,}"
     """
     try:
-        document = document_in(text, Wanted())
+        document = document_in(text, NOTHING_KNOWN)
     except (Unreadable, RecursionError):
         return None
     return text[document.start : document.end]

@@ -26,7 +26,7 @@ from graph_retry._agents.tool_call import tool_issues
 from graph_retry._issues import issue, pydantic_issues
 from graph_retry._json import is_array, is_object
 from graph_retry._output.build import Validator, build_validator
-from graph_retry._output.reading import ParsedOutput
+from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.reading.parse import read_output
 from graph_retry.records import Issue, Repair, RepairLevel
 
@@ -199,7 +199,7 @@ class AnswerValidator(Validator):
 
     def _parse(self, text: str, fits: Callable[[Any], bool] | None) -> ParsedOutput:
         """Read one JSON value from a text, at the call's repair level."""
-        return read_output(text, self._repair, wants_list=False, fits=fits)
+        return read_output(text, self._repair, Wanted(is_list=False, fits=fits))
 
     def _fits_format(self, value: Any, place: int | None) -> bool:
         formats = self._formats if place is None else [self._formats[place]]

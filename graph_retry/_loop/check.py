@@ -21,14 +21,14 @@ from graph_retry._output.failures import finish_kind, is_complete
 from graph_retry._output.formats.format import read_as
 from graph_retry._output.formats.place import Place
 from graph_retry._output.mistakes import place_of, tell
-from graph_retry._output.reading import ParsedOutput
+from graph_retry._output.reading import ParsedOutput, Wanted
 from graph_retry._output.types.conversions import rounded_numbers
 from graph_retry._redact import redacted_fields
 from graph_retry._run.step import StepInput
 from graph_retry._state import LOOP, REVIEWED
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
-from graph_retry.records import Attempt, Failure, FailureKind, Issue
+from graph_retry.records import Attempt, Failure, FailureKind, Issue, Repair
 
 _SHORT = 4_000
 """Longest raw text (in characters) for which the ledger also stores the parsed value.
@@ -168,20 +168,18 @@ async def validate_attempt(
         validator = validator.fitted(at.view)
     checked = await validator.acheck(parsed_value(record, as_text=validator.wants_text))
     update: dict[str, Any] = {"number": record["number"], "issues": checked.issues}
-    repairs = record["repairs"]
+    repairs, was_rounded = record["repairs"], _is_rounded(record["repairs"])
     # JSON's numbers were read as floats. A type that keeps all digits, such as `Decimal`, gets the
     # digits of the text in a second validation.
-    if checked.ok and any(one["kind"] == _ROUNDED for one in repairs):
+    if checked.ok and was_rounded:
         raw = record["raw"] or {}
         checked, value = validator.with_digits(checked, (record["repaired"] or raw)["text"])
         read = [one for one in repairs if one["kind"] != _ROUNDED]
-        rounded = rounded_numbers(raw["text"], value)
-        repairs = [*read, *rounded]
-        is_guessed = any(one["grade"] == "guessed" for one in read)
-        update["lossless"] = not rounded and not is_guessed
-    if any(one["kind"] == _ROUNDED for one in checked.repairs):
-        update["lossless"] = False
-    update["repairs"] = [*repairs, *checked.repairs]
+        repairs = [*read, *rounded_numbers(raw["text"], value)]
+    update["repairs"] = repairs = [*repairs, *checked.repairs]
+    if was_rounded or _is_rounded(repairs):
+        is_guessed = any(one["grade"] == "guessed" for one in repairs)
+        update["lossless"] = not _is_rounded(repairs) and not is_guessed
     if not checked.ok and (record["raw"] or {}).get("value", ...) is None:
         made_by = f"`{record['name']}`" if record.get("name") else "the call"
         message = f"{made_by} returned nothing (a forgotten `return`?)"
@@ -192,6 +190,14 @@ async def validate_attempt(
     return update, checked
 
 
+def _is_rounded(repairs: list[Repair]) -> bool:
+    return any(one["kind"] == _ROUNDED for one in repairs)
+
+
+def _fits(schema: dict[str, Any], value: Any) -> bool:
+    return build_validator(schema).check(value).ok
+
+
 def _read(
     text: str, settings: Settings, complete: bool | None, schema: dict[str, Any] | None
 ) -> ParsedOutput:
@@ -199,15 +205,11 @@ def _read(
     from graph_retry._output.reading.parse import read_output  # noqa: PLC0415
 
     (level, function), written = settings.repair, settings.format
-    wanted = Place.of(schema).kinds
-    wants_list = wanted == {"array"} if "array" not in wanted or len(wanted) == 1 else None
-    parse = partial(
-        read_output,
-        level=level,
-        complete=complete,
-        wants_list=wants_list if wanted else None,
-        fits=None if schema is None else lambda value: build_validator(schema).check(value).ok,
-    )
+    kinds = Place.of(schema).kinds
+    wants_list = kinds == {"array"} if "array" not in kinds or len(kinds) == 1 else None
+    fits = None if schema is None else partial(_fits, schema)
+    wanted = Wanted(complete, wants_list if kinds else None, fits)
+    parse = partial(read_output, level=level, wanted=wanted)
     if written is None:
         parsed = parse(text)
     else:

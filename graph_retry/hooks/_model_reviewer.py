@@ -15,6 +15,7 @@ from graph_retry._json import is_object
 from graph_retry._kinds import Within
 from graph_retry._output.completion import read_result
 from graph_retry._output.failures import is_complete
+from graph_retry._output.reading import Wanted
 from graph_retry._output.reading.parse import read_output
 from graph_retry._quoting import fenced
 from graph_retry._review.answers import Decision, DecisionType
@@ -99,7 +100,7 @@ def _decision(answer: BaseMessage, allowed: Sequence[str]) -> dict[str, Any] | N
     """
     reading = read_result(answer)
     text, complete = reading.text, is_complete(reading.finish_reason)
-    value = reading.value if text is None else read_output(text, complete=complete).value
+    value = reading.value if text is None else read_output(text, wanted=Wanted(complete)).value
     kind = value.get("type") if is_object(value) else None
     if kind == "unsure":
         return None

@@ -56,6 +56,9 @@ class Wanted(NamedTuple):
     fits: Callable[[Any], bool] | None = None
 
 
+NOTHING_KNOWN = Wanted()
+
+
 class Unreadable(Exception):
     """The text cannot be read, for the reason in `refusal`."""
 

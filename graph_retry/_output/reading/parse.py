@@ -1,11 +1,11 @@
 """The entry point of reading: the JSON value in a model's output, or the refusal."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from graph_retry._output.reading import (
+    NOTHING_KNOWN,
     Document,
     ParsedOutput,
     Refusal,
@@ -24,15 +24,9 @@ _FENCE_LINE = lazy(r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*\s")
 
 
 def read_output(
-    text: str,
-    level: RepairLevel = "standard",
-    *,
-    complete: bool | None = None,
-    wants_list: bool | None = None,
-    fits: Callable[[Any], bool] | None = None,
+    text: str, level: RepairLevel = "standard", wanted: Wanted = NOTHING_KNOWN
 ) -> ParsedOutput:
     """Read the JSON value in a text. The public `graph_retry.output.parse_output` describes it."""
-    wanted = Wanted(complete, wants_list, fits)
     try:
         value = strict_value(text)
     except (ValueError, RecursionError):
@@ -40,7 +34,7 @@ def read_output(
     else:
         if type(value) is str:
             return _in_string(value, level, wanted) or ParsedOutput(True, value, text)
-        if complete is not False or type(value) not in {int, float}:
+        if wanted.complete is not False or type(value) not in {int, float}:
             return ParsedOutput(True, value, text, [])
     try:
         read = _read(text, level, wanted)
@@ -101,9 +95,7 @@ def _in_string(value: str, level: RepairLevel, wanted: Wanted) -> ParsedOutput |
             strict_value(value)
         except ValueError:
             return None
-    inner = read_output(
-        value, complete=wanted.complete, wants_list=wanted.is_list, fits=wanted.fits
-    )
+    inner = read_output(value, wanted=wanted)
     if not isinstance(inner.value, (dict, list)):
         return None
     unwrapped = repair("json_in_string", 0, "JSON inside a JSON string")
