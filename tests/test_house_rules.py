@@ -109,7 +109,6 @@ KNOW_THE_INSIDE = {
     "_asking/person.py": 1,
     "_run/running.py": 2,
     "records.py": 1,
-    "web/rows.py": 1,
 }
 """Lines outside the room that name something of LangGraph's inside; only ever fewer."""
 

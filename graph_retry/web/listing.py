@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graph_retry._review.deadline import is_expired
-from graph_retry.web.rows import Row, Rows
+from graph_retry.notifications import kind_of
+from graph_retry.web.rows import Row
 from graph_retry.web.safety import Access
+from graph_retry.web.waiting import Waiting
 
 PER_PAGE = 50
 MOST_VIEWS = 50
@@ -82,18 +84,18 @@ class Listing:
 class Listings:
     """A cache of the listings that people look at. A change of the rows empties it."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows, self._version = rows, -1
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting, self._version = waiting, -1
         self._made: dict[tuple[Any, ...], Listing] = {}
 
     def of(self, view: View, access: Access) -> Listing:
         """Return the listing of a view, with the reviews that a user may see."""
-        if self._version != self._rows.version or len(self._made) > MOST_VIEWS:
-            self._version, self._made = self._rows.version, {}
+        if self._version != self._waiting.version or len(self._made) > MOST_VIEWS:
+            self._version, self._made = self._waiting.version, {}
         which = (view, *sorted(access.labels.items()))
         made = self._made.get(which)
         if made is None or (made.until is not None and is_expired(made.until)):
-            seen = (row for row in self._rows.by_key.values() if access.sees(row.review))
+            seen = (row for row in self._waiting.rows.values() if access.sees(row.review))
             made = self._made[which] = make_listing(seen, view)
         return made
 
@@ -112,7 +114,7 @@ def make_listing(rows: Iterable[Row], view: View) -> Listing:
         chosen = sorted(one_each.values(), key=lambda row: alike[row.alike], reverse=True)
     choices = {
         "call": sorted({row.review.function_name for row in known}),
-        "kind": sorted({row.kind for row in known}),
+        "kind": sorted({kind_of(row.review) for row in known}),
         "label": sorted(frozenset[str]().union(*(row.labels for row in known)))[:200],
     }
     until = min((str(row.review.deferred_until) for row in put_off), default=None)
@@ -128,7 +130,7 @@ def _is_wanted(row: Row, view: View) -> bool:
     return (
         is_put_off(row) == (view.order == "off")
         and view.call in ("", row.review.function_name)
-        and view.kind in ("", row.kind)
+        and view.kind in ("", kind_of(row.review))
         and (not view.label or view.label in row.labels)
         and all(word in row.searched for word in view.text.casefold().split())
     )

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from graph_retry._wording import counted
-from graph_retry.notifications import key_of
+from graph_retry.notifications import key_of, kind_of
 from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings
 from graph_retry.web.pages.past import Past
-from graph_retry.web.rows import facts, thread_key
+from graph_retry.web.rows import thread_key
 from graph_retry.web.runs import Runs
 from graph_retry.web.safety import (
     FORM_COOKIE,
@@ -46,7 +46,7 @@ class Site:
         max_body: int,
     ) -> None:  # fmt: skip
         self.waiting, self.runs, self.guard = waiting, runs, guard
-        self.past, self.listings = Past(waiting), Listings(waiting.rows)
+        self.past, self.listings = Past(waiting), Listings(waiting)
         self._title, self.is_read_only, self._max_body = title, is_read_only, max_body
         self._templates = environment()
 
@@ -119,7 +119,7 @@ class Site:
             root=root_of(request),
             title=self._title,
             access=access,
-            version=self.waiting.rows.version,
+            version=self.waiting.version,
             is_read_only=self.is_read_only,
             form=self.guard.form_token(cookie),
         )
@@ -139,7 +139,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    known: Any = {"ago": ago, "facts": facts, "key_of": key_of, "counted": counted}
+    known: Any = {"ago": ago, "kind_of": kind_of, "key_of": key_of, "counted": counted}
     known |= {"thread_key": thread_key, "span": span, "percent": percent, "plain": plain}
     made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)

@@ -9,7 +9,6 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from graph_retry._langgraph.shown import namespace_in
 from graph_retry.answering import PendingReview, is_rejection
 from graph_retry.errors import AnswerRefused, StaleDecision
 from graph_retry.notifications import key_of
@@ -146,10 +145,11 @@ class Runs:
             if key_of(review) not in open_keys:
                 self._waiting.drop(key_of(review))
         if outcome.problem:
-            calls = [namespace_in(review.value) for review in run.reviews]
-            again = [review for review in outcome.following if namespace_in(review.value) in calls]
-            if not again:  # Somebody else has answered the review meanwhile.
-                return Outcome("This review is closed.", outcome.problem, "plain", "", "", again)
+            calls = {review.namespace for review in run.reviews}
+            if not calls & {
+                review.namespace for review in outcome.following
+            }:  # Somebody else has answered the review meanwhile.
+                return Outcome("This review is closed.", outcome.problem, "plain")
         return outcome
 
     async def _told(self, run: Run) -> Outcome:
@@ -163,9 +163,7 @@ class Runs:
         if review.failure is None and word == "approve":
             return Outcome("The output is used.", "The model was not called again.")
         ledgers = await self._waiting.ledgers(review.thread_id)
-        ledger = next(
-            (each for each in ledgers if each.namespace == namespace_in(review.value)), None
-        )
+        ledger = next((each for each in ledgers if each.namespace == review.namespace), None)
         if ledger is None or not ledger.attempts:
             return Outcome("Your answer is applied.")
         last = ledger.attempts[-1]

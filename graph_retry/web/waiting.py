@@ -8,17 +8,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import partial
-from heapq import nlargest
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row as TableRow
-from graph_retry._langgraph.shown import namespace_in
 from graph_retry._threads.config import check_placeless
 from graph_retry._threads.graphs import is_remote, saver_of
 from graph_retry._threads.resuming import resuming
@@ -28,7 +26,7 @@ from graph_retry.history import ledgers_in, thread_ledgers
 from graph_retry.inbox import find_all, noted_reviews, read_noted
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import address_key, key_of
-from graph_retry.web.rows import Row, Rows, row_of, thread_key
+from graph_retry.web.rows import Row, question_of, row_of, thread_key
 from graph_retry.web.safety import Access
 
 PAGE = 100
@@ -55,15 +53,10 @@ OVER = 1_000
 T = TypeVar("T")
 
 
-class _Page(NamedTuple):
-    """A page of the table: its end (None for the last page), and whether a row was known before."""
-
-    end: str | None
-    has_known: bool
-
-
 class Waiting:
-    """The open reviews of a source, as short rows.
+    """The open reviews of a source: `rows` by key, those with the oldest reading first.
+
+    `version` grows whenever a row comes or goes. `is_whole` means that everything was read once.
 
     The first look reads everything, the newest reviews first. A later look at a database costs the
     same, however many reviews wait. It lists the newest rows in the table of open reviews and a
@@ -77,12 +70,12 @@ class Waiting:
     """
 
     def __init__(self, source: Any, config: RunnableConfig | None = None) -> None:
-        self.is_whole = False
         self.source, self._base = source, check_placeless(config)
-        self.rows = Rows()
+        self.rows: dict[str, Row] = {}
+        self.version, self.is_whole = 0, False
         self._noted: dict[str, TableRow] = {}
         self._listed_to: str | None = None
-        self._over: dict[str, PendingReview] = {}
+        self._over: dict[str, Row] = {}
         self._is_sync: bool | None = None
         self._looking: asyncio.Task[None] | None = None
         self._look_at = 0.0
@@ -94,11 +87,15 @@ class Waiting:
 
     def alike(self, key: str, access: Access) -> list[Row]:
         """List the reviews that are like one review, which comes first; none if it is unknown."""
-        return [row for row in self.rows.alike(key) if access.sees(row.review)]
+        first = self.rows.get(key)
+        rows = [row for row in self.rows.values() if first and row.alike == first.alike]
+        return sorted(
+            (row for row in rows if access.sees(row.review)), key=lambda row: row != first
+        )
 
-    def in_thread(self, thread: str, access: Access) -> list[Row]:
+    def in_thread(self, thread: str) -> list[Row]:
         """List the known open reviews of a thread, by the thread's key in addresses."""
-        return [row for row in self.rows.of_thread(thread) if access.sees(row.review)]
+        return [row for row in self.rows.values() if row.thread == thread]
 
     async def refresh(self) -> None:
         """Look at the source, unless the last look is recent. Do not wait for a long look."""
@@ -110,50 +107,38 @@ class Waiting:
 
     async def find(self, key: str, access: Access) -> list[PendingReview]:
         """Return a review as it is now, then others of its thread; nothing if it is closed."""
-        found = await self._find(key)
-        seen = [review for review in found if access.sees(review)]
+        await self.refresh()
+        while not (key in self.rows or key in self._noted or self.is_whole):
+            await self.refresh()
+        row = self.rows.get(key)
+        first = [row.review] if row else await self._read_one(key)
+        found = await self.of_thread(first[0]) if first else []
+        if first and key not in map(key_of, found):
+            # LangGraph shows some questions only after the earlier ones are answered.
+            found += await self._read_one(key)
+        seen = sorted(filter(access.sees, found), key=lambda review: key_of(review) != key)
+        if key not in map(key_of, found):
+            self.drop(key)
         return seen if seen and key_of(seen[0]) == key else []
 
-    async def asked_again(
-        self, key: str, access: Access
-    ) -> tuple[PendingReview, PendingReview] | None:
-        """Return a closed review and the open review that asks the same question, or None.
+    async def asked_again(self, key: str, access: Access) -> PendingReview | None:
+        """Return the open review that asks the same question as a closed one, or None.
 
         A question about the same attempt is asked again, as a new review, after somebody deferred
         or assigned the first one, and after an answer was refused.
         """
         before = self._over.get(key)
-        if before is None or not access.sees(before):
+        if before is None or not access.sees(before.review):
             return None
-        place = (namespace_in(before.value), before.attempt)
-        for review in await self.of_thread(before):
-            if (namespace_in(review.value), review.attempt) == place:
-                return before, review
-        return None
+        thread = await self.of_thread(before.review)
+        return next((review for review in thread if question_of(review) == before.question), None)
 
-    async def _find(self, key: str) -> list[PendingReview]:
-        await self.refresh()
-        while not (key in self.rows.by_key or key in self._noted or self.is_whole):
-            await self.refresh()
-        row = self.rows.by_key.get(key)
-        first = [row.review] if row else await self._read_one(key)
-        if not first:
-            return []
-        found = await self.of_thread(first[0])
-        if key not in {key_of(review) for review in found}:
-            # LangGraph shows some questions only after the earlier ones are answered.
-            found += await self._read_one(key)
-        if key not in {key_of(review) for review in found}:
-            self.drop(key)
-            return []
-        return sorted(found, key=lambda review: key_of(review) != key)
-
-    async def of_thread(self, row: PendingReview) -> list[PendingReview]:
+    async def of_thread(self, review: PendingReview) -> list[PendingReview]:
         """Read a thread's open reviews; from a checkpointer alone, only the given review."""
-        if row.graph is None:
-            return await self._read_one(key_of(row))
-        shown = await self._drive(open_reviews, row.graph, row.config, PendingReview)
-        found = await self._drive(whole_reviews, row.graph, shown)
+        if review.graph is None:
+            return await self._read_one(key_of(review))
+        shown = await self.drive(open_reviews, review.graph, review.config, PendingReview)
+        found = await self.drive(whole_reviews, review.graph, shown)
         self._take(found)
         return found
 
@@ -161,121 +146,118 @@ class Waiting:
         """Read one review with its whole history; nothing if it is closed."""
         if key in self._noted:
             found = await self._read_noted([key])
-        elif key in self.rows.by_key:
-            found = [review for review in await self._all() if key_of(review) == key]
         else:
-            return []
-        return await self._drive(whole_reviews, self.source, found)
+            listed = await self._all() if key in self.rows else []
+            found = [review for review in listed if key_of(review) == key]
+        return await self.drive(whole_reviews, self.source, found)
 
     async def answer(self, row: PendingReview, answers: Mapping[str, Any], context: Any) -> Any:
         """Resume a thread with answers by review id."""
         run = partial(resuming, context=context)
-        return await self._drive(run, row.graph, row.config, None, answers)
+        return await self.drive(run, row.graph, row.config, None, answers)
 
     async def ledgers(self, thread_id: str | None) -> list[Ledger]:
         """Read the ledgers of a thread."""
-        rows = self.rows.of_thread(thread_key(thread_id))
+        rows = self.in_thread(thread_key(thread_id))
         if rows and is_remote(rows[0].review.graph):
-            return await self._drive(thread_ledgers, rows[0].review.graph, rows[0].review.config)
-        return await self._drive(_ledgers_of, self.source, str(thread_id))
+            return await self.drive(thread_ledgers, rows[0].review.graph, rows[0].review.config)
+        return await self.drive(_ledgers_of, self.source, str(thread_id))
 
     def drop(self, key: str) -> None:
         """Move a review from the open ones to the closed ones."""
         self._noted.pop(key, None)
-        if (row := self.rows.pop(key)) is not None:
-            self._over[key] = row.review
+        if (row := self.rows.pop(key, None)) is not None:
+            self.version += 1
+            self._over[key] = row
             if len(self._over) > OVER:
                 self._over.pop(next(iter(self._over)))
 
-    def _take(self, reviews: list[PendingReview]) -> None:
-        for review in reviews:
-            self.rows.put(row_of(review))
+    def _take(self, reviews: Iterable[PendingReview]) -> None:
+        for row in map(row_of, reviews):
+            self.version += self.rows.pop(row.key, None) is None
+            self.rows[row.key] = row
 
     async def _look(self) -> None:
-        began, tried = time.monotonic(), set[str]()
-        while await self._list_newest():
-            new = [key for key in self._noted if not (key in self.rows.by_key or key in tried)]
-            if not new:
-                await self._list_older()
-                await self._read_part(list(islice(self.rows.by_key, AGAIN)))
-                break
-            part = nlargest(PAGE, new, key=lambda key: self._noted[key].place)
-            await self._read_part(part)
-            tried.update(part)
+        began = time.monotonic()
+        if not await self._list():
+            found = [] if self.is_whole else await self._all(PAGE)
+            self._take(found)  # The first page is shown until all reviews are read.
+            self._take(found := await self._all())
+            self._drop_all_but({key_of(review) for review in found}, [*self.rows])
         else:
-            await self._look_at_all()
+            new = sorted(self._noted.keys() - self.rows.keys(), key=self._place, reverse=True)
+            for start in range(0, len(new), PAGE):
+                await self._read_part(new[start : start + PAGE])
+            await self._read_part(list(islice(self.rows, AGAIN)))
         took = time.monotonic() - began if self.is_whole else 0.0
-        self.rows.version += not self.is_whole
+        self.version += not self.is_whole
         self.is_whole, self._look_at = True, time.monotonic() + max(FRESH_S, took)
 
-    async def _list_newest(self) -> bool:
-        """List the rows of the table down to a known one; return False if there is no table."""
-        page = await self._list(None)
-        while page and page.end and not page.has_known:
-            page = await self._list(page.end)
-        if page and self._listed_to is None:
-            self._listed_to = page.end
-        return page is not None
+    def _place(self, key: str) -> str:
+        return self._noted[key].place
 
-    async def _list_older(self) -> None:
-        """List the next part of the older rows; after the last part, begin again."""
-        if self._listed_to is not None:
-            page = await self._list(self._listed_to)
-            self._listed_to = page and page.end
+    async def _list(self) -> bool:
+        """List the newest rows of the table, and the next part of the older rows.
 
-    async def _list(self, before: str | None) -> _Page | None:
-        """List a page of the table, and drop the known reviews that are no longer in this page."""
-        listed = await self._drive(noted_reviews, self.source, before, LISTED, self._base)
+        After the last part, the older rows begin again. The first look lists all of them.
+
+        Returns:
+            Whether there is a table.
+        """
+        has_table, end = await self._list_part(None)
+        before = self._listed_to or end
+        while before is not None:
+            _, before = await self._list_part(before)
+            if self.is_whole:
+                break
+        self._listed_to = before
+        return has_table
+
+    async def _list_part(self, before: str | None) -> tuple[bool, str | None]:
+        """List a part of the table, and drop the known reviews that it no longer has.
+
+        Returns:
+            Whether there is a table, and where the next part begins, which is None after the last.
+        """
+        listed = await self.drive(noted_reviews, self.source, before, LISTED, self._base)
         if listed is None:
-            return None
+            return False, None
         rows, end = listed
-        page = {address_key(row.thread_id, row.review_id): row for row in rows}
-        has_known = any(key in self._noted for key in page)
-        for key, row in [*self._noted.items()]:
-            is_covered = (end or "") <= row.place and (before is None or row.place < before)
-            if is_covered and key not in page:
-                self.drop(key)
-        self._noted.update(page)
-        return _Page(end, has_known)
+        part = {address_key(row.thread_id, row.review_id): row for row in rows}
+        covered = [
+            key
+            for key, row in self._noted.items()
+            if (end or "") <= row.place and (before is None or row.place < before)
+        ]
+        self._drop_all_but(part, covered)
+        self._noted.update(part)
+        return True, end
 
-    async def _read_part(self, keys: list[str]) -> None:
+    async def _read_part(self, keys: Iterable[str]) -> None:
         """Read some reviews of the table, and drop those that are closed."""
         found = await self._read_noted(keys)
-        shown = {key_of(review) for review in found}
+        self._drop_all_but({key_of(review) for review in found}, keys)
+        self._take(found)
+
+    def _drop_all_but(self, known: Collection[str], keys: Iterable[str]) -> None:
         for key in keys:
-            if key not in shown:
+            if key not in known:
                 self.drop(key)
-        self._take(found)
-
-    async def _look_at_all(self) -> None:
-        if not self.is_whole:
-            self._take(await self._all(limit=PAGE))  # One page is shown until all rows are read.
-        found = await self._all()
-        self._drop_all_but({key_of(review) for review in found})
-        self._take(found)
-
-    def _drop_all_but(self, known: Container[str]) -> None:
-        for key in [key for key in self.rows.by_key if key not in known]:
-            self.drop(key)
 
     async def _read_noted(self, keys: Iterable[str]) -> list[PendingReview]:
         rows = [self._noted[key] for key in keys if key in self._noted]
-        return await self._drive(read_noted, self.source, rows, self._base)
+        return await self.drive(read_noted, self.source, rows, self._base)
 
     async def _all(self, limit: int | None = None) -> list[PendingReview]:
-        return await self._drive(find_all, self.source, limit, None, self._base)
+        return await self.drive(find_all, self.source, limit, None, self._base)
 
-    async def _drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
+    async def drive(self, flow: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
         """Run a coroutine of this package, in a thread if the source has only sync methods."""
-        if await self.is_for_sync():
-            return await asyncio.to_thread(lambda: run_sync(flow(*args)))
-        return await run_async(flow(*args))
-
-    async def is_for_sync(self) -> bool:
-        """Return whether the source has only sync methods."""
         if self._is_sync is None:
             self._is_sync = await _is_sync_only(self.source)
-        return self._is_sync
+        if self._is_sync:
+            return await asyncio.to_thread(lambda: run_sync(flow(*args)))
+        return await run_async(flow(*args))
 
 
 async def _ledgers_of(source: Any, thread_id: str) -> list[Ledger]:

@@ -95,12 +95,12 @@ def test_a_tenant_sees_only_their_own_past(desk):
 def test_a_storage_that_fails_is_told_on_the_page(desk, monkeypatch):
     """What could be read is shown, beside the reason why the rest is not."""
 
-    async def fails(source):
+    async def fails(source, threads=None):
         raise OSError("the disk is gone")
         yield
 
     desk.wait()
-    monkeypatch.setattr(past, "aevery_ledger", fails)
+    monkeypatch.setattr(past, "ledgers_in", fails)
     with desk.client() as client:
         assert "OSError: the disk is gone" in shown(client)
 

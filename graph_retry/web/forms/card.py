@@ -151,13 +151,15 @@ def make_card(
     posted: Posted | None = None,
     problem: str = "",
     issues: Sequence[Issue] = (),
+    posted_as: str = "",
 ) -> Card:
     """Make the card of a review. `posted` are the fields of its form, if a person has sent it.
 
     `problem` tells why the posted answer was refused. Each of its `issues` stands beside its field.
+    `posted_as` is the key of an earlier review whose form was sent, if it asked the same question.
     """
     card = Card(review, ways_of(review), problem=problem)
-    mine = _own(card.key, posted or ())
+    mine = _own(posted_as or card.key, posted or ())
     card.chosen = dict(mine).get("way", "")
     card.words = {name.partition(".")[2]: text for name, text in mine if name.startswith("words.")}
     about = next((way.needs for way in card.ways if way.word == card.chosen), "")

@@ -55,7 +55,8 @@ async def thread(site: Site, request: Request, access: Access) -> Response:
             "Check its id: the history page takes one.", access,
         )  # fmt: skip
     await site.waiting.refresh()
-    waiting = site.waiting.in_thread(request.path_params["key"], access)
+    rows = site.waiting.in_thread(request.path_params["key"])
+    waiting = [row for row in rows if access.sees(row.review)]
     told = [(ledger, attempts_told(ledger)) for ledger in seen]
     return site.page(
         request, access, "thread.html", thread=thread_id, ledgers=told, waiting=waiting

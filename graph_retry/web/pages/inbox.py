@@ -62,8 +62,8 @@ async def live(site: Site, request: Request, access: Access) -> Response:
             with suppress(Exception):
                 await site.waiting.refresh()
             quiet += _LIVE_S
-            if version != site.waiting.rows.version:
-                version, quiet = site.waiting.rows.version, 0.0
+            if version != site.waiting.version:
+                version, quiet = site.waiting.version, 0.0
                 yield f"data: {version}\n\n"
             elif quiet >= _BEAT_S:
                 quiet = 0.0

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from graph_retry._attempts import tokens_of
+from graph_retry._corrections.record import corrections_in
 from graph_retry._params.patch import changes
-from graph_retry.history import aevery_ledger, every_ledger
+from graph_retry.history import ledgers_in
 from graph_retry.ledger import Ledger
+from graph_retry.metrics import known_sum
 from graph_retry.records import Attempt
-from graph_retry.web.rows import thread_key
+from graph_retry.web.rows import any_item, thread_key
 from graph_retry.web.safety import Access
 from graph_retry.web.waiting import Waiting
 
@@ -23,8 +24,6 @@ DAYS = 30
 
 MOST = 50_000
 """Maximum number of calls in memory. The figures then cover only the calls that were read first."""
-
-_NUMBERS = re.compile(r"/\d+(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,6 @@ def past_call(ledger: Ledger) -> PastCall | None:
     known = [each for each in ledger.attempts if each["kept_in"] is None]
     if not known:
         return None
-    counts = [tokens_of(each)["total_tokens"] for each in known]
-    counted = [count for count in counts if count is not None]
-    waits = [_waited(each) for each in known]
     return PastCall(
         name=ledger.title or "a call without a name",
         thread=ledger.thread,
@@ -62,42 +58,32 @@ def past_call(ledger: Ledger) -> PastCall | None:
         labels=dict(known[-1].get("labels") or {}),
         outcome=ledger.outcome,
         attempts=len(ledger.attempts),
-        tokens=sum(counted) if counted else None,
-        waited=tuple(wait for wait in waits if wait is not None),
-        changed=tuple(_changed(ledger, known)),
+        tokens=known_sum(tokens_of(each)["total_tokens"] for each in known),
+        waited=tuple(_waited(each) for each in known if _is_by_person(each)),
+        changed=tuple(_changed(ledger)),
     )
 
 
-def _waited(attempt: Attempt) -> float | None:
-    """Return the seconds between the end of an attempt and a person's decision about it."""
-    decision = attempt["decision"]
-    if decision is None or not str(decision.get("author", "")).startswith("human"):
-        return None
+def _is_by_person(attempt: Attempt) -> bool:
+    return str((attempt["decision"] or {}).get("author", "")).startswith("human")
+
+
+def _waited(attempt: Attempt) -> float:
+    """Return the seconds between the end of an attempt and the decision about it."""
     asked = datetime.fromisoformat(attempt["started_at"]) + timedelta(seconds=attempt["duration_s"])
-    return max(0.0, (datetime.fromisoformat(decision["at"]) - asked).total_seconds())
+    decided = datetime.fromisoformat((attempt["decision"] or {})["at"])
+    return max(0.0, (decided - asked).total_seconds())
 
 
-def _changed(ledger: Ledger, attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield the places that people changed in params and outputs.
-
-    All items of a list count as the same place, so that their changes are counted together.
-    """
-    for each in attempts:
-        decision = each["decision"] or {}
-        if not str(decision.get("author", "")).startswith("human"):
-            continue
-        number = each["number"]
-        try:
-            if decision["type"] == "edit":
-                pairs = changes(ledger.params_at(number), ledger.params_at(number + 1))
-            elif decision["type"] == "respond" and "output" in decision:
-                before, after = ledger.value_at(number), decision["output"]
-                pairs = changes({"output": before}, {"output": after})
-            else:
-                continue
-            yield from {_NUMBERS.sub("/*", place) for place, _, _ in pairs}
-        except ValueError:  # The checkpoint with these params was deleted.
-            continue
+def _changed(ledger: Ledger) -> Iterator[str]:
+    """Yield the places that people changed in params and outputs."""
+    for row in corrections_in(ledger):
+        before, after = {
+            "edited": (row["params"], row["revised"]),
+            "supplied": ({"output": row["output"]}, {"output": row["value"]}),
+        }.get(row["how"], (None, None))
+        if row["role"] == "human" and before is not None and after is not None:
+            yield from {any_item(place) for place, _, _ in changes(before, after)}
 
 
 @dataclass(frozen=True)
@@ -169,7 +155,7 @@ class Past:
 
     def thread(self, key: str) -> str | None:
         """Return the id of the thread with a key; None if it is unknown."""
-        rows = self._waiting.rows.of_thread(key)
+        rows = self._waiting.in_thread(key)
         return self._threads.get(key) or (rows[0].review.thread_id if rows else None)
 
     async def _read(self) -> None:
@@ -188,24 +174,23 @@ class Past:
         self._calls, self.read_at = fresh, datetime.now(UTC)
 
     async def _ledgers(self) -> AsyncIterator[Ledger]:
-        if not await self._waiting.is_for_sync():
-            async for ledger in aevery_ledger(self._waiting.source):
-                yield ledger
-            return
-        ledgers = iter(every_ledger(self._waiting.source))
-        while (one := await asyncio.to_thread(next, ledgers, None)) is not None:
-            yield one
+        ledgers = ledgers_in(self._waiting.source)
+        while (ledger := await self._waiting.drive(_next, ledgers)) is not None:
+            yield ledger
+
+
+async def _next(ledgers: AsyncIterator[Ledger]) -> Ledger | None:
+    return await anext(ledgers, None)
 
 
 def sum_up(calls: Sequence[PastCall]) -> Figures:
     """Compute the figures of some calls."""
     ended = [call for call in calls if call.outcome not in ("waiting", "open")]
-    tokens = [call.tokens for call in calls if call.tokens is not None]
     waits = sorted(wait for call in calls for wait in call.waited)
     return Figures(
         attempts=sum(call.attempts for call in calls),
         success=100 * sum(call.has_output for call in ended) / len(ended) if ended else None,
-        tokens=sum(tokens) if tokens else None,
+        tokens=known_sum(call.tokens for call in calls),
         wait=waits[len(waits) // 2] if waits else None,
     )
 

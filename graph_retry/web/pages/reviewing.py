@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from graph_retry._langgraph.shown import namespace_in
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
 from graph_retry.web.forms.card import Card, filled_of, make_card
@@ -26,7 +25,7 @@ async def review(site: Site, request: Request, access: Access) -> Response:
     found = await site.waiting.find(key, access)
     again = None if found else await site.waiting.asked_again(key, access)
     if again is not None:
-        return await _asked_again(site, request, access, *again)
+        return await _asked_again(site, request, access, again)
     if request.method == "POST":
         return await _take(site, request, access, found)
     if not found:
@@ -37,14 +36,15 @@ async def review(site: Site, request: Request, access: Access) -> Response:
 
 
 async def _asked_again(
-    site: Site, request: Request, access: Access, before: PendingReview, review: PendingReview
+    site: Site, request: Request, access: Access, review: PendingReview
 ) -> Response:
     """Lead from a closed review to the one that asks the same question, with the typed values."""
     page: Response = RedirectResponse(f"{root_of(request)}/r/{key_of(review)}", 303)
     if request.method == "POST":
-        typed = Run([before], {}, await site.form(request))
+        form, before = await site.form(request), request.path_params["key"]
         why = "The question was asked again after you opened it. Send your answer once more."
-        page = review_page(site, request, access, _again(typed, [review], why), [review], 409)
+        card = make_card(review, form, review.problem or why, review.answer_issues, before)
+        page = review_page(site, request, access, [card], [review], 409)
     site.guard.follow(request, page, access, [key_of(review)])
     return page
 
@@ -138,14 +138,9 @@ def _keys(form: Posted) -> list[str]:
 
 def _again(run: Run, following: list[PendingReview], problem: str) -> list[Card]:
     """Make the cards of reviews that replace refused ones, with the person's earlier input."""
-    old = {namespace_in(review.value): key_of(review) for review in run.reviews}
-    cards: list[Card] = []
-    for review in following:
-        if (before := old.get(namespace_in(review.value))) is not None:
-            key = key_of(review)
-            posted = [
-                (key + name.removeprefix(before) if name.startswith(f"{before}.") else name, text)
-                for name, text in run.posted
-            ]
-            cards.append(make_card(review, posted, review.problem or problem, review.answer_issues))
-    return cards
+    before = {review.namespace: key_of(review) for review in run.reviews}
+    return [
+        make_card(review, run.posted, review.problem or problem, review.answer_issues, key)
+        for review in following
+        if (key := before.get(review.namespace))
+    ]
