@@ -30,7 +30,7 @@ from graph_retry.web.safety import (
     text_of,
 )
 from graph_retry.web.waiting import Waiting
-from graph_retry.web.words import ago, percent, plain, span, spoken, without_type
+from graph_retry.web.words import ago, percent, plain, said, span, spoken, without_type
 
 HERE = Path(__file__).parent
 
@@ -139,7 +139,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    known: Any = {"ago": ago, "kind_of": kind_of, "key_of": key_of, "counted": counted}
+    known: Any = {
+        "ago": ago,
+        "kind_of": kind_of,
+        "key_of": key_of,
+        "counted": counted,
+        "said": said,
+    }
     known |= {"thread_key": thread_key, "span": span, "percent": percent, "plain": plain}
     made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)

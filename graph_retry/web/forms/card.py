@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
-from jsonpointer import resolve_pointer
+from jsonpointer import JsonPointerException, resolve_pointer
 
 from graph_retry._attempts import parsed_value, tokens_of
-from graph_retry._issues import ABSENT, excerpt, parts_of
+from graph_retry._edited import edited_fields
+from graph_retry._issues import ABSENT, excerpt, parts_of, pointer
 from graph_retry._json import identical, is_array, is_object
 from graph_retry._params.patch import changes
 from graph_retry._review.review import Review
-from graph_retry._schemas import alternatives, element, member
 from graph_retry.answering import PendingReview
 from graph_retry.ledger import Ledger
 from graph_retry.notifications import key_of
-from graph_retry.records import Issue
+from graph_retry.records import Attempt, Issue
 from graph_retry.web.forms.fields import Field, Form, has_unread, read_form
 from graph_retry.web.forms.marks import marked, word_diff
-from graph_retry.web.forms.schema import blank, branch_of
-from graph_retry.web.forms.ways import Filled, NotYetError, Way, ways_of
+from graph_retry.web.forms.ways import NotYetError, Way, ways_of
 from graph_retry.web.words import said
 
 _ASKED = {"until": "Until when", "to": "To whom", "choice": "Which one"}
@@ -65,52 +65,34 @@ class Card:
         return key_of(self.review)
 
     @property
-    def title(self) -> str:
-        """The problem in one short sentence, as the heading of the page."""
-        review = self.review
-        if review.failure is None:
-            return "The model's output is valid. Should it be used?"
-        count = len(review.issues)
-        if review.failure["kind"] == "invalid_schema" and count:
-            things = "One thing is" if count == 1 else f"{count} things are"
-            return f"{things} wrong with the model's answer."
-        return _HAPPENED.get(review.failure["kind"], "The call to the model failed.")
+    def texts(self) -> tuple[str, str]:
+        """The model's text, and the text that was read, perhaps after a repair."""
+        last: Any = _attempt_of(self.review) or {"raw": None, "repaired": None}
+        raw = _written(last["raw"]) or self.review.raw_output or ""
+        return raw, (last["repaired"] or {"text": raw})["text"]
 
     @property
-    def last(self) -> Any:
-        """The record of the attempt under review; None if the ledger cannot be read."""
-        records = [each for each in self.review.history if each["number"] == self.review.attempt]
-        return records[-1] if records else None
+    def was_repaired(self) -> bool:
+        """Whether the text that was read is no part of the model's own text."""
+        raw, read = self.texts
+        return read not in raw
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """The model's text in pieces, each with the pointer of its error, or "" if it has none."""
-        last: dict[str, Any] = self.last or {}
-        raw = _written(last.get("raw")) or self.review.raw_output
-        if raw is None:
-            return []
-        read: str = (last.get("repaired") or {"text": raw})["text"]
-        before, is_in, after = raw.partition(read)
-        if not is_in:  # The text was repaired, so that it is no part of the model's own text.
-            before, after = "", ""
+        """The model's text in pieces, each with the pointer of its error, or "" if it has none.
+
+        If the text was repaired, the repaired text is shown.
+        """
+        raw, read = self.texts
+        before, _, after = (read if self.was_repaired else raw).partition(read)
         pointers = [issue["path"] for issue in self.review.issues]
         pieces = [(before, ""), *marked(read, pointers), (after, "")]
         return [piece for piece in pieces if piece[0]]
 
     @property
-    def was_repaired(self) -> bool:
-        """Whether `pieces` shows the repaired text, and not the model's own text."""
-        last: dict[str, Any] = self.last or {}
-        raw = _written(last.get("raw"))
-        return raw is not None and "".join(text for text, _ in self.pieces) != raw
-
-    @property
     def suggestion(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The suggested changes of the params, as a comparison of words for each place."""
-        review = self.review
-        if review.suggested_params is None:
-            return []
-        return compared(review.params, review.suggested_params)
+        return compared(self.review.params, self.review.shown)
 
     @property
     def params(self) -> Field:
@@ -120,30 +102,13 @@ class Card:
     @property
     def suggested_fields(self) -> list[str]:
         """The JSON Pointers of the top-level fields that the suggestion changes."""
-        tops = (f"/{where.split('/')[1]}" for where, _ in self.suggestion)
-        return list(dict.fromkeys(tops))
+        review = self.review
+        return [pointer((name,)) for name in edited_fields(review.params, review.shown)]
 
     @property
     def attempts(self) -> list[dict[str, Any]]:
         """The attempts so far, the last one first, with their changes and results."""
         return attempts_told(Ledger(self.review.history))
-
-    @property
-    def output(self) -> str:
-        """The valid output as text."""
-        return said(self.review.output)
-
-
-_HAPPENED = {
-    "transient": "The model could not be reached, or was too busy.",
-    "invalid_syntax": "The model's answer cannot be read.",
-    "invalid_schema": "The model's answer has the wrong form.",
-    "truncated": "The model's answer was cut off.",
-    "context_overflow": "The text is too long for this model.",
-    "refusal": "The model declined to answer.",
-    "rejected_input": "The provider rejected the call.",
-    "permanent": "The call to the model failed, and would fail again.",
-}
 
 
 def make_card(
@@ -159,21 +124,20 @@ def make_card(
     `posted_as` is the key of an earlier review whose form was sent, if it asked the same question.
     """
     card = Card(review, ways_of(review), problem=problem)
-    mine = _own(posted_as or card.key, posted or ())
+    mine = _under(posted_as or card.key, posted or ())
     card.chosen = dict(mine).get("way", "")
-    card.words = {name.partition(".")[2]: text for name, text in mine if name.startswith("words.")}
+    card.words = dict(_under("words", mine))
     about = next((way.needs for way in card.ways if way.word == card.chosen), "")
-    for way in card.ways:
-        if not (which := way.needs):
-            continue
-        value = _changed(review, way, mine) if posted else first_value(review, which)
+    for way in [way for way in card.ways if way.needs]:
+        which, within = way.needs, _under(way.needs, mine)
+        value = _typed(review, which, within) if posted else first_value(review, which)
         told: dict[str, list[str]] = {}
         for one in issues if which == about else ():
             told.setdefault(one["path"], []).append(one["message"])
         refused = dict(told)
         if which == "output":
             _tell_issues(review, value, told)
-        form = _form(review, told, way)
+        form = _form(review, told, which, next(_pressed("add", within), None))
         card.forms[which] = _control(which, form.field(way.schema, value), value)
         if refused:
             _tell_refusal(card, refused, form.placed)
@@ -206,38 +170,39 @@ def is_same(one: Any, other: Any) -> bool:
     return identical(one, other)
 
 
-def filled_of(card: Card, posted: Posted) -> tuple[Way, Filled]:
-    """Return the chosen way of a card, and the person's input for it.
+def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
+    """Return the chosen way of a card, and the decision that a person's input makes.
 
     Raises:
-        NotYetError: If no way is chosen.
+        NotYetError: If no way is chosen, or the input is not complete.
     """
-    mine = _own(card.key, posted)
-    chosen = dict(mine).get("way", "")
-    way = next((way for way in card.ways if way.word == chosen), None)
+    mine = _under(card.key, posted)
+    way = next((way for way in card.ways if way.word == dict(mine).get("way")), None)
     if way is None:
         raise NotYetError("Choose what should happen.")
-    words = card.words.get(way.word, "").strip()
-    value = read_form(_within(way.needs, mine)) if way.needs else ABSENT
-    return way, Filled(value, words)
+    value = read_form(_under(way.needs, mine)) if way.needs else ABSENT
+    return way, way.make(card.review, value, card.words.get(way.word, "").strip())
 
 
-def _own(key: str, posted: Posted) -> list[tuple[str, str]]:
-    """Return the posted fields of one review, without the review's key in their names."""
-    start = f"{key}."
+def _under(start: str, posted: Posted) -> list[tuple[str, str]]:
+    """Return the posted fields whose names begin with a word and a dot, without this beginning."""
+    start = f"{start}."
     return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
 
 
-def _within(which: str, mine: Posted) -> list[tuple[str, str]]:
-    start = f"{which}."
-    return [(name.removeprefix(start), text) for name, text in mine if name.startswith(start)]
-
-
-def _form(review: Review, told: Mapping[str, Sequence[str]], way: Way | None = None) -> Form:
+def _form(
+    review: Review, told: Mapping[str, Sequence[str]], which: str = "params", add: str | None = None
+) -> Form:
     node: dict[str, Any] = review.params_schema or {}
     locked = node.get("propertyNames", {}).get("not", {}).get("enum", ())
-    root, is_params = review.value["response_schema"], way is None or way.needs == "params"
-    return Form(root, told, show_absent=not is_params, locked=locked if is_params else ())
+    is_params = which == "params"
+    return Form(
+        review.value["response_schema"],
+        told,
+        show_absent=not is_params,
+        locked=locked if is_params else (),
+        add=add,
+    )
 
 
 def _control(which: str, made: Field, value: Any) -> Field:
@@ -262,54 +227,44 @@ def first_value(review: Review, which: str) -> Any:
         return {"params": review.shown, "choice": 1}.get(which, ABSENT)
     if review.output is not None:
         return review.output
-    records = [each for each in review.history if each["number"] == review.attempt]
-    if not records or review.value.get("redacted"):
+    last = _attempt_of(review)
+    if last is None or review.redacted:
         return ABSENT  # A redacted text must not become the output.
     try:
-        return parsed_value(records[-1])
+        return parsed_value(last)
     except ValueError:
         return ABSENT
 
 
-def _changed(review: Review, way: Way, mine: Posted) -> Any:
+def _attempt_of(review: Review) -> Attempt | None:
+    """Return the record of the attempt under review; None if the ledger cannot be read."""
+    records = [each for each in review.history if each["number"] == review.attempt]
+    return records[-1] if records else None
+
+
+def _typed(review: Review, which: str, within: Posted) -> Any:
     """Return the posted value of a form, changed by the pressed button, if one was pressed."""
-    within = _within(way.needs, mine)
     value = read_form(within)
-    if way.needs == "params" and is_object(value):
+    if which == "params" and is_object(value):
         value = {**review.shown, **value}  # Browsers do not post locked fields.
-    for name, where in within:
-        if name == "do":
-            value = _done(review, way.schema, value, *where.split(":", 1))
+    for what, source in (("old", review.params), ("new", review.shown)):
+        for name in (name for where in _pressed(what, within) for name in parts_of(where)[:1]):
+            value = {**value, name: source[name]} if name in source and is_object(value) else value
+    for where in _pressed("remove", within):
+        above, _, last = where.rpartition("/")
+        with suppress(JsonPointerException):
+            items = resolve_pointer(value, above)
+            if is_array(items) and last.isdecimal() and int(last) < len(items):
+                del items[int(last)]
     return value
 
 
-def _done(review: Review, node: Any, value: Any, what: str, where: str) -> Any:
-    """Apply a button at a pointer: add or remove an item, or take a field's old or new value."""
-    parts = parts_of(unquote(where, errors="surrogatepass"))
-    root = review.value["response_schema"]
-    if what in ("old", "new") and parts and is_object(value):
-        source = review.params if what == "old" else review.shown
-        return {**value, parts[0]: source[parts[0]]} if parts[0] in source else value
-    above, owner = value, branch_of(alternatives(node, root), value)
-    for part in parts[: len(parts) - (what == "remove")]:
-        node, above = _step(owner, root, above, part)
-        owner = branch_of(alternatives(node, root), above)
-    if not is_array(above):
-        return value
-    if what == "add":
-        above.append(blank(element(owner, len(above), root), root, above[-1] if above else None))
-    elif what == "remove" and parts[-1].isdecimal() and int(parts[-1]) < len(above):
-        del above[int(parts[-1])]
-    return value
-
-
-def _step(owner: dict[str, Any], root: Any, value: Any, part: str) -> tuple[Any, Any]:
-    """Return the schema and the value of one member or item; `None, ABSENT` if there is none."""
-    if is_array(value) and part.isdecimal() and int(part) < len(value):
-        return element(owner, int(part), root), value[int(part)]
-    if is_object(value) and part in value:
-        return member(owner, part), value[part]
-    return None, ABSENT
+def _pressed(what: str, within: Posted) -> Iterator[str]:
+    """Yield the JSON Pointer at which a button was pressed that does `what`."""
+    for name, text in within:
+        does, _, where = text.partition(":")
+        if name == "do" and does == what:
+            yield unquote(where, errors="surrogatepass")
 
 
 def _written(raw: Any) -> str | None:
@@ -345,18 +300,11 @@ def _told(ledger: Ledger, number: int) -> dict[str, Any]:
         known = False
     else:
         known = True
-    failure, written = record["failure"], _written(record["raw"])
+    written = _written(record["raw"])
     return {
-        "number": number,
-        "author": record["author"],
-        "reason": record["reason"],
+        **record,
         "changed": changed,
         "is_known": known,
-        "failure": failure,
-        "issues": record["issues"],
         "written": written and excerpt(written, 2_000),
-        "decision": record["decision"],
-        "started_at": record["started_at"],
-        "duration": record["duration_s"],
         "tokens": tokens_of(record)["total_tokens"],
     }

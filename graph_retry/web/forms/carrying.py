@@ -8,15 +8,17 @@ refused, so that the person answers this review separately.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from graph_retry._issues import ABSENT, parts_of
-from graph_retry._json import is_array, is_number, is_object
-from graph_retry._params.patch import changes
+from jsonpointer import resolve_pointer
+
+from graph_retry._edited import edited_fields
+from graph_retry._issues import ABSENT
+from graph_retry._json import is_number
+from graph_retry._params.patch import apply_patch, changes
 from graph_retry._review.review import Review
 from graph_retry.web.forms.card import first_value, is_same
-from graph_retry.web.forms.ways import NotYetError, Way, changed_fields
+from graph_retry.web.forms.ways import NotYetError, Way
 from graph_retry.web.words import spoken
 
 
@@ -34,7 +36,7 @@ def carried(way: Way, decision: dict[str, Any], first: Review, other: Review) ->
     if way.needs == "output":
         return {**decision, "output": carry(before, decision["output"], there)}
     made = carry(before, {**before, **decision["params"]}, there)
-    if not (edited := changed_fields(there, made)):
+    if not (edited := edited_fields(there, made)):
         raise NotYetError("It has these values already.")
     return {**decision, "params": edited}
 
@@ -50,45 +52,34 @@ def carry(before: Any, after: Any, there: Any) -> Any:
         {'a': 'Look. In euros.', 'b': 1}
     """
     old, new, made = ({} if value is ABSENT else {"v": value} for value in (before, after, there))
-    made = copy.deepcopy(made)
     for place, was, wanted in changes(old, new):
-        steps = parts_of(place)
-        owner: Any = made
-        for step in steps[:-1]:
-            owner = _at(owner, step)
-        value = _value(was, wanted, _at(owner, steps[-1]))
-        if value is None or not _put(owner, steps[-1], value[0]):
+        present = resolve_pointer(made, place, ABSENT)
+        if is_same(present, wanted):
+            continue
+        try:
+            value = _value(was, wanted, present)
+            step = {"op": "add" if present is ABSENT else "replace", "path": place, "value": value}
+            if value is ABSENT:
+                step = {"op": "remove", "path": place}
+            made = apply_patch(made, [step])
+        except ValueError:
             where = spoken(place.removeprefix("/v"))
-            raise NotYetError(f"“{where}” has another value here. Answer this review separately.")
+            why = f"“{where}” has another value here. Answer this review separately."
+            raise NotYetError(why) from None
     return made.get("v", ABSENT)
 
 
-def _value(was: Any, wanted: Any, present: Any) -> tuple[Any] | None:
-    """Return the new value of a place that holds `present`, as a tuple; None if it is uncertain."""
-    if is_same(present, was) or is_same(present, wanted):
-        return (wanted,)
+def _value(was: Any, wanted: Any, present: Any) -> Any:
+    """Return the new value of a place that holds `present`.
+
+    Raises:
+        ValueError: If it is uncertain.
+    """
+    if is_same(present, was) or all(is_number(value) for value in (was, wanted, present)):
+        return wanted
     if isinstance(was, str) and isinstance(wanted, str) and isinstance(present, str) and was:
         if wanted.startswith(was):
-            return (present + wanted.removeprefix(was),)
-        return (wanted.removesuffix(was) + present,) if wanted.endswith(was) else None
-    are_numbers = all(is_number(value) for value in (was, wanted, present))
-    return (wanted,) if are_numbers else None
-
-
-def _at(owner: Any, step: str) -> Any:
-    if is_object(owner):
-        return owner.get(step, ABSENT)
-    if is_array(owner) and step.isdecimal() and int(step) < len(owner):
-        return owner[int(step)]
-    return ABSENT
-
-
-def _put(owner: Any, step: str, value: Any) -> bool:
-    """Set or remove the value at a key or index; return False if there is no such place."""
-    if is_object(owner):
-        owner.pop(step, None) if value is ABSENT else owner.update({step: value})
-        return True
-    if not is_array(owner) or int(step) > len(owner):
-        return False
-    owner[int(step) : int(step) + 1] = [] if value is ABSENT else [value]
-    return True
+            return present + wanted.removeprefix(was)
+        if wanted.endswith(was):
+            return wanted.removesuffix(was) + present
+    raise ValueError("another value")

@@ -16,8 +16,9 @@ from urllib.parse import quote, unquote
 
 from graph_retry._issues import ABSENT, parts_of, pointer
 from graph_retry._json import NotJsonError, identical, is_array, is_number, is_object, read_json
-from graph_retry._schemas import alternatives, element
-from graph_retry.web.forms.schema import branch_of, roles, roles_of
+from graph_retry._schemas import alternatives, element, kind_of
+from graph_retry.web.forms.schema import ROLES, blank, branch_of, role_of
+from graph_retry.web.words import said
 
 MAX_FIELDS = 400
 """Maximum number of fields in a form. The values after these are shown as JSON."""
@@ -30,14 +31,6 @@ _ALTERED = re.compile(
 
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_KINDS: dict[Any, str] = {
-    bool: "flag",
-    int: "number",
-    float: "number",
-    str: "text",
-    list: "list",
-    dict: "object",
-}
 _CONTROLS = {
     "string": "text",
     "number": "number",
@@ -106,6 +99,7 @@ class Form:
         problems: Messages about wrong values, by JSON Pointer.
         show_absent: Whether the form also offers properties that the value does not have.
         locked: Names of top-level fields that a person cannot change.
+        add: The JSON Pointer of a list that gets a further item.
     """
 
     def __init__(
@@ -115,10 +109,11 @@ class Form:
         *,
         show_absent: bool = False,
         locked: Iterable[str] = (),
+        add: str | None = None,
     ) -> None:
         self._root, self._problems = root, problems or {}
         self._show_absent, self._locked = show_absent, frozenset(locked)
-        self._left = MAX_FIELDS
+        self._left, self._add = MAX_FIELDS, add
         self.placed: set[str] = set()
 
     def field(self, node: Any, value: Any, path: tuple[Any, ...] = (), empty: str = "") -> Field:
@@ -164,8 +159,8 @@ class Form:
             return "json"
         if _choices(found, value):
             return "choice"
-        declared = _CONTROLS.get(str(branch.get("type")), "")
-        kind = declared or _KINDS.get(type(value), "json")
+        declared = _CONTROLS.get(str(branch.get("type")))
+        kind = declared or _CONTROLS.get(kind_of(value), "json")
         is_value = not (value is ABSENT or value is None or isinstance(value, Unread))
         if is_value and not _gives_back(kind, value):
             return "json"
@@ -185,7 +180,10 @@ class Form:
     def _fill(self, made: Field, node: dict[str, Any], value: Any, path: tuple[Any, ...]) -> None:
         """Add the fields of an object's properties, or of a list's items."""
         if made.kind == "list":
-            items: list[Any] = value if is_array(value) else []
+            items: list[Any] = [*value] if is_array(value) else []
+            if pointer(path) == self._add:
+                node_of_new = element(node, len(items), self._root)
+                items.append(blank(node_of_new, self._root, items[-1] if items else None))
             made.fields = [
                 self.field(element(node, number, self._root), item, (*path, number))
                 for number, item in enumerate(items)
@@ -194,7 +192,7 @@ class Form:
         shown: dict[str, Any] = value if is_object(value) else {}
         nodes: dict[str, Any] = node.get("properties") or {}
         required = node.get("required") or ()
-        made.role = roles_of(shown)
+        made.role = role_of(shown)
         names = list(shown)
         if self._show_absent and not made.role:
             names = [*nodes, *(name for name in shown if name not in nodes)]
@@ -206,7 +204,7 @@ class Form:
             )
             if made.role and name == made.role:
                 below.kind = "choice"
-                below.choices = [(json.dumps(word), word) for word in roles(name)]
+                below.choices = [(json.dumps(word), word) for word in ROLES[name]]
                 below.text = json.dumps(part)
             made.fields.append(below)
 
@@ -236,11 +234,7 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
         return []
     if allowed and value is not None and value is not ABSENT and not isinstance(value, Unread):
         allowed.append(value)  # The present value stays a choice, even if it is not allowed.
-    return list(dict.fromkeys((json.dumps(each), _said(each)) for each in allowed))
-
-
-def _said(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return list(dict.fromkeys((json.dumps(each), said(each)) for each in allowed))
 
 
 def _gives_back(kind: str, value: Any) -> bool:
@@ -262,9 +256,8 @@ def _text(kind: str, value: Any) -> str:
     if kind == "choice":
         return json.dumps(value)
     if kind != "json":
-        return _said(value)
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _ALTERED.sub(lambda found: json.dumps(found[0])[1:-1], text)
+        return said(value)
+    return str(visible(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def read_form(posted: Iterable[tuple[str, str]]) -> Any:

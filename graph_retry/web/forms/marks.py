@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from graph_retry._issues import pointer
+from graph_retry._issues import parts_of
 
 MAX_WORDS = 4_000
 """Maximum number of words of a text that are compared. Longer texts are shown whole."""
@@ -17,52 +17,49 @@ _CONTEXT = 12
 """Number of equal words that are shown on each side of a change."""
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-_SPACE = re.compile(r"[ \t\n\r]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
-_SCALAR = re.compile(r'[^\s,\]}"]+')
+_BETWEEN = re.compile(r"[ \t\r\n:,]*")
+_DECODER = json.JSONDecoder()
 
 
-def spans(text: str) -> dict[str, tuple[int, int]]:
-    """Return the start and end of each value in a JSON document, by JSON Pointer.
+def span_of(text: str, place: str) -> tuple[int, int]:
+    """Return the start and end of the value at a JSON Pointer in a JSON document.
+
+    If the value is missing, the object or list around it is meant.
 
     Raises:
-        ValueError: If the text is not one JSON document.
+        ValueError: If the text does not begin with a JSON document.
 
     Example:
-        >>> spans('{"a": [1, 22]}')["/a/1"]
-        (10, 12)
+        >>> span_of('{"a": [1, 22]}', "/a/1"), span_of('{"a": [1, 22]}', "/a/7")
+        ((10, 12), (6, 13))
     """
-    json.loads(text)
-    found: dict[str, tuple[int, int]] = {}
-    _walk(text, _end(_SPACE, text, 0), "", found)
+    at = _after(text, 0)
+    found = at, _DECODER.raw_decode(text, at)[1]
+    for part in parts_of(place):
+        inside = dict(_members(text, found[0]))
+        if part not in inside:
+            break
+        found = inside[part]
     return found
 
 
-def _walk(text: str, start: int, where: str, found: dict[str, tuple[int, int]]) -> int:
-    """Record the span of the value at `start`, and of the values in it; return its end."""
-    opened = text[start]
-    if opened == '"':
-        end = _end(_STRING, text, start)
-    elif opened in "{[":
-        end, number = _end(_SPACE, text, start + 1), 0
-        while text[end] not in "}]":
-            key: Any = number
-            if opened == "{":
-                begin, end = end, _end(_STRING, text, end)
-                key = json.loads(text[begin:end])
-                end = _end(_SPACE, text, _end(_SPACE, text, end) + 1)
-            end = _end(_SPACE, text, _walk(text, end, where + pointer((key,)), found))
-            end, number = _end(_SPACE, text, end + 1) if text[end] == "," else end, number + 1
-        end += 1
-    else:
-        end = _end(_SCALAR, text, start)
-    found[where] = (start, end)
-    return end
+def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the key and the span of each value in the object or list at `at`."""
+    opened, at, number = text[at], _after(text, at + 1), 0
+    while opened in "{[" and text[at] not in "}]":
+        key: Any = number
+        if opened == "{":
+            key, at = _DECODER.raw_decode(text, at)
+            at = _after(text, at)
+        end = _DECODER.raw_decode(text, at)[1]
+        yield str(key), (at, end)
+        at, number = _after(text, end), number + 1
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
+def _after(text: str, at: int) -> int:
+    """Return the place after the white space, colons and commas at `at`."""
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at
 
 
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
@@ -74,27 +71,20 @@ def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])
         [('{"a": 1, "b": ', ''), ('"x"', '/b'), ('}', '')]
     """
+    chosen: dict[tuple[int, int], str] = {}
     try:
-        known = spans(text)
+        json.loads(text)
+        for place in pointers:
+            chosen.setdefault(span_of(text, place), place)
     except (ValueError, RecursionError):
         return [(text, "")]
-    chosen: dict[tuple[int, int], str] = {}
-    for place in pointers:
-        where = place
-        while where not in known:
-            where = where.rpartition("/")[0]
-        chosen.setdefault(known[where], place)
     pieces: list[tuple[str, str]] = []
     at = 0
-    # If one faulty place contains another, mark the inner one.
-    inner = [
-        place
-        for place in chosen
-        if not any(place != o and place[0] <= o[0] and o[1] <= place[1] for o in chosen)
-    ]
-    for start, end in sorted(inner):
-        pieces += [(text[at:start], ""), (text[start:end], chosen[start, end])]
-        at = end
+    for start, end in sorted(chosen):
+        # If one faulty place contains another, mark the inner one.
+        if not any((start, end) != o and start <= o[0] and o[1] <= end for o in chosen):
+            pieces += [(text[at:start], ""), (text[start:end], chosen[start, end])]
+            at = end
     return [piece for piece in [*pieces, (text[at:], "")] if piece[0]]
 
 
@@ -116,19 +106,15 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
 def _compared(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     for number, (tag, i, j, k, n) in enumerate(codes):
-        if tag == "equal":
-            head = _CONTEXT if number else 0
-            tail = _CONTEXT if number < len(codes) - 1 else 0
-            left_out = j - i - head - tail
-            if left_out > 2 * _CONTEXT:
-                yield "same", "".join(old[i : i + head])
-                yield (
-                    "cut",
-                    f"… {len(''.join(old[i + head : j - tail]).split()):,} words the same …",
-                )
-                yield "same", "".join(old[j - tail : j])
-            else:
-                yield "same", "".join(old[i:j])
+        start = i + (_CONTEXT if number else 0)
+        stop = j - (_CONTEXT if number < len(codes) - 1 else 0)
+        if tag == "equal" and stop - start > 2 * _CONTEXT:
+            words = len("".join(old[start:stop]).split())
+            yield "same", "".join(old[i:start])
+            yield "cut", f"… {words:,} words the same …"
+            yield "same", "".join(old[stop:j])
+        elif tag == "equal":
+            yield "same", "".join(old[i:j])
         else:
             yield "gone", "".join(old[i:j])
             yield "new", "".join(new[k:n])

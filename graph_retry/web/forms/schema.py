@@ -8,7 +8,7 @@ from typing import Any
 from graph_retry._json import is_object
 from graph_retry._schemas import alternatives, kind_of, kinds
 
-_ROLES = {
+ROLES = {
     "role": ("user", "assistant", "system", "developer", "tool"),
     "type": ("human", "ai", "system", "tool"),
 }
@@ -41,25 +41,20 @@ def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
     (found, *_) = [part for part in alternatives(node, root) if part.get("type") != "null"] or [{}]
     if is_object(node) and "default" in node:
         return node["default"]
-    if role := roles_of(like):
+    if role := role_of(like):
         return {role: like[role], "content": ""}
     kind = found.get("type", kind_of(like))
     empty: dict[str, Any] = {"string": "", "object": {}, "array": [], "boolean": False}
     return empty.get(kind)
 
 
-def roles_of(value: Any) -> str:
+def role_of(value: Any) -> str:
     """Return the key of a chat message that holds its role; "" for any other value.
 
     Example:
-        >>> roles_of({"role": "user", "content": "Hello"}), roles_of({"type": "text", "text": ""})
+        >>> role_of({"role": "user", "content": "Hello"}), role_of({"type": "text", "text": ""})
         ('role', '')
     """
     if not is_object(value) or "content" not in value:
         return ""
-    return next((key for key, known in _ROLES.items() if value.get(key) in known), "")
-
-
-def roles(key: str) -> tuple[str, ...]:
-    """List the roles that are allowed under this key of a chat message."""
-    return _ROLES[key]
+    return next((key for key, known in ROLES.items() if value.get(key) in known), "")

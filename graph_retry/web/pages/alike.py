@@ -21,7 +21,7 @@ from graph_retry._json import digest
 from graph_retry._output.json_schema.validator import SchemaValidator
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.card import compared, filled_of, first_value, make_card
+from graph_retry.web.forms.card import compared, decided, first_value, make_card
 from graph_retry.web.forms.carrying import carried
 from graph_retry.web.forms.ways import NotYetError, Way
 from graph_retry.web.page import Posted, Site, root_of
@@ -67,9 +67,10 @@ async def preview(
 ) -> Response:
     """Show the preview of one review's answer for each similar review."""
     card = make_card(first, form)
-    way, _ = filled_of(card, form)
+    way, decision = decided(card, form)
     rows = site.waiting.alike(key_of(first), access)
-    shown = await _previews(site, access, first, form, [row.key for row in rows[:MOST]])
+    keys = [row.key for row in rows[:MOST]]
+    shown = await _previews(site, access, first, way, decision, keys)
     return site.page(
         request, access, "alike.html",
         way=way, first=first, words=card.words.get(way.word, ""), previews=shown,
@@ -92,7 +93,8 @@ async def answer_alike(site: Site, request: Request, access: Access) -> Response
         return site.gone(request, access)
     ticked = [text for part, text in form if part == "tick"]
     keys = [mark.partition(":")[0] for mark in ticked][:MOST]
-    fresh = await _previews(site, access, found[0], asked, keys)
+    way, decision = decided(make_card(found[0], asked), asked)
+    fresh = await _previews(site, access, found[0], way, decision, keys)
     runs: dict[str | None, Run] = {}
     left: list[str] = []
     known = {each.mark: each for each in fresh if each.decision is not None}
@@ -127,11 +129,14 @@ async def outcomes(site: Site, request: Request, access: Access) -> Response:
 
 
 async def _previews(
-    site: Site, access: Access, first: PendingReview, form: Posted, keys: list[str]
+    site: Site,
+    access: Access,
+    first: PendingReview,
+    way: Way,
+    decision: dict[str, Any],
+    keys: list[str],
 ) -> list[Preview]:
-    """Make the preview of each review that is still open, from the posted answer to the first."""
-    way, filled = filled_of(make_card(first, form), form)
-    decision = way.make(first, filled)
+    """Make the preview of each review that is still open, from the decision about the first."""
     shown: list[Preview] = []
     for key in keys:
         found = [first] if key == key_of(first) else await site.waiting.find(key, access)

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from graph_retry.answering import PendingReview
 from graph_retry.notifications import key_of
-from graph_retry.web.forms.card import Card, filled_of, make_card
+from graph_retry.web.forms.card import Card, decided, make_card
 from graph_retry.web.forms.ways import NotYetError
 from graph_retry.web.page import Posted, Site, root_of
 from graph_retry.web.pages.alike import preview
@@ -73,8 +73,7 @@ async def _take(
             cards.append(card)
             continue
         try:
-            way, filled = filled_of(card, form)
-            decisions[review.review_id] = way.make(review, filled) | access.signed
+            decisions[review.review_id] = decided(card, form)[1] | access.signed
         except NotYetError as problem:
             card, is_ready = make_card(review, form, str(problem), problem.issues), False
         cards.append(card)
