@@ -16,9 +16,9 @@ from graph_retry._issues import attempt, cut, excerpt, json_problem, text_of
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.failures import is_complete
 from graph_retry._output.providers.anthropic import UNPARSED
-from graph_retry._output.providers.google import blocked
+from graph_retry._output.providers.google import BLOCKED
 from graph_retry._output.providers.langchain import finish_reason, reasoning_in, refusal_in
-from graph_retry._output.providers.objects import message_of, token_name_of
+from graph_retry._output.providers.objects import blocked, message_of, token_name_of
 from graph_retry._output.validator import Validator
 from graph_retry._patterns import lazy
 
@@ -142,8 +142,8 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
     text: str | None = str(message.text)
     extra = cast("dict[str, Any]", message.additional_kwargs)
     value: Any = extra.get("parsed")
-    prompt = message.response_metadata.get("prompt_feedback")
-    refusal = extra.get("refusal") or blocked(prompt) or refusal_in(message.content)
+    stopped = blocked(message.response_metadata, BLOCKED)
+    refusal = extra.get("refusal") or stopped or refusal_in(message)
     usage: dict[str, Any] | None = None
     if isinstance(message, AIMessage):
         usage = _usage(message.usage_metadata and dict(message.usage_metadata))
@@ -156,7 +156,7 @@ def _read_message(message: BaseMessage, validator: Validator | None) -> Reading:
         usage=usage,
         finish_reason=_words(finish_reason(message.response_metadata)),
         refusal=_words(refusal),
-        reasoning=excerpt("\n".join(reasoning_in(message)), _MAX_REASONING) or None,
+        reasoning=excerpt(reasoning_in(message), _MAX_REASONING) or None,
     )
 
 
@@ -207,28 +207,3 @@ def _raw_calls(message: AIMessage) -> list[dict[str, Any]]:
     blocks = content if is_array(content) else []
     listed = message.additional_kwargs.get("tool_calls") or blocks
     return [item for item in listed if is_object(item)]
-
-
-def mean_logprob(result: Any) -> float | None:
-    """Return the mean log-probability of an answer's tokens, or None if the provider gave none.
-
-    Example:
-        >>> from langchain_core.messages import AIMessage
-        >>> given = {"logprobs": {"content": [{"logprob": -0.5}, {"logprob": -1.5}]}}
-        >>> mean_logprob(AIMessage("yes", response_metadata=given))
-        -1.0
-    """
-    said: Any = getattr(result, "response_metadata", None)
-    tokens: Any = (said.get("logprobs") if is_object(said) else None) or {}
-    choices: Any = getattr(result, "choices", None)  # OpenAI's own client
-    if is_array(choices) and choices:
-        tokens = getattr(choices[0], "logprobs", None)
-    content: Any = tokens.get("content") if is_object(tokens) else getattr(tokens, "content", None)
-    if not is_array(content):
-        return None
-    known = [
-        one.get("logprob") if is_object(one) else getattr(one, "logprob", None) for one in content
-    ]
-    if not known or not all(is_number(each) for each in known):
-        return None
-    return sum(cast("list[float]", known)) / len(known)

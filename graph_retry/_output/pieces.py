@@ -12,7 +12,6 @@ from graph_retry._issues import describe
 from graph_retry._json import is_array, is_number, is_object
 from graph_retry._output.completion import Completion
 from graph_retry._output.providers.objects import chunk_of
-from graph_retry._output.providers.provider import made_chunk
 from graph_retry._streams import joined, without_half
 
 _Kind = Literal["text", "keys", "list", "value", "scalar"]
@@ -65,7 +64,7 @@ class Pieces:
             self._expect("text", text)
         self._note({"usage": piece.usage, "finish_reason": piece.finish_reason})
         if self._chunks:
-            self._chunks.append(made_chunk(text))
+            self._chunks.append(AIMessageChunk(content=text))
         self._texts.append(text)
         return text
 

@@ -12,9 +12,10 @@ from typing_extensions import TypedDict
 from graph_retry._credentials import without_keys
 from graph_retry._langgraph.run_config import current_saver
 from graph_retry._output.build import wrap_error
-from graph_retry._output.completion import mean_logprob, read_result, said_in
+from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._output.mistakes import place_of, place_of_bug, tell, tell_bug
+from graph_retry._output.providers.langchain import mean_logprob
 from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._request.stored import store, unsavable

@@ -5,9 +5,9 @@ LangChain's messages from Cohere are read. The objects of Cohere's own client ar
 
 from __future__ import annotations
 
-from graph_retry._output.providers.provider import ErrorWords, Provider, finishing
+from graph_retry._output.providers.provider import Provider, meaning
 
 PROVIDER = Provider(
-    finish_words={**finishing("stopped", "complete"), **finishing("truncated", "max_tokens")},
-    error_words=ErrorWords(overflow_text=r"too many (?:input )?tokens"),
+    finish_words={**meaning("stopped", "complete"), **meaning("truncated", "max_tokens")},
+    error_texts={r"too many (?:input )?tokens": "overflow"},
 )

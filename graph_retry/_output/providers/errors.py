@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from graph_retry._issues import attempt, text_of
 from graph_retry._json import is_array, is_object
 from graph_retry._output.providers import PROVIDERS
+from graph_retry._output.providers.provider import Cause, Said
 from graph_retry._patterns import lazy
 from graph_retry.records import FailureKind
 
@@ -54,23 +55,17 @@ _LASTING: tuple[FailureKind, ...] = (
 """Failure kinds in order: the first is the one that another attempt helps least."""
 
 
-_WORDS = [provider.error_words for provider in PROVIDERS]
-_QUOTA = frozenset[str]().union(*(words.quota for words in _WORDS))
-_OVERFLOW = frozenset[str]().union(*(words.overflow for words in _WORDS))
-_FILTERED = frozenset[str]().union(*(words.filtered for words in _WORDS))
-_DENIED = frozenset[str]().union(*(words.denied for words in _WORDS))
-_BUSY = frozenset[str]().union(*(words.busy for words in _WORDS))
-_REJECTED = frozenset[str]().union(*(words.rejected for words in _WORDS))
+_CAUSES: dict[str, Cause] = {
+    code: cause for provider in PROVIDERS for code, cause in provider.error_codes.items()
+}
 
 
-def _any_of(patterns: Iterable[str | None]) -> re.Pattern[str]:
-    return lazy("|".join(filter(None, patterns)), re.IGNORECASE)
+def _texts(said: Said) -> re.Pattern[str]:
+    texts = [text for each in PROVIDERS for text, of in each.error_texts.items() if of == said]
+    return lazy("|".join(texts), re.IGNORECASE)
 
 
-_OVERFLOW_TEXT = _any_of(words.overflow_text for words in _WORDS)
-_TOO_LARGE_TEXT = _any_of(words.too_large_text for words in _WORDS)
-_FILTERED_TEXT = _any_of(words.filtered_text for words in _WORDS)
-_NO_CREDIT_TEXT = _any_of(words.no_credit_text for words in _WORDS)
+_TEXTS: dict[Said, re.Pattern[str]] = {said: _texts(said) for said in get_args(Said)}
 
 # HTTP clients (httpx, requests, aiohttp, …) and providers' clients use such class names.
 _TRANSPORT_NAMES = lazy(
@@ -147,67 +142,36 @@ def _members(error: BaseException) -> tuple[BaseException, ...]:
 
 
 def _kind(error: BaseException) -> FailureKind | None:
+    """Return the kind of the first rule that applies: codes and texts, the status, the class."""
     if members := _members(error):
         kinds = {provider_kind(one) or "rejected_input" for one in members}
         return next(kind for kind in _LASTING if kind in kinds)
-    status, codes = _status(error), set(_codes(error))
+    status, text = _status(error), text_of(error)
+    causes = {_CAUSES.get(code) for code in _codes(error)}
     names = " ".join(cls.__name__ for cls in type(error).__mro__)
-    said = _said(error, status, codes, names)
-    if said is not None:
-        return said
-    if status in _BY_CODE:
-        return _by_code(codes)
-    if codes & _QUOTA:
-        return "permanent"
-    if status is not None:
-        return "transient" if status >= 500 else _STATUS_KINDS.get(status, "rejected_input")
-    if codes & (_DENIED | _BUSY | _REJECTED):
-        return _by_code(codes)
-    return _by_class(error, names)
-
-
-def _said(
-    error: BaseException, status: int | None, codes: set[str], names: str
-) -> FailureKind | None:
-    """Return the kind of a refused request from its code, class or text, or None.
-
-    The request was too long, was filtered, or the account has no credit.
-    """
-    if codes & _OVERFLOW or _OVERFLOW_NAMES.search(names):
-        return "context_overflow"
-    if codes & _FILTERED or _FILTERED_NAMES.search(names):
-        return "refusal"
-    text = text_of(error)
-    if status in (413, 429) and _TOO_LARGE_TEXT.search(text):
-        return "context_overflow"
-    is_busy = bool(codes & _BUSY) and not codes & _REJECTED
-    is_refused = status in _REFUSED_REQUEST or (status is None and codes & _REJECTED)
-    if is_busy or not is_refused:
-        return None
-    if _OVERFLOW_TEXT.search(text):
-        return "context_overflow"
-    if _FILTERED_TEXT.search(text):
-        return "refusal"
-    return "permanent" if _NO_CREDIT_TEXT.search(text) else None
-
-
-def _by_class(error: BaseException, names: str) -> FailureKind | None:
-    """Return the kind of an exception by its class alone, or None."""
-    if getattr(error, "is_retryable", False) is True:  # LangChain's `ModelError` has this.
-        return "transient"
-    if _DENIED_NAMES.search(names):
-        return "permanent"
-    if _REQUEST_NAMES.search(names):
-        return "rejected_input"
+    is_rejected, by_code = "rejected" in causes, status is None or status in _BY_CODE
+    is_busy = "busy" in causes and not is_rejected
+    is_refused = status in _REFUSED_REQUEST or (status is None and is_rejected)
+    refused_text = text if is_refused and not is_busy else ""
+    by_status = "transient" if (status or 0) >= 500 else _STATUS_KINDS.get(status or 0)
     has_no_network = isinstance(error, OSError) and error.errno in _NO_NETWORK
-    return "transient" if has_no_network or _TRANSPORT_NAMES.search(names) else None
-
-
-def _by_code(codes: set[str]) -> FailureKind:
-    """Return the failure kind for a provider's error codes."""
-    if codes & (_DENIED | _QUOTA):
-        return "permanent"
-    return "transient" if codes & _BUSY and not codes & _REJECTED else "rejected_input"
+    rules: list[tuple[object, FailureKind]] = [
+        ("overflow" in causes or _OVERFLOW_NAMES.search(names), "context_overflow"),
+        ("filtered" in causes or _FILTERED_NAMES.search(names), "refusal"),
+        (status in (413, 429) and _TEXTS["too_large"].search(text), "context_overflow"),
+        (_TEXTS["overflow"].search(refused_text), "context_overflow"),
+        (_TEXTS["filtered"].search(refused_text), "refusal"),
+        (_TEXTS["no_credit"].search(refused_text), "permanent"),
+        ("quota" in causes or (by_code and "denied" in causes), "permanent"),
+        (by_code and is_busy, "transient"),
+        (status in _BY_CODE or (by_code and is_rejected), "rejected_input"),
+        (status, by_status or "rejected_input"),
+        (getattr(error, "is_retryable", False) is True, "transient"),  # LangChain's `ModelError`.
+        (_DENIED_NAMES.search(names), "permanent"),
+        (_REQUEST_NAMES.search(names), "rejected_input"),
+        (has_no_network or _TRANSPORT_NAMES.search(names), "transient"),
+    ]
+    return next((kind for applies, kind in rules if applies), None)
 
 
 def _status(error: BaseException) -> int | None:

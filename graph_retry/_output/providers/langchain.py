@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
-from graph_retry._json import is_array, is_object
-from graph_retry._output.providers.provider import Provider
+from graph_retry._json import is_array, is_number, is_object
+from graph_retry._output.providers.provider import Provider, first, found
 
-_THOUGHTS = ("thinking", "reasoning", "reasoning_content")
-"""Types of content blocks that hold reasoning. The key of the text is often named like the type."""
-_INSIDE = ("summary", "text")
-"""The other keys under which such a block may have its text."""
+_REASONING = (
+    "additional_kwargs.reasoning_content",
+    "additional_kwargs.reasoning",
+    "additional_kwargs.reasoning.summary.*.text",
+    "content.*:thinking.thinking",
+    "content.*:reasoning.reasoning",
+    "content.*:reasoning.summary.*.text",
+    "content.*:reasoning_content.reasoning_content.text",
+)
+_ENDS = ("finish_reason", "stop_reason", "done_reason")
+_ENDS_OF_RESPONSE = ("incomplete_details.reason", "status")
+"""The places in the metadata of OpenAI's Responses API."""
 
 
 def _message(result: Any) -> BaseMessage | None:
@@ -46,63 +54,51 @@ def _with_value(message: AIMessage, value: Any) -> AIMessage:
 
 def _of_generation(result: Any) -> BaseMessage | None:
     """Read `LLMResult`, `ChatResult` or one generation."""
-    generations = getattr(result, "generations", None)
-    first: Any = result
-    if is_array(generations) and generations:
-        first = generations[0][0] if is_array(generations[0]) else generations[0]
-    elif not hasattr(result, "generation_info"):
+    if is_object(result):
         return None
-    message = getattr(first, "message", None)
+    alone = result if hasattr(result, "generation_info") else None
+    generation = first(result, ("generations.0.0", "generations.0")) or alone
+    message, text = first(generation, ("message",)), first(generation, ("text",))
     if isinstance(message, BaseMessage):
         return message
-    text = getattr(first, "text", None)
     return AIMessage(text) if isinstance(text, str) else None
 
 
-def _chunk(piece: Any) -> tuple[AIMessageChunk, dict[str, Any]] | None:
-    if isinstance(piece, ChatGenerationChunk):
-        return cast("AIMessageChunk", piece.message), {}
-    return (piece, {}) if isinstance(piece, AIMessageChunk) else None
+def _chunk(piece: Any) -> AIMessageChunk | None:
+    chunk: Any = piece.message if isinstance(piece, ChatGenerationChunk) else piece
+    return chunk if isinstance(chunk, AIMessageChunk) else None
 
 
-def reasoning_in(message: BaseMessage) -> Iterator[str]:
-    """Yield a message's reasoning, from its content blocks and its `additional_kwargs`."""
-    extra, content = cast("dict[str, Any]", message.additional_kwargs), cast("Any", message.content)
-    yield from _thoughts([extra.get("reasoning_content"), extra.get("reasoning")])
-    for block in content if is_array(content) else []:
-        if is_object(block) and block.get("type") in _THOUGHTS:
-            yield from _thoughts(block)
+def reasoning_in(message: BaseMessage) -> str:
+    """Return a message's reasoning, from its content blocks and its `additional_kwargs`."""
+    thoughts = [thought for path in _REASONING for thought in found(message, path)]
+    return "\n".join(thought for thought in thoughts if isinstance(thought, str))
 
 
-def _thoughts(said: Any) -> Iterator[str]:
-    if isinstance(said, str):
-        yield said
-    elif is_array(said) or is_object(said):
-        parts = said if is_array(said) else [said.get(key) for key in (*_THOUGHTS, *_INSIDE)]
-        for part in parts:
-            yield from _thoughts(part)
-
-
-def refusal_in(content: Any) -> str | None:
+def refusal_in(message: BaseMessage) -> str | None:
     """Return the refusal from the content blocks of OpenAI's Responses API, or None."""
-    for block in content if is_array(content) else []:
-        told = block.get("value", block) if is_object(block) else None
-        if is_object(told) and told.get("type") == "refusal":
-            return told.get("refusal") or "the model declined"
-    return None
+    block = first(message, ("content.*:refusal", "content.*.value:refusal"))
+    return None if block is None else block.get("refusal") or "the model declined"
 
 
 def finish_reason(metadata: Mapping[str, Any]) -> str | None:
     """Return the provider's word for the end of an answer, from a message's metadata."""
-    for key in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
-        if isinstance(word := metadata.get(key), str):
-            return word
-    if metadata.get("object") != "response":
-        return None
-    details = metadata.get("incomplete_details")  # OpenAI's Responses API has this.
-    reason = details.get("reason") if is_object(details) else None
-    said = reason or metadata.get("status")
-    return said if isinstance(said, str) else None
+    of_response = _ENDS_OF_RESPONSE if metadata.get("object") == "response" else ()
+    words = [word for path in (*_ENDS, *of_response) for word in found(metadata, path)]
+    return next((word for word in words if isinstance(word, str)), None)
+
+
+def mean_logprob(result: Any) -> float | None:
+    """Return the mean log-probability of an answer's tokens, or None if the provider gave none.
+
+    Example:
+        >>> given = {"logprobs": {"content": [{"logprob": -0.5}, {"logprob": -1.5}]}}
+        >>> mean_logprob(AIMessage("yes", response_metadata=given))
+        -1.0
+    """
+    tokens = found(result, "response_metadata.logprobs.content.*.logprob")
+    tokens = tokens or found(result, "choices.0.logprobs.content.*.logprob")  # OpenAI's own client
+    return sum(tokens) / len(tokens) if tokens and all(map(is_number, tokens)) else None
 
 
 PROVIDER = Provider(message=_message, chunk=_chunk)

@@ -1,169 +1,153 @@
-"""The type `Provider`, which each provider's file fills, and functions that build messages.
+"""The type `Provider`, which each provider's file fills, and the places of an answer's parts.
 
-Providers' objects are recognized by their attributes, so that no client has to be installed.
+An answer is data: a client's objects and the same answer as JSON have their parts at the same
+places. Clients are recognized by these places, so that none has to be installed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType, SimpleNamespace
-from typing import Any, Literal, NamedTuple, cast
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    InvalidToolCall,
-    ToolCallChunk,
-)
+from langchain_core.messages import AIMessageChunk, BaseMessage
 
+from graph_retry._issues import ABSENT
 from graph_retry._json import is_array, is_object
 from graph_retry._patterns import lazy
 
 Finish = Literal["stopped", "truncated", "overflowed", "refused", "broken_call"]
 """The meaning of a finish reason, independent of the provider's word for it."""
 
-_NONE: frozenset[str] = frozenset()
+Cause = Literal["quota", "overflow", "filtered", "denied", "busy", "rejected"]
+"""The meaning of an error code, independent of the provider's word for it."""
+
+Said = Literal["overflow", "too_large", "filtered", "no_credit"]
+"""The meaning of an error's text. `too_large`: this one request exceeds the limit of a minute."""
+
+MeaningT = TypeVar("MeaningT", bound=str)
+Paths = tuple[str, ...]
+"""Places in an answer, as `found` reads them. The first that holds something counts."""
 
 
-class ErrorWords(NamedTuple):
-    """A provider's error codes and error texts, by their meaning.
+class Reply(NamedTuple):
+    """One kind of answer, whole or streamed: how it is recognized, and the places of its parts.
 
-    The sets hold error codes, in lower case and with only letters and digits. The fields that end
-    in `_text` are regular expressions for messages of errors that have no telling code. A text
-    counts only if the status or the code says that the request was refused.
+    An answer is recognized by the values at some places. Such a value is given as it is, as a type,
+    or as `...` for any. The places in a call, such as `name`, begin at one of `calls`.
     """
 
-    quota: frozenset[str] = _NONE
-    overflow: frozenset[str] = _NONE
-    filtered: frozenset[str] = _NONE
-    denied: frozenset[str] = _NONE
-    busy: frozenset[str] = _NONE
-    rejected: frozenset[str] = _NONE
-    overflow_text: str | None = None
-    too_large_text: str | None = None
-    """For status 413 or 429: this one request exceeds the limit of a whole minute."""
-    filtered_text: str | None = None
-    no_credit_text: str | None = None
+    as_object: Mapping[str, Any] | None = None
+    """The values that show a client's object to be such an answer."""
+    as_json: Mapping[str, Any] | None = None
+    """The same for an answer as JSON. A role is among them, because a user's dict has none."""
+    text: Paths = ()
+    calls: Paths = ()
+    name: Paths = ("name",)
+    arguments: Paths = ("arguments",)
+    id: Paths = ("id",)
+    reasoning: Paths = ()
+    finish_reason: Paths = ()
+    refusal: Paths = ()
+    blocked: Paths = ()
+    """The reason why the provider did not accept the prompt."""
+    parsed: Paths = ()
+    tokens: tuple[Paths, Paths, Paths] = ((), (), ())
+    """The numbers of tokens that were given, made, and both."""
+    thoughts: Paths = ()
+    """The number of tokens of reasoning, if the made tokens do not include them."""
+    leaves_out_zero: bool = False
+    """Whether the provider leaves out a number of tokens that is 0."""
+    is_streamed: bool = False
+    """Whether a piece of a stream has this form, too, and repeats usage and finish reason."""
 
 
 class Provider(NamedTuple):
-    """The facts about one provider; every field is optional.
+    """The facts about one provider; every field is optional."""
 
-    The three functions return None for an object that is not this provider's.
-    """
-
+    replies: tuple[Reply, ...] = ()
+    """The kinds of whole answers."""
+    pieces: tuple[Reply, ...] = ()
+    """The kinds of streamed pieces that differ from whole answers."""
     message: Callable[[Any], BaseMessage | None] = lambda _: None
-    """Convert an object of the provider's client to a LangChain message."""
-    chunk: Callable[[Any], tuple[AIMessageChunk, dict[str, Any]] | None] = lambda _: None
-    """Convert a streamed piece to a chunk, and to metadata that replaces that of earlier pieces."""
-    of_json: Callable[[dict[str, Any]], Any | None] = lambda _: None
-    """Convert a response that came as JSON to an object that `message` can read."""
+    """Read a whole answer that is not data, such as LangChain's; None if it is another's."""
+    chunk: Callable[[Any], AIMessageChunk | None] = lambda _: None
+    """Read a streamed piece that is not data."""
     finish_words: Mapping[str, Finish] = MappingProxyType({})
     """The provider's finish reasons in lower case, with their meaning."""
-    usage_words: Mapping[str, str] = MappingProxyType({})
-    """The provider's names of token counts in snake case, with LangChain's names for them."""
-    error_words: ErrorWords = ErrorWords()
+    error_codes: Mapping[str, Cause] = MappingProxyType({})
+    """The provider's error codes, in lower case and with only letters and digits."""
+    error_texts: Mapping[str, Said] = MappingProxyType({})
+    """Regular expressions for texts of errors that have no telling code.
+
+    A text counts only if the status or the code says that the request was refused.
+    """
 
 
-def finishing(kind: Finish, *words: str) -> dict[str, Finish]:
-    """Map several finish reasons to one meaning."""
-    return dict.fromkeys(words, kind)
+def meaning(of: MeaningT, *words: str) -> dict[str, MeaningT]:
+    """Map several words of a provider to one meaning."""
+    return dict.fromkeys(words, of)
 
 
-def text_call(name: Any, arguments: Any, identifier: Any) -> InvalidToolCall:
-    """Make a tool call whose arguments are still text; `completion` parses them later."""
-    return InvalidToolCall(
-        type="invalid_tool_call", name=name, args=arguments or "", id=identifier, error=None
-    )
+_PART = lazy(r"(\*|\w+)([:?!]?)(\w*)")
 
 
-def made_message(
-    text: Any,
-    calls: Sequence[Mapping[str, Any]],
-    *,
-    usage: Mapping[str, int] | None,
-    finish_reason: Any = None,
-    refusal: Any = None,
-    parsed: Any = None,
-    reasoning: Any = None,
-) -> AIMessage:
-    """Make a LangChain message from the parts of a client's object."""
-    return AIMessage(
-        text if isinstance(text, str) else "",
-        tool_calls=cast("Any", [call for call in calls if is_object(call["args"])]),
-        invalid_tool_calls=cast("Any", [call for call in calls if not is_object(call["args"])]),
-        usage_metadata=cast("Any", usage),
-        response_metadata={"finish_reason": finish_reason},
-        additional_kwargs={"refusal": refusal, "parsed": parsed, "reasoning_content": reasoning},
-    )
+@cache
+def _parts(path: str) -> list[tuple[str, str, str]]:
+    """Split a path into its parts: a name, a test, and the word of the test."""
+    return _PART.findall(path)
 
 
-def made_chunk(
-    text: str,
-    *,
-    calls: list[ToolCallChunk] | None = None,
-    usage: Any = None,
-    finish_reason: Any = None,
-    refusal: Any = None,
-    reasoning: Any = None,
-) -> AIMessageChunk:
-    """Make a LangChain message chunk from the parts of one streamed piece."""
-    return AIMessageChunk(
-        content=text,
-        tool_call_chunks=calls or [],
-        usage_metadata=usage,
-        response_metadata={"finish_reason": finish_reason} if finish_reason else {},
-        additional_kwargs={
-            **({"refusal": refusal} if refusal else {}),
-            **({"reasoning_content": reasoning} if reasoning else {}),
-        },
-    )
+def found(value: Any, path: str) -> list[Any]:
+    """List the values at a path in JSON or in a client's objects.
+
+    A path consists of names and indices. `*` is each element of a list; `*:text` those whose `type`
+    is `text`; `*?thought` those that have a true `thought`, and `*!thought` all others. A JSON key
+    may be spelled `finishReason` for the name `finish_reason`.
+
+    Example:
+        >>> found({"parts": [{"type": "text", "text": "Hi"}]}, "parts.*:text.text")
+        ['Hi']
+    """
+    values = [value]
+    for name, test, word in _parts(path):
+        values = [inner for one in values for inner in _inside(one, name)]
+        if test == ":":
+            values = [one for one in values if first(one, ("type",)) == word]
+        elif test:
+            values = [one for one in values if bool(first(one, (word,))) is (test == "?")]
+    return values
 
 
-def token_counts(given: Any, made: Any, total: Any = None) -> dict[str, int] | None:
-    """Return token counts under LangChain's names; None if a count is not a number."""
-    if not (isinstance(given, int) and isinstance(made, int)):
-        return None
-    total = total if isinstance(total, int) else given + made
-    return {"input_tokens": given, "output_tokens": made, "total_tokens": total}
-
-
-def number_in(usage: Any, *names: str) -> int | None:
-    """Return the first of the named attributes that is an integer, or None."""
-    found = (getattr(usage, name, None) for name in names)
-    return next((number for number in found if isinstance(number, int)), None)
-
-
-_DATA = frozenset({"args", "arguments", "input", "parsed", "output_parsed"})
-"""Keys whose values the model wrote. They stay dicts, because their keys are data."""
-_CAPITAL = lazy(r"(?<=[a-z])([A-Z])")
-
-
-def at(value: Any, *path: str | int) -> Any:
-    """Return the value at a path in JSON, or None if there is none."""
-    for part in path:
-        if is_object(value):
-            value = value.get(str(part))
-        elif is_array(value) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return None
-    return value
-
-
-def in_snake_case(name: Any) -> str:
-    """Return the spelling of a JSON key in the providers' Python clients."""
-    return _CAPITAL.sub(r"_\1", str(name)).lower()
-
-
-def as_object(value: Any) -> Any:
-    """Turn dicts into objects with attributes, whose names are in snake case as in the clients."""
+def _inside(value: Any, name: str) -> list[Any]:
     if is_array(value):
-        return [as_object(item) for item in value]
-    if not is_object(value):
-        return value
-    spelled = {in_snake_case(name): item for name, item in value.items()}
-    return SimpleNamespace(
-        **{name: item if name in _DATA else as_object(item) for name, item in spelled.items()}
+        return value if name == "*" else value[int(name) :][:1] if name.isdecimal() else []
+    if is_object(value):
+        camel = re.sub("_(.)", lambda match: match[1].upper(), name)
+        return [value[key] for key in (name, camel) if key in value][:1]
+    inner = getattr(value, name, ABSENT)
+    return [] if inner is ABSENT else [inner]
+
+
+def all_of(value: Any, paths: Paths) -> list[Any]:
+    """List the values at the first path that leads to any; None is no value."""
+    listed = ([one for one in found(value, path) if one is not None] for path in paths)
+    return next(filter(None, listed), list[Any]())
+
+
+def first(value: Any, paths: Paths) -> Any:
+    """Return the first value at the first path that leads to any, or None."""
+    return next(iter(all_of(value, paths)), None)
+
+
+def fits(value: Any, wanted: Mapping[str, Any] | None) -> bool:
+    """Return whether a value has what is wanted at each place; never without a wanted place."""
+    return bool(wanted) and all(
+        any(
+            like is ... or (isinstance(one, like) if isinstance(like, type) else one == like)
+            for one in found(value, path)
+        )
+        for path, like in (wanted or {}).items()
     )
