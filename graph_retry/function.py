@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar, Unpack, overload
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
+from pydantic import JsonValue
 
 from graph_retry._arguments import checked
 from graph_retry._awaiting import naming_twin
@@ -24,7 +25,7 @@ from graph_retry._run.running import CALL
 from graph_retry._run.step import check_identity
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._state import LOOP, fresh_loop, loop_of
-from graph_retry.options import RetryOptions, settle
+from graph_retry.options import OptionsWithoutAccept, RetryOptions, settle
 from graph_retry.records import Attempt
 
 T = TypeVar("T")
@@ -39,8 +40,17 @@ def retry_llm_call(
     on_retry: OnRetry[ParamsT] = None,
     *,
     output: type[T],
-    **options: Unpack[RetryOptions],
+    **options: Unpack[OptionsWithoutAccept],
 ) -> T: ...
+@overload
+def retry_llm_call(
+    llm_call: LLMCall[ParamsT, Any],
+    params: ParamsT,
+    on_retry: OnRetry[ParamsT] = None,
+    *,
+    output: type[T],
+    **options: Unpack[RetryOptions],
+) -> T | JsonValue: ...
 @overload
 def retry_llm_call(
     llm_call: LLMCall[ParamsT, T],
@@ -115,8 +125,17 @@ async def aretry_llm_call(
     on_retry: OnRetry[ParamsT] = None,
     *,
     output: type[T],
-    **options: Unpack[RetryOptions],
+    **options: Unpack[OptionsWithoutAccept],
 ) -> T: ...
+@overload
+async def aretry_llm_call(
+    llm_call: LLMCall[ParamsT, Any],
+    params: ParamsT,
+    on_retry: OnRetry[ParamsT] = None,
+    *,
+    output: type[T],
+    **options: Unpack[RetryOptions],
+) -> T | JsonValue: ...
 @overload
 async def aretry_llm_call(
     llm_call: LLMCall[ParamsT, Awaitable[T]],

@@ -10,7 +10,13 @@ from typing_extensions import TypedDict
 from graph_retry._arguments import Count, Name, Seconds, Size, check_options
 from graph_retry._kinds import Within
 from graph_retry._output.formats.format import Format, FormatName, format_named
-from graph_retry._review.answers import Decision, DecisionType, Reviewer, reject
+from graph_retry._review.answers import (
+    Decision,
+    DecisionType,
+    Reviewer,
+    ValidDecisionType,
+    reject,
+)
 from graph_retry._review.decisions import BY_DEFAULT, ROWS
 from graph_retry._review.review import Review
 from graph_retry._signatures import Hook
@@ -19,7 +25,7 @@ from graph_retry.hooks._feedback import FeedbackStrategy, feedback
 from graph_retry.hooks._lessons import Lessons
 from graph_retry.records import Attempt, FailureKind, RepairLevel
 
-__all__ = ["RepairOption", "RetryOptions", "StateKeys"]
+__all__ = ["OptionsWithoutAccept", "RepairOption", "RetryOptions", "StateKeys"]
 
 RepairOption = RepairLevel | Callable[[str], str] | tuple[RepairLevel, Callable[[str], str]]
 
@@ -41,7 +47,44 @@ DEFAULT_KEYS = tuple(sorted((key, key) for key in StateKeys.__annotations__))
 """The default names of the state keys, which calls of functions always use."""
 
 
-class RetryOptions(TypedDict, total=False):
+class _OtherOptions(TypedDict, total=False):
+    """All options but `allowed_decisions`, which decides the type of the result."""
+
+    repair: RepairOption
+    format: FormatName | Format
+    strict: bool
+    check_formats: bool
+    stop_early: bool
+    max_attempts: Count
+    auto_retries: Size
+    review: bool | Literal["always"] | Callable[[Attempt], Any]
+    transient: RetryPolicy
+    timeout: Seconds
+    classify: Callable[[Exception], FailureKind | None]
+    feedback: FeedbackStrategy | Hook[Any]
+    reviewer: Reviewer | Sequence[Reviewer]
+    expires_after: Seconds
+    default_decision: Annotated[Decision, "a decision, such as `reject(…)` or `respond(…)`"]
+    notify: Callable[[Review], Any]
+    redact: Callable[[str], str]
+    budget: Annotated[Budget, "a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`"]
+    lessons: Lessons
+    on_attempt: Callable[[Attempt], Any]
+    name: Name
+    key: Name
+    labels: Mapping[str, str]
+    on_cancel: Literal["raise", "end"]
+    locked: Sequence[str]
+    keys: StateKeys
+
+
+class OptionsWithoutAccept(_OtherOptions, total=False):
+    """The options of a call whose result is always of the type `output`. See `RetryOptions`."""
+
+    allowed_decisions: Annotated[Sequence[ValidDecisionType], Within(1)]
+
+
+class RetryOptions(_OtherOptions, total=False):
     """Options of `retry_llm_call`, `aretry_llm_call` and `create_retry_node`.
 
     repair: How far a model's text may be repaired before it is validated: `none`, `minimal`,
@@ -94,41 +137,15 @@ class RetryOptions(TypedDict, total=False):
         filter (default none). Reviews, records and notifications have them.
     on_cancel: Whether a rejected or exhausted call raises (`raise`, the default of the function
         form) or ends with that status (`end`, the default of the node form, and only there).
-    allowed_decisions: Decisions that a reviewer may take (default all but `accept`, `defer` and
-        `assign`). `accept` takes an output that could be read but is not valid, and the call ends
-        as `overruled`.
     locked: Fields of the params that no reviewer may edit (default none). Hooks and feedback may
         still change them.
     keys: Other names for the state keys of `StateKeys` (node form only).
+    allowed_decisions: Decisions that a reviewer may take (default all but `accept`, `defer` and
+        `assign`). `accept` takes an output that could be read but is not valid, and the call ends
+        as `overruled`. For type checkers, the result is then of the type `output | JsonValue`.
     """
 
-    repair: RepairOption
-    format: FormatName | Format
-    strict: bool
-    check_formats: bool
-    stop_early: bool
-    max_attempts: Count
-    auto_retries: Size
-    review: bool | Literal["always"] | Callable[[Attempt], Any]
-    transient: RetryPolicy
-    timeout: Seconds
-    classify: Callable[[Exception], FailureKind | None]
-    feedback: FeedbackStrategy | Hook[Any]
-    reviewer: Reviewer | Sequence[Reviewer]
-    expires_after: Seconds
-    default_decision: Annotated[Decision, "a decision, such as `reject(…)` or `respond(…)`"]
-    notify: Callable[[Review], Any]
-    redact: Callable[[str], str]
-    budget: Annotated[Budget, "a `Budget` or a `SharedBudget`, such as `Budget(tokens=10_000)`"]
-    lessons: Lessons
-    on_attempt: Callable[[Attempt], Any]
-    name: Name
-    key: Name
-    labels: Mapping[str, str]
-    on_cancel: Literal["raise", "end"]
     allowed_decisions: Annotated[Sequence[DecisionType], Within(1)]
-    locked: Sequence[str]
-    keys: StateKeys
 
 
 @dataclass(frozen=True, kw_only=True)

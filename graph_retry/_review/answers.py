@@ -17,9 +17,10 @@ from graph_retry.records import Issue
 MAX_PROBLEM = 2_000
 """Maximum characters of a refusal's text."""
 
-DecisionType = Literal[
-    "approve", "edit", "reject", "respond", "comment", "accept", "defer", "assign"
-]
+ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
+"""The decisions after which an output is always of the type that the call asked for."""
+
+DecisionType = Literal[ValidDecisionType, "accept"]
 
 
 class Decision(TypedDict):

@@ -4,12 +4,13 @@ import functools
 from collections.abc import Awaitable
 from typing import Any, assert_type
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from graph_retry import (
     AttemptContext,
     AttemptFailed,
     Completion,
+    RetryOptions,
     approve,
     aretry_llm_call,
     create_retry_node,
@@ -18,6 +19,7 @@ from graph_retry import (
     resume,
     retry_llm_call,
 )
+from graph_retry._review.answers import DecisionType
 from graph_retry.hooks import escalate, feedback
 
 
@@ -103,6 +105,24 @@ def sync_usages() -> None:
     assert_type(retry_llm_call(ask, P(prompt=""), escalate({2: {"prompt": "?"}})), str)
 
 
+def overruled_usages(words: list[DecisionType], options: RetryOptions) -> None:
+    """Check that a result may be invalid JSON only where `accept` may be allowed."""
+    p = P(prompt="")
+    valid = retry_llm_call(ask, p, output=Person, allowed_decisions=["approve", "reject"])
+    assert_type(valid, Person)
+    either = retry_llm_call(ask, p, output=Person, allowed_decisions=["approve", "accept"])
+    assert_type(either, Person | JsonValue)
+    if isinstance(either, Person):
+        assert_type(either.name, str)
+    many = retry_llm_call(ask, p, output=list[Person], max_attempts=2, allowed_decisions=words)
+    assert_type(many, list[Person] | JsonValue)
+    assert_type(retry_llm_call(ask, p, output=Person, **options), Person | JsonValue)
+    assert_type(retry_llm_call(ask, p, allowed_decisions=("approve", "accept")), str)
+    wrong = ["approve"]
+    retry_llm_call(ask, p, output=Person, allowed_decisions=wrong)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    retry_llm_call(ask, p, output=Person, allowed_decisions=["accep"])  # type: ignore[list-item]  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
 async def async_usages() -> None:
     """Check the async function form."""
     assert_type(await aretry_llm_call(aask, P(prompt=""), arevise, output=Person), Person)
@@ -112,6 +132,8 @@ async def async_usages() -> None:
     assert_type(await aretry_llm_call(aask, P(prompt=""), [revise, arevise]), Completion)
     calls: list[Awaitable[Person]] = [aretry_llm_call(aask, P(prompt=""), output=Person)]
     assert_type(await gather_calls(*calls), list[Person])
+    either = await aretry_llm_call(aask, P(prompt=""), output=Person, allowed_decisions=["accept"])
+    assert_type(either, Person | JsonValue)
 
 
 def answers(graph: Any) -> None:
