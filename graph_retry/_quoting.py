@@ -1,7 +1,7 @@
-"""Build the texts that this library adds to prompts.
+"""Quote texts of models and errors as data, in prompts and in the questions to people.
 
-A text stands between two marks (a frame), so that it can be removed from the prompt later. Quoted
-texts of models and errors are data: they cannot contain a mark or end their own quotation.
+A text that this library adds to a prompt stands between two marks (a frame), so that it can be
+removed later. A quoted text can neither contain a mark nor end its own quotation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from graph_retry._issues import cut
+from graph_retry._patterns import lazy
 from graph_retry.records import Issue
+
+# The beginnings of links, images and HTML.
+_ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
+_CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Frame(NamedTuple):
@@ -85,3 +91,24 @@ def issue_line(issue: Issue, *, received: bool = True) -> str:
     hint = _HINTS.get(issue["code"])
     line = " ".join(text.split())[:400].replace("```", "'''")
     return tame(line) + (f"; {hint}" if hint else "")
+
+
+def one_line(text: str, limit: int) -> str:
+    r"""Put the beginning of a text on one line, without active code, links, images or HTML.
+
+    Example:
+        >>> one_line("429\n [quota](http://a.example)", 100)
+        '429 [quota] (http://a.example)'
+    """
+    return inert(" ".join(cut(text, limit).replace("`", "'").split()))
+
+
+def inert(text: str) -> str:
+    """Disable Markdown's links, HTML and code, and `$`, which some clients render as formulas."""
+    text = _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text))
+    return text.replace("```", "'''").replace("$", "\uff04")
+
+
+def quoted(text: str) -> str:
+    """Quote a text as data, in a code block that it cannot close."""
+    return "```text\n" + _CONTROL.sub("\ufffd", text).replace("```", "'''") + "\n```"

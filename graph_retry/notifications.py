@@ -23,7 +23,7 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 
 from graph_retry._arguments import Seconds, checked
-from graph_retry._review.description import one_line
+from graph_retry._quoting import one_line
 from graph_retry._review.review import Review
 
 __all__ = ["Email", "Links", "Slack", "Teams"]

@@ -21,6 +21,7 @@ from typing_extensions import TypedDict
 from graph_retry._arguments import checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._going_back import REFUSED, REWIND, reopened
+from graph_retry._issues import issue, json_problem
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import list_checkpoints, namespace_of, place_of
 from graph_retry._langgraph.fork import (
@@ -177,12 +178,15 @@ def _answer(change: Change) -> dict[str, Any]:
 
 def _as_json(name: str, value: Any) -> Any:
     try:
-        return to_jsonable_python(value, inf_nan_mode="constants")
+        written = to_jsonable_python(value, inf_nan_mode="constants")
+        problem = json_problem(written)
     except PydanticSerializationError as error:
-        how = (
-            "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
-        )
-        raise TypeError(f"`{name}` cannot be saved as JSON ({error!s:.200}): give {how}.") from None
+        problem = issue("", str(error), "not_json")
+    if problem is None:
+        return written
+    how = "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
+    why = f"{problem['path']}: {problem['message']:.200}".removeprefix(": ")
+    raise TypeError(f"`{name}` cannot be saved as JSON ({why}): give {how}.")
 
 
 def _only(ledgers: list[Ledger], hint: str = "") -> Ledger:

@@ -14,8 +14,8 @@ from typing import Any
 
 from graph_retry._issues import cut, excerpt, format_issues, literal
 from graph_retry._params.patch import readable_diff
-from graph_retry._patterns import lazy
 from graph_retry._pictures import noted
+from graph_retry._quoting import inert, one_line, quoted
 from graph_retry._review.decisions import ROWS, form_of, offered
 from graph_retry._review.forms.field_kinds import inner_fields
 from graph_retry._review.review import NOT_APPLIED, Question
@@ -23,10 +23,6 @@ from graph_retry._wording import whole_sentences
 
 MAX_DESCRIPTION = 4_000
 """Maximum characters of a description."""
-
-# The beginnings of links, images and HTML.
-_ACTIVE = lazy(r"\](?=[(\[])|<(?=[a-zA-Z/!?])")
-_CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def describe(question: Question) -> str:
@@ -53,16 +49,6 @@ def shown_title(question: Question) -> str:
     return f"{NOT_APPLIED}{one_line(question.problem, 120)} — {question.title}"
 
 
-def one_line(text: str, limit: int) -> str:
-    r"""Put the beginning of a text on one line, without active code, links, images or HTML.
-
-    Example:
-        >>> one_line("429\n [quota](http://a.example)", 100)
-        '429 [quota] (http://a.example)'
-    """
-    return _inert(" ".join(cut(text, limit).replace("`", "'").split()))
-
-
 def _facts(question: Question, room: int, share: float) -> Iterator[str]:
     """Yield the facts as paragraphs; `share` scales the maximum length of each."""
 
@@ -71,13 +57,13 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
 
     if question.problem:
         what, _, details = cut(question.problem, most(600)).partition("\n")
-        yield f"Your answer was not applied: {_inert(what)}"
+        yield f"Your answer was not applied: {inert(what)}"
         if details:
-            yield _quote(details)
+            yield quoted(details)
     which = f"{one_line(question.function_name, most(100))}, attempt {question.attempt}"
     if question.failure is None:
         yield f"Valid, and waits for approval — {which}."
-        yield f"The output:\n{_quote(excerpt(noted(shown_output(question)), most(1_500)))}"
+        yield f"The output:\n{quoted(excerpt(noted(shown_output(question)), most(1_500)))}"
     else:
         message = question.failure["message"]
         if question.issues:  # The issues are listed below, so they are removed here.
@@ -86,11 +72,11 @@ def _facts(question: Question, room: int, share: float) -> Iterator[str]:
         yield f"{kind}: {one_line(message, most(300))} — {which}."
     if question.issues:
         issues = cut(format_issues(question.issues), most(600))
-        yield f"What is wrong with the output:\n{_quote(issues)}"
+        yield f"What is wrong with the output:\n{quoted(issues)}"
     if question.raw_output is not None and question.failure is not None:
-        yield f"The model wrote:\n{_quote(excerpt(noted(question.raw_output), most(400)))}"
+        yield f"The model wrote:\n{quoted(excerpt(noted(question.raw_output), most(400)))}"
     for heading, text in question.quoted:
-        yield f"{heading}:\n{_quote(excerpt(noted(text), most(200)))}"
+        yield f"{heading}:\n{quoted(excerpt(noted(text), most(200)))}"
     yield from _proposed(question, room, most)
     if question.labels:
         labels = ", ".join(f"{name}: {text}" for name, text in question.labels.items())
@@ -107,9 +93,9 @@ def _proposed(question: Question, room: int, most: Callable[[int], int]) -> Iter
         what = (
             "Changed for this attempt" if question.suggested_params is None else "Suggested changes"
         )
-        yield f"{what}:\n{_quote(_changes(question.diff, room))}"
+        yield f"{what}:\n{quoted(_changes(question.diff, room))}"
     if question.alternatives:
-        yield f"Alternatives:\n{_quote(cut(_alternatives(question), most(900)))}"
+        yield f"Alternatives:\n{quoted(cut(_alternatives(question), most(900)))}"
 
 
 def shown_output(question: Question) -> str:
@@ -197,14 +183,3 @@ def _fields_of_output(question: Question) -> str:
     names = inner_fields(schema, schema)[0]
     fields = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: …" for name in names)
     return f"{{{fields}}}" if 0 < len(fields) <= 300 and "`" not in fields else "…"
-
-
-def _inert(text: str) -> str:
-    """Disable Markdown's links, HTML and code, and `$`, which some clients render as formulas."""
-    text = _ACTIVE.sub(r"\g<0> ", _CONTROL.sub("\ufffd", text))
-    return text.replace("```", "'''").replace("$", "\uff04")
-
-
-def _quote(text: str) -> str:
-    """Quote a text as data, in a code block that it cannot close."""
-    return "```text\n" + _CONTROL.sub("\ufffd", text).replace("```", "'''") + "\n```"

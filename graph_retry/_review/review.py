@@ -146,7 +146,11 @@ class Review:
         return parts.get(name)
 
 
-_IN_VALUE = tuple(known.name for known in fields(Review) if known.name not in _ELSEWHERE)
+_IN_VALUE = {
+    known.name: _KEYS.get(known.name, known.name)
+    for known in fields(Review)
+    if known.name not in _ELSEWHERE
+}
 
 IN_JSON = ("thread_id", *_IN_VALUE)
 """The fields of a review as JSON."""
@@ -154,16 +158,15 @@ IN_JSON = ("thread_id", *_IN_VALUE)
 
 def in_value(review: Review) -> dict[str, Any]:
     """Return the record as a part of an interrupt's value."""
-    return {_KEYS.get(name, name): getattr(review, name) for name in _IN_VALUE}
+    return {key: getattr(review, name) for name, key in _IN_VALUE.items()}
 
 
 def parts_of(
     value: dict[str, Any], history: list[Attempt], thread_id: str | None
 ) -> dict[str, Any]:
     """Return the arguments for `Review` from an interrupt's value; missing ones stay default."""
-    known = {name: _KEYS.get(name, name) for name in _IN_VALUE}
     return {
-        **{name: value[key] for name, key in known.items() if key in value},
+        **{name: value[key] for name, key in _IN_VALUE.items() if key in value},
         "thread_id": thread_id,
         "value": value,
         "history": list(map(shown_record, history)),

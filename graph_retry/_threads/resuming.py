@@ -17,6 +17,7 @@ from langgraph.types import Command, Durability
 from pydantic_core import to_json
 
 from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
+from graph_retry._issues import json_problem
 from graph_retry._json import is_object
 from graph_retry._langgraph.checkpoints import write_answer
 from graph_retry._langgraph.shown import asked_in, drop_plain_answer
@@ -295,12 +296,17 @@ async def _match(
 
 
 def _noted(answer: Any, review_id: str) -> dict[str, Any]:
-    """Return an answer as it is saved: with its time, and `refused` if storage loses a part."""
+    """Return an answer as it is saved: with its time, and `refused` if storage loses a part.
+
+    JSON that graph state cannot hold, such as an integer beyond 64 bits, is saved as its text.
+    """
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
     note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
     try:
-        to_json(note, inf_nan_mode="constants")
+        text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+        if json_problem(json.loads(text)):
+            note["value"] = text
     except ValueError as error:
         if "surrogates" not in str(error):
             raise TypeError(f"{_unsaveable(note['value'])} ({error!s:.200}).") from None

@@ -53,6 +53,11 @@ MISTAKES = [
         "`ledger`: give one of `attempts_of",
     ),
     (
+        lambda graph: rewind(graph, thread(), attempt=1, params={"n": 2**70}),
+        TypeError,
+        "`params` cannot be saved as JSON .*/n: graph state holds integers of 64 bits",
+    ),
+    (
         lambda graph: rewind(graph, thread(), attempt=1, prams={}),
         TypeError,
         "Did you mean `params`",

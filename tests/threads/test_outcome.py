@@ -279,6 +279,21 @@ def test_half_a_character_anywhere_in_an_answer_is_refused_in_words(form, part):
     assert resume(graph, thread(), edit(n=1))["output"] == {"n": 1}
 
 
+@pytest.mark.parametrize("as_text", [False, True], ids=["object", "text"])
+def test_an_integer_beyond_64_bits_is_judged_like_any_other(form, as_text):
+    """Graph state holds no such integer, so the answer is kept as text until it is judged."""
+    model = Model(lambda params: "{" if params["n"] == 0 else '{"n": 1}')
+    graph = one_call(form, None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    output, params = respond({"n": 2**64}), edit(n=[-(2**63) - 1])
+
+    with pytest.raises(AnswerRefused, match="holds integers of 64 bits"):
+        resume(graph, thread(), json.dumps(output) if as_text else output)
+    resume(graph, thread(), json.dumps(params) if as_text else params)
+
+    assert model.calls[-1] == {"n": [-(2**63) - 1]}
+
+
 def test_what_a_refusal_quotes_cannot_turn_its_line():
     """Marks of the writing direction are spelled by their numbers."""
     graph = one_call("node", None, Model(goal=1), InMemorySaver())
