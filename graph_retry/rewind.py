@@ -179,9 +179,10 @@ def _answer(change: Change) -> dict[str, Any]:
 def _as_json(name: str, value: Any) -> Any:
     try:
         written = to_jsonable_python(value, inf_nan_mode="constants")
-        problem = json_problem(written)
     except PydanticSerializationError as error:
-        problem = issue("", str(error), "not_json")
+        written, problem = None, issue("", str(error), "not_json")
+    else:
+        problem = json_problem(written)
     if problem is None:
         return written
     how = "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
