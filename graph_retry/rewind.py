@@ -47,6 +47,7 @@ from graph_retry._threads.resuming import resuming
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry.errors import AnswerRefused
 from graph_retry.ledger import Ledger
+from graph_retry.records import Issue
 
 __all__ = ["Change", "arewind", "rewind"]
 
@@ -177,14 +178,14 @@ def _answer(change: Change) -> dict[str, Any]:
 
 
 def _as_json(name: str, value: Any) -> Any:
+    problem: Issue | None
     try:
-        written = to_jsonable_python(value, inf_nan_mode="constants")
+        value = to_jsonable_python(value, inf_nan_mode="constants")
+        problem = json_problem(value)
     except PydanticSerializationError as error:
-        written, problem = None, issue("", str(error), "not_json")
-    else:
-        problem = json_problem(written)
+        problem = issue("", str(error), "not_json")
     if problem is None:
-        return written
+        return value
     how = "the fields to change" if name == "params" else "what `edit(…)` or `reject(…)` returns"
     why = f"{problem['path']}: {problem['message']:.200}".removeprefix(": ")
     raise TypeError(f"`{name}` cannot be saved as JSON ({why}): give {how}.")
