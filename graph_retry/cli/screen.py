@@ -14,7 +14,7 @@ from itertools import compress
 from typing import Any, Literal
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -45,37 +45,29 @@ class Screen:
 
     def title(self, text: str) -> None:
         """Write the heading of a section."""
-        if self.is_terminal:
-            rule = Rule(Text(printable(text), "bold"), align="left", style="blue")
-            self._console.print("", rule, sep="\n")
-        else:
-            self._write(f"\n== {indented(text)}")
+        rule = Rule(Text(printable(text), "bold"), align="left", style="blue")
+        self._put(Group("", rule), f"\n== {indented(text)}")
 
     def say(self, text: str, tone: Tone = "plain") -> None:
         """Write a sentence. Its further lines are indented, because they may quote a model."""
-        if self.is_terminal:
-            self._console.print(Text(printable(text), _STYLES[tone]))
-        else:
-            self._write(indented(text))
+        self._put(Text(printable(text), _STYLES[tone]), indented(text))
 
     def quote(self, text: str, tone: Tone = "plain") -> None:
         """Write a text of a model or provider, with every line indented."""
-        if self.is_terminal:
-            self._console.print(Padding(Text(printable(text), _STYLES[tone]), (0, 0, 0, 2)))
-        else:
-            self._write(f"{_INDENT}{indented(text)}")
+        padded = Padding(Text(printable(text), _STYLES[tone]), (0, 0, 0, 2))
+        self._put(padded, f"{_INDENT}{indented(text)}")
 
     def json(self, value: Any) -> None:
         """Write a value as JSON, in which line breaks of texts are escaped."""
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-        if self.is_terminal:
-            self._console.print(Text(printable(text)))
-        else:
-            self._write(text)
+        self._put(Text(printable(text)), text)
 
-    def _write(self, text: str) -> None:
-        sys.stdout.write(f"{printable(text)}\n")
-        sys.stdout.flush()
+    def _put(self, shown: RenderableType, plain: str) -> None:
+        if self.is_terminal:
+            self._console.print(shown)
+        else:
+            sys.stdout.write(f"{printable(plain)}\n")
+            sys.stdout.flush()
 
     @contextmanager
     def progress(self, doing: str, total: int | None = None) -> Generator[Callable[[], None]]:
@@ -97,7 +89,7 @@ class Screen:
         if not self.is_terminal:
             for row in rows:
                 cells = [f"{name}: {_one_line(cell)}" for name, cell in _filled(columns, row)]
-                self._write("  " + " | ".join(cells))
+                self._put("", "  " + " | ".join(cells))
             return
         used = [any(cells) for cells in zip(*rows, strict=True)]
         if not any(used):
@@ -105,7 +97,12 @@ class Screen:
         columns, *rows = ([*compress(row, used)] for row in (columns, *rows))
         if (widths := self._widths([columns, *rows])) is None:
             for row in rows:
-                self._list(_filled(columns, row))
+                grid = Table.grid(padding=(0, 1))
+                grid.add_column(no_wrap=True, style="bold")
+                grid.add_column(overflow="fold")
+                for name, cell in _filled(columns, row):
+                    grid.add_row(name, Text(printable(cell)))
+                self._console.print("", grid, sep="\n")
             return
         table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
         for column, width in zip(columns, widths, strict=True):
@@ -134,14 +131,6 @@ class Screen:
             more = max(0, min(wanted[place] - widths[place], room // left))
             widths[place], room = widths[place] + more, room - more
         return None if room < 0 else widths
-
-    def _list(self, cells: Rows) -> None:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True, style="bold")
-        grid.add_column(overflow="fold")
-        for name, cell in cells:
-            grid.add_row(name, Text(printable(cell)))
-        self._console.print("", grid, sep="\n")
 
 
 def _filled(columns: Sequence[str], row: Sequence[str]) -> list[tuple[str, str]]:

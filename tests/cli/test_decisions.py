@@ -190,6 +190,8 @@ def test_an_editor_changes_the_params(editor):
     """Only what was changed is sent, whatever else was written anew."""
     editor("import json; text = json.dumps({**json.loads(text), 'n': 7, 'new': [1]})")
     assert from_line("edit", SHOWN) == edit(n=7, new=[1])
+    editor("text = text.replace('\"n\": 1,', '\"n\": true,')")
+    assert from_line("edit", SHOWN) == edit(n=True)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_an_editor_changes_the_params(editor):
         ("pass", "nothing was changed"),
         ("text = text[:-3]", "no JSON"),
         ("text = '[]'", "no JSON object"),
-        ("text = text.replace('\"x\": \"1\"', '')", "`opt.deep.x` is missing"),
+        ("text = text.replace('\"x\": \"1\"', '')", "`/opt/deep/x` is missing"),
         ("sys.exit(1)", "the editor .* failed"),
     ],
 )

@@ -69,11 +69,11 @@ class Desk:
         reviews = self._open(thread_id, review_id)
         if not reviews:
             raise self._nothing(thread_id)
-        calls = {_call(review) for review in reviews}
+        calls = {review.namespace for review in reviews}
         code, done, shown, draft = ExitCode.DONE, set[str](), ("", 0), Draft()
         while reviews:
             review = reviews[0]
-            if shown != (shown := (_call(review), review.attempt)):
+            if shown != (shown := (review.namespace, review.attempt)):
                 show_review(self.screen, review)
                 self._explain(review)
                 draft = Draft()
@@ -86,7 +86,7 @@ class Desk:
             reviews = [
                 review
                 for review in self.source.reviews(thread_id)
-                if review.review_id not in done and (review_id is None or _call(review) in calls)
+                if review.review_id not in done and (review_id is None or review.namespace in calls)
             ]
         return code
 
@@ -170,7 +170,7 @@ class Desk:
             return ExitCode.ASKED_AGAIN
         reviews = self.source.reviews(thread_id)
         others = [other for other in reviews if other.review_id != review.review_id]
-        again = next((other for other in others if _call(other) == _call(review)), None)
+        again = next((other for other in others if other.namespace == review.namespace), None)
         if again:
             if again.attempt != review.attempt:
                 self._tell_attempt(again.attempt, again.error)
@@ -194,7 +194,7 @@ class Desk:
     def _show_end(self, thread_id: str, review: PendingReview, result: Any) -> None:
         """Print the call's output, or the graph's state if the call has no ledger."""
         ledgers = self.source.ledgers(thread_id)
-        here = [one for one in ledgers if one.current and one.namespace == _call(review)]
+        here = [one for one in ledgers if one.current and one.namespace == review.namespace]
         ledger = here[0] if here else None
         if ledger is not None:
             last = ledger.attempts[-1]
@@ -215,10 +215,6 @@ class Desk:
     def _nothing(self, thread_id: str) -> Stop:
         why = f"nothing waits on thread {thread_id!r}. {self.source.standing(thread_id)}"
         return Stop(ExitCode.NOTHING, why.rstrip())
-
-
-def _call(review: PendingReview) -> str:
-    return review.namespace
 
 
 def _listed(reviews: Sequence[PendingReview]) -> str:

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import Any, cast
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
+from graph_retry._edited import edited_fields, removed_field
 from graph_retry._issues import pointer
 from graph_retry._json import NotJsonError, is_object, read_json
 from graph_retry._params.patch import apply_patch
-from graph_retry._review.answers import Decision, approve
+from graph_retry._review.answers import Decision
 from graph_retry._review.clients.client import spelled
 from graph_retry._review.decisions import ROWS, WORDS
 from graph_retry._review.review import Review
@@ -134,28 +135,44 @@ def from_line(
             f" To change params: edit {line}" if "=" in word else did_you_mean(word, (*offered,))
         )
         raise UnreadableError(f"{word!r} is none of {', '.join(offered)}.{meant}")
-    if kind == "approve" and rest.isdecimal():
-        return approve(int(rest))
-    if kind == "approve" and rest:
-        raise UnreadableError(f"approve takes what is shown; to change some: edit {rest}")
-    data: dict[str, Any] = {ROWS[kind].data or "message": rest or None}
-    if kind == "edit":
-        data = {"params": _edit(rest, shown, draft or Draft())}
-    elif kind == "respond":
-        is_part = re.match(r"[^\W\d]\w*=", rest) is not None
-        data = {"changes": _changed(rest, {})} if is_part else {"output": _read_output(rest)}
-    elif kind == "approve":
-        data = {}
+    row = ROWS[kind]
+    if row.data == "params":
+        data: dict[str, Any] = {"params": _edit(rest, shown, draft or Draft())}
+    elif row.data == "output":
+        data = _output(rest)
+    elif "choice" in row.parts:
+        if rest and not rest.isdecimal():
+            raise UnreadableError(f"{kind} takes what is shown; to change some: edit {rest}")
+        data = {"choice": int(rest)} if rest else {}
+    else:
+        data = {row.data or "message": rest or None}
     return cast("Decision", {"type": kind, **data})
 
 
 def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
+    """Read the changes, or let a person make them in an editor, and return the changed fields.
+
+    A text that `rest` names is opened as plain text, and all params as JSON. If there is a draft of
+    the same, the editor opens the draft. The saved text becomes the draft.
+    """
     name = rest or (next(iter(shown)) if len(shown) == 1 else "")
     path = name if name.startswith("/") else pointer((name,))
-    is_text = "=" not in name and text_at(shown, path) is not None
-    if rest and not is_text:
+    text = None if "=" in name else _text_at(shown, path)
+    if rest and text is None:
         return _changed(rest, shown)
-    return in_editor(shown, draft, path if is_text else "")
+    path = "" if text is None else path
+    if draft.text is None or draft.path != path:
+        draft.path = path
+        draft.text = json.dumps(shown, indent=2, ensure_ascii=False) if text is None else text
+    draft.text = _saved(draft.text, "text.txt" if path else "params.json")
+    if path:
+        after = apply_patch(shown, [{"op": "replace", "path": path, "value": draft.text}])
+    else:
+        after = _read_params(draft.text, shown)
+    if not (changed := edited_fields(shown, after)):
+        draft.text = None
+        raise UnreadableError("nothing was changed.")
+    return changed
 
 
 def _changed(text: str, shown: dict[str, Any]) -> dict[str, Any]:
@@ -188,32 +205,7 @@ def edited(shown: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     return fields
 
 
-def in_editor(shown: dict[str, Any], draft: Draft, path: str = "") -> dict[str, Any]:
-    """Let a person change the params in an editor, and return the changed fields.
-
-    A text at `path` is opened as plain text, and all params as JSON. If there is a draft for this
-    path, the editor opens the draft. The saved text becomes the draft.
-
-    Raises:
-        UnreadableError: If the saved text is not an edit of the params.
-    """
-    text = text_at(shown, path)
-    if draft.text is None or draft.path != path:
-        draft.path = path
-        draft.text = json.dumps(shown, indent=2, ensure_ascii=False) if text is None else text
-    draft.text = _saved(draft.text, "params.json" if text is None else "text.txt")
-    if text is None:
-        after = _read_params(draft.text, shown)
-    else:
-        after = apply_patch(shown, [{"op": "replace", "path": path, "value": draft.text}])
-    changed = {name: value for name, value in after.items() if shown.get(name, ...) != value}
-    if not changed:
-        draft.text = None
-        raise UnreadableError("nothing was changed.")
-    return changed
-
-
-def text_at(shown: dict[str, Any], path: str) -> str | None:
+def _text_at(shown: dict[str, Any], path: str) -> str | None:
     """Return the text at a path such as `/messages/0/content`, or None."""
     with suppress(JsonPointerException):
         value = resolve_pointer(shown, path, None)
@@ -243,18 +235,9 @@ def _read_params(text: str, shown: dict[str, Any]) -> dict[str, Any]:
         ) from None
     if not is_object(after):
         raise UnreadableError("what was saved is no JSON object of the params.")
-    if missing := next(_missing(shown, after), None):
+    if missing := removed_field(shown, after):
         raise UnreadableError(f"`{missing}` is missing: a field can be changed, not removed.")
     return after
-
-
-def _missing(before: dict[str, Any], after: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield the removed fields, which an edit cannot remove, because it is merged."""
-    for name, value in before.items():
-        if name not in after:
-            yield path + name
-        elif is_object(value) and is_object(after[name]):
-            yield from _missing(value, after[name], f"{path}{name}.")
 
 
 def _value(text: str, before: Any) -> Any:
@@ -266,14 +249,16 @@ def _value(text: str, before: Any) -> Any:
         return text
 
 
-def _read_output(name: str) -> str:
-    """Return typed JSON unchanged, or read the file with this name (`-` is standard input)."""
-    if not name:
+def _output(given: str) -> dict[str, Any]:
+    """Read typed JSON, changes of fields, or the file with this name (`-` is standard input)."""
+    if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")
-    if name[0] in '{["':
-        return name
+    if re.match(r"[^\W\d]\w*=", given):
+        return {"changes": _changed(given, {})}
+    if given[0] in '{["':
+        return {"output": given}
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        text = sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableError(f"the output cannot be read: {error}.") from None
-    return text.removesuffix("\n")
+    return {"output": text.removesuffix("\n")}
