@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from graph_retry._json import identical, written
 from graph_retry._output.reading import (
     Document,
     RefusalKind,
@@ -29,10 +30,9 @@ from graph_retry._output.reading.candidates import (
     candidates,
     in_sentence,
     line_before,
-    without_quotations,
 )
 from graph_retry._output.reading.lexis import EDGES
-from graph_retry._output.reading.strict import canonical, same, strict_value
+from graph_retry._output.reading.strict import strict_value
 from graph_retry._patterns import lazy
 
 _THOUGHT = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|plan)"
@@ -44,23 +44,17 @@ _REASONING = lazy(
 )
 _MARKS = lazy(  # Tags, bullets and fences may separate the items of a list.
     r"(?:\s|,|;|<[/?|｜]*\w[^<>{}\[\]\n]*>|<!--|-->|\[/?TOOL_CALLS\]|\bfunctools\b|[`~]{3,}\w*|[-*•]\s"
-    r"|\d+[.)]\s|(?<=<\|im_start\|>)\s*assistant\b)*\Z"
+    r"|\d+[.)]\s)*\Z"
 )
 _ANNOUNCED = lazy(
     r"(?i)(?:[=>(]|\b(?:answer|results?|output|json|list)(?: is| are)?:?|\A)[\s`*_]*\Z"
 )
-_ORDINAL = lazy(r"(?i)\d+|\b(?:one|two|three|first|second|third|last|[a-z])\b")
-_SCALAR = lazy(
-    r"\s*(?:<[\w|/-]+>\s*)*(?:(?:\*\*)?(?i:(?:(?:the|final|my) )*(?:answer|result|output|json))"
-    r"(?:\*\*)?[:\s]\s*(?:\*\*\s*)?)?(`|\*\*|)(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*"
-    r"|true|false|null)\1\s*(?:(?:</?[|\w-]+>)\s*)*\Z"
+_SCALAR = lazy(  # A value alone in a fence of JSON, or behind a label, or among tags.
+    r"(?:[^`~]*```json[ \t]*\n|\s*(?:<[\w|/-]+>\s*)*(?:(?:\*\*)?(?i:(?:(?:the|final|my) )*"
+    r"(?:answer|result|output|json))(?:\*\*)?[:\s]\s*(?:\*\*\s*)?)?)\s*(?P<mark>`|\*\*|)"
+    r"(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)(?P=mark)\s*"
+    r"(?:```[^`~]*|(?:</?[|\w-]+>\s*)*)\Z"
 )
-_FENCED_SCALAR = lazy(
-    r"[^`~]*```json[ \t]*\n\s*(?P<value>\"(?:[^\"\\\n]|\\.)*+\"|-?\d[\d.eE+-]*|true|false|null)"
-    r"\s*```[^`~]*\Z"
-)
-_FENCE_OPENS = lazy(r"[ \t]*(?:`{3,}|~{3,})[^\n]*\s*\Z")
-_FENCE_CLOSES = lazy(r"\A\s*(?:`{3,}|~{3,})`*")
 _CDATA = lazy(r"<!\[CDATA\[|\]\]>")
 _ONLY_FENCE = lazy(r"(?:`{3,}|~{3,})[ \w-]*\s*(?:`{3,}|~{3,})?")
 _APART_BEFORE = lazy(r"(?:\A|\n[ \t\r]*\n)[ \t\r]*\Z")
@@ -76,8 +70,8 @@ _DECLINED = lazy(
 class Reason(NamedTuple):
     """A reason to refuse an answer: the text at its `side` matches `pattern`.
 
-    The sides are `before`, `near` (close before), `after` and `around` (both, with the answer as
-    NUL). Only `against_all` counts against strict JSON in a fence or a paragraph of its own.
+    The sides are `before` (in the answer's paragraph), `after`, and `around` (both, with the answer
+    as NUL). Only `against_all` counts against strict JSON in a fence or a paragraph of its own.
     """
 
     side: str
@@ -142,10 +136,10 @@ _LOOSE = "Brackets or members stand around the answer"
 # fmt: off
 REASONS = (
     Reason("after", "ambiguous", "The text behind the answer takes it back", _TAKEN_BACK, True),
-    Reason("near", "ambiguous", "The text says that this is not the answer", _NEGATED, True),
+    Reason("before", "ambiguous", "The text says that this is not the answer", _NEGATED, True),
     Reason("after", "ambiguous", "The text gives another answer, too", _ALTERNATIVE, True),
     Reason("after", "elided", "The text says that data was left out", _OMITTED, True),
-    Reason("paragraph", "elided", "The text says that data was left out", _OMITTED, True),
+    Reason("before", "elided", "The text says that data was left out", _OMITTED, True),
     Reason("before", "syntax", "More stands beside the answer than prose", _PIECE),
     Reason("before", "syntax", "The answer is inside a quotation", _OPEN_QUOTE),
     Reason("around", "no_json", "The answer is part of code", _CODE),
@@ -169,36 +163,54 @@ def answer(text: str, wanted: Wanted) -> Document:
     opened = _REASONING.search(text, start)
     if opened and not text[start : opened.start()].strip(EDGES):
         raise Unreadable("truncated", opened.start(), "The reasoning never ends.")
-    meant = _meant(text, list(candidates(text, start, wanted.complete, wants_list=wanted.is_list)))
+    meant = _meant(text, list(candidates(text, start, wanted.complete)))
     if not meant:
         return _scalar(text, start, wanted)
     documents = [each.document for each in meant]
     _refuse_broken(documents)
     first = documents[0]
-    one = first if len(documents) == 1 else _one_of(text, documents, wanted)
+    one = first if len(documents) == 1 else _one_of(text, meant, wanted)
     in_calls = CALLS.search(text, max(start, first.start - 40), first.start)
     if wanted.is_list and in_calls and type(one.value) is dict and one is first:
         told = repair("sequence", one.start, "one call made a list")
         one = replace(one, value=[one.value], repairs=[*one.repairs, told])
-    return _weighed(text, start, documents, one, meant[0])
+    return _beside(text, start, meant, one)
 
 
 def _meant(text: str, found: list[Candidate]) -> list[Candidate]:
-    """Leave out citations such as `[1]`, broken JSON inside a sentence, and quotations."""
+    """Keep the candidates whose place says that they are the answer.
+
+    A candidate's doubt depends on its place. It is kept if its doubt exceeds the smallest one by
+    one at most.
+    """
     is_alone = all(_is_small(each.document) for each in found)
-    meant = [each for each in found if not _is_mention(text, each, is_alone=is_alone)]
-    if any(_is_whole(text, each) for each in meant):
-        meant = [each for each in meant if not (each.document.refusal and in_sentence(text, each))]
-    meant = [each for each in meant if not each.is_quoted] or meant
-    return without_quotations(text, meant)
+    found = [each for each in found if not _is_mention(text, each, is_alone=is_alone)]
+    doubts = [_doubt(text, each) for each in found]
+    least = min(doubts, default=0)
+    found = [each for each, doubt in zip(found, doubts, strict=True) if doubt <= least + 1]
+    apart = [each for each in found if each.document.refusal or not in_sentence(text, each)]
+    whole = "\0".join(written(each.document.value) for each in apart)
+    return [
+        each
+        for each in found  # A sentence may quote a part of the answer.
+        if each in apart or not each.document.value or written(each.document.value) not in whole
+    ]
 
 
-def _is_whole(text: str, found: Candidate) -> bool:
-    """Return whether a candidate is strict JSON in a fence or in a paragraph of its own."""
-    document = found.document
-    before, after = text[max(0, document.start - 200) : document.start], text[document.end :][:200]
+def _doubt(text: str, found: Candidate) -> int:
+    """Return how doubtful the place of a candidate makes it that the candidate is the answer."""
+    if found.is_quoted:
+        return 3
+    if found.document.refusal and in_sentence(text, found):
+        return 2
+    return 0 if _is_block(text, found) and found.document.is_strict else 1
+
+
+def _is_block(text: str, found: Candidate) -> bool:
+    """Return whether a candidate is in a fence or in a paragraph of its own."""
+    before, after = text[max(0, found.start - 200) : found.start], text[found.end :][:200]
     is_apart = _APART_BEFORE.search(before) and _APART_BEHIND.match(after)
-    return document.is_strict and bool(found.in_fence or is_apart)
+    return found.in_fence or bool(is_apart)
 
 
 def _refuse_broken(documents: list[Document]) -> None:
@@ -212,49 +224,38 @@ def _refuse_broken(documents: list[Document]) -> None:
             raise Unreadable(refusal["kind"], refusal["position"], message)
 
 
-def _one_of(text: str, documents: list[Document], wanted: Wanted) -> Document:
+def _one_of(text: str, meant: list[Candidate], wanted: Wanted) -> Document:
     """Combine several documents to one answer: equal ones to one value, others to a list."""
-    gaps = [text[left.end : right.start] for left, right in pairwise(documents)]
+    documents = [each.document for each in meant]
     first, last = documents[0], documents[-1]
+    gaps = [text[left.end : right.start] for left, right in pairwise(documents)]
     is_row = all(_MARKS.match(gap) for gap in gaps)
     is_plain = all(not gap.strip(EDGES + ",") for gap in gaps)
     in_calls = (is_row or wanted.is_list is True) and all(map(CALLS.search, gaps))
-    before = text[max(0, first.start - 40) : first.start]
-    refuse_if(re.search(r"\w\(\Z", before), "ambiguous", first.start, "The arguments of a call.")
-    is_same = all(same(first.value, each.value) for each in documents[1:])
-    repeats = in_calls and _comes_again(documents, in_turns=any(map(TURN.search, gaps)))
-    refuse_if(repeats, "ambiguous", last.start, "Calls come again: write each call once.")
-    has_commas = any("," in gap for gap in gaps)
-    if is_same and not (wanted.is_list and in_calls) and not (is_plain and has_commas):
-        touch = is_plain and not all(gap.count("\n") > 1 for gap in gaps)
-        doubtful = touch or _is_listed(text, documents)
-        doubtful = doubtful and not in_calls and wanted.is_list is not False
-        refuse_if(doubtful, "ambiguous", last.start, "One value twice, or two of a list.")
-        doubtful = not first.value and not all("`" in gap for gap in gaps)
-        refuse_if(doubtful, "ambiguous", last.start, "An empty value twice.")
+    is_code = re.search(r"\w\(\Z", text[max(0, first.start - 40) : first.start])
+    refuse_if(is_code, "ambiguous", first.start, "The arguments of a call.")
+    is_same = all(identical(first.value, each.value) for each in documents[1:])
+    has_commas = is_plain and any("," in gap for gap in gaps)
+    if is_same and not (wanted.is_list and in_calls) and not has_commas:
+        is_one = in_calls or wanted.is_list is False or all(_is_block(text, e) for e in meant)
+        refuse_if(not is_one, "ambiguous", last.start, "One value twice, or two of a list.")
         again = repair("repeated", documents[1].start, "the same answer given again")
         return replace(first, repairs=[*first.repairs, again])
     is_sequence = is_plain or in_calls or (is_row and wanted.is_list)
     whole = _sequence(documents, gaps, wanted) if is_sequence else None
     if wanted.fits and (one := _fitting(documents, whole, wanted.fits)):
         return one
-    count = len(documents)
     if whole is None or wanted.is_list is False:
-        message = f"There are {count} answers, and they differ; one is wanted."
+        message = f"There are {len(documents)} answers, and they differ; one is wanted."
         raise Unreadable("ambiguous", last.start, message)
     return whole
 
 
-def _comes_again(documents: list[Document], *, in_turns: bool) -> bool:
-    """Return whether a list of calls repeats itself from its first call on.
-
-    One repeated call may be meant twice. So at least two calls must repeat in the same order, or
-    one call in each turn of the assistant.
-    """
-    values = [canonical(each.value) for each in documents]
-    count, least = len(values), 1 if in_turns else 2
-    is_periodic = any(values[k:] == values[: count - k] for k in range(least, count - least + 1))
-    return is_periodic and (in_turns or len(set(values)) > 1)
+def _comes_again(values: list[str]) -> bool:
+    """Return whether at least two calls repeat in their order; one call may be meant twice."""
+    count = len(values)
+    repeats = any(values[k:] == values[: count - k] for k in range(2, count - 1))
+    return repeats and len(set(values)) > 1
 
 
 def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Document:
@@ -262,9 +263,10 @@ def _sequence(documents: list[Document], gaps: list[str], wanted: Wanted) -> Doc
     first, last = documents[0], documents[-1]
     values = [each.value for each in documents]
     in_calls = any(map(CALLS.search, gaps))
-    refuse_if(
-        wanted.complete is False, "truncated", last.end, "More of the sequence may be missing."
-    )
+    repeats = in_calls and _comes_again([written(value) for value in values])
+    refuse_if(repeats, "ambiguous", last.start, "Calls come again: write each call once.")
+    is_cut = wanted.complete is False
+    refuse_if(is_cut, "truncated", last.end, "More of the sequence may be missing.")
     made = merged([each for document in documents for each in document.repairs])
     is_repaired = any(each["grade"] != "format" for each in made)
     is_doubtful = (
@@ -287,27 +289,12 @@ def _fitting(
 ) -> Document | None:
     """Return the only one of several answers that passes the caller's validation, or None."""
     choices = [each for each in [*documents[:20], whole] if each and fits(each.value)]
-    if not choices or not all(same(choices[0].value, each.value) for each in choices):
+    if not choices or not all(identical(choices[0].value, each.value) for each in choices):
         return None
     if choices[0] is whole:
         return whole
     told = repair("chosen", choices[0].start, f"the only one of {len(documents)} answers that fits")
     return replace(choices[0], repairs=[*choices[0].repairs, told])
-
-
-def _is_listed(text: str, documents: list[Document]) -> bool:
-    """Return whether labels tell equal documents apart, as in `Item 1: {}` and `Item 2: {}`."""
-    ends = [max(0, documents[0].start - 200), *(each.end for each in documents)]
-    labels = [
-        text[end : each.start].strip(EDGES + "`~").rpartition("\n")[2]
-        for end, each in zip(ends, documents, strict=False)
-    ]
-    plain = _ORDINAL.sub("0", labels[0])
-    return any(
-        bool(re.fullmatch(r"[^\w\s`.:;]\W*|\W*(?:\d+|\w)\W+|(?:</?[\w-]+>\s*)+", label))
-        or (label != labels[0] and _ORDINAL.sub("0", label) == plain)
-        for label in labels[1:]
-    )
 
 
 def _is_small(document: Document) -> bool:
@@ -330,25 +317,18 @@ def _is_mention(text: str, found: Candidate, *, is_alone: bool) -> bool:
     return bool(re.search(r"\w", before + after) or re.search(r"[\])-]\s*\Z", before))
 
 
-def _weighed(
-    text: str, start: int, documents: list[Document], one: Document, found: Candidate
-) -> Document:
+def _beside(text: str, start: int, meant: list[Candidate], one: Document) -> Document:
     """Refuse an answer if the text around it says enough against it; note the omitted text."""
-    first, last = documents[0], documents[-1]
-    turn = TURN.search(text, last.end)
+    turn = TURN.search(text, meant[-1].end)
     end = turn.start() if turn else len(text)
-    before, after = text[start : first.start], text[last.end : end]
-    left_out = (text[:start] + before + after + text[end:]).strip()
-    if not left_out and len(documents) == 1:
-        return one
-    if found.in_fence:
-        before, after = _FENCE_OPENS.sub("", before), _FENCE_CLOSES.sub("", after)
-    is_block = all(each.is_strict for each in documents) and _is_whole(text, found)
+    before, after = text[start : meant[0].start], text[meant[-1].end : end]
+    is_block = all(each.document.is_strict for each in meant) and _is_block(text, meant[0])
     _refuse_against(FENCE.sub("", before), FENCE.sub("", after), one, is_block=is_block)
+    left_out = (text[: one.start] + text[meant[-1].document.end :]).strip()
     if not left_out:
         return one
-    kind_told = "code_fence" if _ONLY_FENCE.fullmatch(left_out) else "surroundings"
-    note = repair(kind_told, 0, f"left out around the answer: {left_out[:60]}")
+    kind = "code_fence" if _ONLY_FENCE.fullmatch(left_out) else "surroundings"
+    note = repair(kind, 0, f"left out around the answer: {left_out[:60]}")
     return replace(one, repairs=[*one.repairs, note])
 
 
@@ -357,11 +337,8 @@ def _refuse_against(before: str, after: str, one: Document, *, is_block: bool) -
     before, after = (
         CALLS.sub("", _CDATA.sub("", side)).lstrip("\ufeff") for side in (before, after)
     )
-    near = before[-80:]
-    sides = {"near": near, "paragraph": near.rpartition("\n\n")[2], "after": after}
-    if before[-1:] in {"'", '"'} and after[:1] == before[-1:]:
-        before, after = before[:-1], after[1:]
-    sides |= {"before": before[-200:], "around": f"{before}\0{after}"}
+    paragraph = before[-200:].rpartition("\n\n")[2]
+    sides = {"before": paragraph, "after": after, "around": f"{before}\0{after}"}
     for reason in REASONS:
         if (reason.against_all or not is_block) and reason.pattern.search(sides[reason.side]):
             raise Unreadable(reason.kind, one.start, f"{reason.told}.")
@@ -372,7 +349,7 @@ def _refuse_against(before: str, after: str, one: Document, *, is_block: bool) -
 
 def _scalar(text: str, start: int, wanted: Wanted) -> Document:
     """Read a text without an object or list: its answer may be a number, string or literal."""
-    match = _SCALAR.match(text, start) or _FENCED_SCALAR.match(text, start)
+    match = _SCALAR.match(text, start)
     value: Any = None
     try:
         value = strict_value(match["value"]) if match else None

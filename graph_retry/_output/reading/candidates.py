@@ -2,26 +2,21 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graph_retry._output.reading import Document
 from graph_retry._output.reading.document import mask_at, read_document
 from graph_retry._output.reading.lexis import EDGES, OPENING_KEY
-from graph_retry._output.reading.strict import canonical
 from graph_retry._patterns import lazy
 
-_OTHERS = (  # With these marks a turn of the conversation begins that is not the assistant's.
-    r"<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
+TURN = lazy(  # With these marks a turn of the conversation ends, or the next one begins.
+    r"(?m)<\|im_start\|>\s*(?:user|system|human)|\buser<\|end_header_id\|>|<\|user\|>|\[INST\]"
     r"|^#{2,} ?(?:Instruction|Human|User|Input|Question)\b"
     r"|^(?:Human|User|Instruction|Question|Observation):"
-)
-_OWN = (  # With these marks the assistant's turn ends, or the assistant's next turn begins.
-    r"<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
+    r"|<\|im_start\|>\s*assistant|<start_of_turn>|\bassistant<\|end_header_id\|>|</s>"
     r"|<\|(?:start_header_id|assistant|eot_id|eom_id|im_end|endoftext|end_of_text)\|>"
     r"|^#{2,} ?(?:Response|Assistant)\b|^Assistant:"
 )
-TURN = lazy(rf"(?m){_OTHERS}|{_OWN}")
-_TURN_OF_ANOTHER = lazy(rf"(?m){_OTHERS}")
 FENCE = lazy(  # If a fence directly surrounds another, both belong to one match.
     r"(?ms)(?:^[ \t]*|(?<=[ :>*]))(?:(`{3,}|~{3,})[^\n`~]*\n[ \t]*)?"
     r"(`{3,}|~{3,})[ \t]*[\w+#.\-]*[ \t]*\n(?P<inside>.*?)"
@@ -53,22 +48,20 @@ REFUSED = 3
 
 
 class Candidate(NamedTuple):
-    """A document that may be the answer; it may begin a fence, or be quoted as code in prose."""
+    """A document that may be the answer, with the span of the fence or quotes around it.
+
+    `in_fence` tells whether it begins a fence, and `is_quoted` whether prose quotes it as code.
+    """
 
     document: Document
+    start: int
+    end: int
     in_fence: bool = False
     is_quoted: bool = False
 
 
-def candidates(
-    text: str, start: int, complete: bool | None, *, wants_list: bool | None = None
-) -> Iterator[Candidate]:
-    """Read each document in the order of the text, up to the next turn of the conversation.
-
-    If a list is wanted, a further turn of the assistant is read as well, because each call may have
-    its own turn. It is not read after a turn with several calls, because it only repeats them.
-    """
-    is_call, in_turn = False, 0
+def candidates(text: str, start: int, complete: bool | None) -> Iterator[Candidate]:
+    """Read each document in the order of the text, up to the next turn of the conversation."""
     fences = [(each, _data_start(text, each)) for each in FENCE.finditer(text, start)]
     position, refused, is_first = start, 0, True
     while refused < REFUSED:
@@ -76,21 +69,22 @@ def candidates(
         at = _next_start(text, position, is_first=is_first)
         data = next((begin for _, begin in fences if begin is not None and begin >= position), -1)
         at = data if at < 0 or 0 <= data <= at else at
-        if at < 0:
+        if at < 0 or (not is_first and TURN.search(text, position, at)):
             return
-        if not is_first and TURN.search(text, position, at):
-            goes_on = wants_list and is_call and in_turn == 1
-            if not goes_on or _TURN_OF_ANOTHER.search(text, position, at):
-                return
-            in_turn = 0
-        inside = [pair for pair in fences if pair[0].start() < at < pair[0].end("inside")]
-        fence = next((fence for fence, begin in inside if begin is not None), None)
+        around = next(
+            (pair for pair in fences if pair[0].start() < at < pair[0].end("inside")), None
+        )
+        fence = around[0] if around and around[1] is not None else None
         end, is_whole = _limit(text, at, fence, complete)
         document = read_document(text, at, end, complete=is_whole)
-        is_call, in_turn = type(document.value) is dict, in_turn + 1
-        is_quoted = bool(inside and not fence) or _in_backticks(text, document)
-        yield Candidate(document, in_fence=fence is not None, is_quoted=is_quoted)
         position, is_first = max(document.end, at + 1), False
+        if fence:
+            yield Candidate(document, *fence.span(), in_fence=True)
+        else:
+            is_code = bool(around) or _in_backticks(text, document)
+            mark = text[at - 1 : at]
+            wide = int(mark in {'"', "'", "`"} and mark == text[document.end :][:1])
+            yield Candidate(document, at - wide, document.end + wide, is_quoted=is_code)
         if document.refusal:
             refused += 1
             position = fence.end("inside") if fence else position
@@ -146,25 +140,6 @@ def _limit(
 def _in_backticks(text: str, document: Document) -> bool:
     line, after = line_before(text, document.start), text[document.end :][:1]
     return line[-1:] == after == "`" and bool(line.strip("` \t"))
-
-
-def without_quotations(text: str, found: list[Candidate]) -> list[Candidate]:
-    """Leave out quotations: parts of the answer that a sentence of the text repeats."""
-    quoting = [each for each in found if not each.document.refusal and in_sentence(text, each)]
-    if len(found) == 1 or not quoting:
-        return found
-    parts = {part for each in found for part in _parts(each.document.value)}
-    quotations = [each for each in quoting if canonical(each.document.value) in parts]
-    return [each for each in found if each not in quotations]
-
-
-def _parts(value: Any) -> Iterator[str]:
-    """Yield the canonical text of each container inside a value, except empty ones."""
-    inner: list[Any] = [*value.values()] if type(value) is dict else value
-    for each in inner if type(inner) is list else ():
-        if each and isinstance(each, dict | list):
-            yield canonical(each)
-            yield from _parts(each)
 
 
 def in_sentence(text: str, found: Candidate) -> bool:

@@ -81,7 +81,7 @@ SURPRISES = {  # They need no repair, but they make it likelier that another rea
 SLIPS = {  # One mark is missing or too many, but no value changes.
     "extra_comma": Row(6, 6, "comma too many left out", "a member removed while writing"),
     "missing_comma": Row(9, 9, "comma supplied", "forgotten within a line"),
-    "missing_colon": Row(7, 7, "colon supplied", "forgotten"),
+    "missing_colon": Row(9, 9, "colon supplied", "forgotten"),
     "adjacent": Row(10, 10, "adjacent strings joined", "rather a comma is missing",
         "concatenation"),
     "last_closer": Row(8, 8, "closing bracket supplied at the end", "models stop one too early",

@@ -11,10 +11,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from graph_retry._json import identical
 from graph_retry._output.reading import (
     Document,
     Grade,
@@ -37,7 +37,7 @@ from graph_retry._output.reading.costs import (
 )
 from graph_retry._output.reading.moves import BRACKETS, MORE
 from graph_retry._output.reading.search import CEILING, Node
-from graph_retry._output.reading.strict import finite, same, strict_part, unique
+from graph_retry._output.reading.strict import finite, strict_part, unique
 from graph_retry._output.reading.strings import Reader
 from graph_retry._patterns import lazy
 from graph_retry.records import Repair
@@ -168,11 +168,9 @@ def read_document(text: str, start: int, end: int, *, complete: bool | None) -> 
         return document
     mask = mask_at(text, start)
     inside = mask.inside.match(text, start, end) if mask else None
-    masked = _unmasked(text, start, inside.end(), mask, complete) if mask and inside else None
-    if masked and not masked.refusal:
-        return masked
-    document = _broken(text, start, end, complete)  # Perhaps nothing was escaped.
-    return masked if masked and document.refusal else document
+    if mask and inside:
+        return _unmasked(text, start, inside.end(), mask, complete)
+    return _broken(text, start, end, complete)
 
 
 def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) -> Document:
@@ -180,30 +178,21 @@ def _unmasked(text: str, at: int, stop: int, mask: Mask, complete: bool | None) 
 
     It must need no repair that assumes anything, because an error may come from the mask.
     """
-    plain, places, here = "", list[int](), at  # `places` has the position of each plain character.
     try:
-        for escape in mask.escape.finditer(text, at, stop):
-            plain += text[here : escape.start()] + (mark := mask.plain(escape[0]))
-            places += [*range(here, escape.start()), *[escape.start()] * len(mark)]
-            here = escape.end()
+        plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
     except ValueError:
         return Document(at, stop, refusal=Unreadable("syntax", at, "The escapes are broken."))
-    places += range(here, stop + 1)
-    plain += text[here:stop]
     found = read_document(plain, 0, len(plain), complete=complete)
-    made = [
-        repair(each["kind"], places[each["position"] or 0], each["detail"], each["grade"])
-        for each in found.repairs
-    ]
-    refusal = found.refusal
-    if refusal:
-        known = refusal.refusal
-        refusal = Unreadable(known["kind"], places[known["position"]], known["message"])
-    elif any(each["grade"] != "format" for each in made):
+    end = at + found.end
+    for escape in mask.escape.finditer(text, at, stop):
+        if escape.start() < end:
+            end += len(escape[0]) - len(mask.plain(escape[0]))
+    made = [Repair({**each, "position": at}) for each in found.repairs]
+    refusal = found.refusal and Unreadable(found.refusal.refusal["kind"], at, str(found.refusal))
+    if any(each["grade"] != "format" for each in made):
         message = f"The document is {mask.told}, and something else is wrong."
         refusal = Unreadable("ambiguous", at, message)
-    told = repair(mask.kind, at, mask.told)
-    return replace(found, start=at, end=places[found.end], refusal=refusal, repairs=[told, *made])
+    return Document(at, end, found.value, [repair(mask.kind, at, mask.told), *made], refusal)
 
 
 def _broken(text: str, start: int, end: int, complete: bool | None) -> Document:
@@ -260,25 +249,23 @@ def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> by
     place is marked if a cheap one lost data. Otherwise the places of high costs are marked.
     """
     size, cheap = len(reader.text), reader.price
-    suspect, spans = bytearray(size + 2), list[tuple[int, int]]()
+    suspect = bytearray(size + 2)
     paid = [
         (after.pos, cost)
         for before, after in pairwise(first.nodes if first else ())
         if (cost := after.cost - before.cost + price[after.row] - cheap[after.row])
     ]
+    spans = list[tuple[int, int]]()
     if first is None or (first.losses and sum(cost for _, cost in paid) >= ACCIDENT):
         furthest = reader.furthest
         spans = [(0, size + 2) if size < LARGE else (furthest - 2000, furthest + 500)]
     elif not first.losses:
-        low = high = total = 0
-        for place, cost in paid:  # Two pointers keep the sum of the costs in a sliding window.
-            total += cost
-            while paid[low][0] < place - WINDOW:
-                total -= paid[low][1]
-                low += 1
-            if total + MARGIN >= ACCIDENT and place > high - WINDOW:
-                spans.append((max(paid[low][0] - 2 * WINDOW, high), place + WINDOW))
-                high = place + WINDOW
+        near = Counter[int]()  # the costs in each stretch of a text, and in the next stretch
+        for place, cost in paid:
+            near[place // WINDOW] += cost
+            near[place // WINDOW - 1] += cost
+        doubted = [number * WINDOW for number in near if near[number] + MARGIN >= ACCIDENT]
+        spans = [(begin - 2 * WINDOW, begin + 3 * WINDOW) for begin in doubted]
     for begin, end in spans:
         span = slice(max(0, begin), min(size + 2, end))
         suspect[span] = b"\1" * max(0, span.stop - span.start)
@@ -314,7 +301,7 @@ def _certain(best: Reading, rivals: list[Reading], start: int) -> Any:
 
 def _is_value(reading: Reading, value: Any) -> bool:
     try:
-        return same(reading.value(), value)
+        return identical(reading.value(), value)
     except ValueError:
         return False
 

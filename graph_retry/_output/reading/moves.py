@@ -23,6 +23,7 @@ _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")
 _VALUE_AHEAD = lazy(r"[\"'“`\d\[{(\-]|(?i:true|false|null|none)\b")
 _KEY_AHEAD = lazy(r"[\"'“`]|[\w$][\w$.\-]*\s*[:=]|\*+\"")
+_BRACKETS_MEET = lazy(r"[\]}]\s*[\[{]")
 _CLEAN = lazy(r"\"[^\"\\\x00-\x1f]*+\"(?=[ \t\r\n]*(?:,[ \t\r\n]*[\"{\[\d\-tfn}\]]|[}\]]))")
 _PYTHON_KEY = lazy(r"[{,]\s*+'[^'\n]{0,80}'\s*+:")
 _SPACED = lazy(r"\+\s*[\"']\s")
@@ -261,7 +262,9 @@ class Moves(Search):
             self.go(at + 1, f"S{mark}v0", stack, '\0"', row, "" if is_spaced else "glued")
             odd = "edge" if is_spaced else ""
         follows = "l" if in_object else "e"
-        if stack.kind != "g" and (_KEY_AHEAD if in_object else _VALUE_AHEAD).match(text, at):
+        is_near = column < 0 and not in_object  # Here, a bracket may also have moved.
+        ahead = _KEY_AHEAD if in_object else _BRACKETS_MEET if is_near else _VALUE_AHEAD
+        if stack.kind != "g" and ahead.match(text, pos - 1 if is_near else at):
             row = "missing_comma_line" if column >= 0 else "missing_comma"
             self.go(pos, follows, stack, "", row, odd)
 

@@ -62,6 +62,7 @@ class Search:
         self.buckets: list[list[Node]] = [[] for _ in range(self.limit + 1)]
         self.node = Node(0, 0, "r", None, 0, "", "", 0, None)
         self.at = self.extra = 0  # the position and the extra cost of the present step
+        self.behind = 0  # the extra cost of this reader compared with the cheapest one here
         self.sig = 0  # the hash of all text that the present reader has written
         self.furthest = 0
         self.too_deep = False
@@ -126,6 +127,6 @@ class Search:
                 continue
             arrivals[node.pos] = best, width + 1
             self.furthest = max(self.furthest, node.pos)
-            self.node, self.extra = node, 0
+            self.node, self.extra, self.behind = node, 0, cost - best
             self.expand()
         return found

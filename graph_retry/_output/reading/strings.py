@@ -24,7 +24,6 @@ _STRONG = {
     ),
 }
 _NO_QUOTE = {"k": lazy(r"\s*+[:=]"), "v": lazy(r"[ \t\r]*+\n|\s*+(?:[,}\]]|//|/\*)")}
-_ESCAPED_END = lazy(r"\\[\"'](?=\s*[,:}\]\n])")
 _STRUCTURE = lazy(r"[\"'{}\[\]:,=\n]|^\s|\s\Z")
 _EDGE = frozenset(",:{[(}])")
 _AFTER = frozenset(".,;:!?)…'’\"”<>*_")
@@ -41,7 +40,7 @@ class Reader(Moves):
 
     def expand(self) -> None:
         """Add a reader for each possible next step of the present one."""
-        self.wide = bool(self.suspect[self.node.pos]) and self.node.cost < ACCIDENT
+        self.wide = bool(self.suspect[self.node.pos]) and self.behind < ACCIDENT
         if self.node.mode[0] == "S":
             self._in_string()
         else:
@@ -82,16 +81,16 @@ class Reader(Moves):
                 return
         lone = ("unpaired",) if mode[3] == "1" else ()
         mixed = "" if is_usual else "mixed_quotes"
-        odd = self._surprise(raw, role)
-        self._write(at + 1, follows, raw, mixed or row, row if mixed else "", odd, *lone)
+        odd = self._surprises(raw, role)
+        self._write(at + 1, follows, raw, mixed or row, row if mixed else "", *odd, *lone)
         self._inner_quote(pos, raw + char, row)
         if self.wide:
             self._misplaced_quote(raw, follows, role)
 
-    def _surprise(self, raw: str, role: str) -> str:
-        """Return the row "edge" if a string with this content is odd, or ""."""
+    def _surprises(self, raw: str, role: str) -> list[str]:
+        """Return the row "edge" for each reason why a string with this content is odd."""
         is_torn = raw and raw[-1] in _EDGE and _is_torn(raw)
-        return "edge" if is_torn or (role == "k" and _STRUCTURE.search(raw)) else ""
+        return ["edge"] * (bool(is_torn) + (role == "k" and bool(_STRUCTURE.search(raw))))
 
     def _inner_quote(self, pos: int, inside: str, row: str) -> None:
         """Take a quote as a character of the string: as one of a pair, and as a lone one."""
@@ -124,15 +123,10 @@ class Reader(Moves):
         for place in sorted(set(places)):
             self.at = pos + place
             if raw[:place].strip():
-                odd = self._surprise(raw[:place], role)
-                self._write(self.at, follows, raw[:place], "missing_quote", odd)
+                odd = self._surprises(raw[:place], role)
+                self._write(self.at, follows, raw[:place], "missing_quote", *odd)
                 if not raw[place - 1].isalnum():
-                    self._write(self.at, follows, raw[: place - 1], "replaced", odd)
-        for match in list(_ESCAPED_END.finditer(raw))[:6]:
-            self.at = pos + match.start()
-            for inside in (raw[: match.start()], raw[: match.start()] + "\\\\"):
-                odd = self._surprise(inside, role)
-                self._write(pos + match.end(), follows, inside, "deleted", odd)
+                    self._write(self.at, follows, raw[: place - 1], "replaced", *odd)
         self.at = pos + len(raw)
 
     def _misplaced_quote(self, raw: str, follows: str, role: str) -> None:
@@ -143,12 +137,10 @@ class Reader(Moves):
             self.go(at + 1, mode, stack, "", "unreadable")
         else:
             self._write(at + 1, mode, raw, "deleted")
-        if ahead == "\\":
-            self._write(at + 2, mode, f"{raw}\\{text[at]}", "swapped")
         if raw and (to := self.step(follows, stack, raw[-1], at)):
             content = lexis.written(raw[:-1]) or ""
-            odd = self._surprise(raw[:-1], role)
-            self.go(at + 1, to[0], to[1], f'{content}"{to[2]}', "swapped", odd)
+            odd = self._surprises(raw[:-1], role)
+            self.go(at + 1, to[0], to[1], f'{content}"{to[2]}', "swapped", *odd)
         if ahead and not ahead.isspace():
-            odd = self._surprise(raw + ahead, role)
-            self._write(at + 2, follows, raw + ahead, "swapped", odd)
+            odd = self._surprises(raw + ahead, role)
+            self._write(at + 2, follows, raw + ahead, "swapped", *odd)

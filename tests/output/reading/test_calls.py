@@ -14,8 +14,6 @@ PROTOCOLS = {
     "function_call": "<function_call> @ <function_call> #",
     "tool_use": "<tool_use>@</tool_use><tool_use>#</tool_use>",
     "im_start": "<|im_start|>\n@\n<|im_start|>\n#\n<|im_start|>",
-    "turns": "<|im_start|>assistant\n@<|im_end|>\n<|im_start|>assistant\n#<|im_end|>",
-    "turns, the first begun": "@<|im_end|>\n<|im_start|>assistant\n#<|im_end|>",
     "full-width": "<｜tool▁call▁begin｜>@<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>#",
     "functools": "functools[@, #]",
     "mistral": "[TOOL_CALLS] [@, #]",
@@ -39,14 +37,6 @@ def test_equal_calls_stay_two_and_one_call_is_a_list():
     assert parse_output(f"<tool_call>{A}</tool_call>", wants_list=False).value == ONE
 
 
-def test_one_call_in_each_of_two_turns_is_one_or_two():
-    """A model that repeats its turn calls once; nothing says which it is."""
-    text = PROTOCOLS["turns"].replace("@", A).replace("#", A)
-    failure = parse_output(text, wants_list=True).failure
-    assert failure is not None
-    assert failure["message"] == "Calls come again: write each call once."
-
-
 @pytest.mark.parametrize("again", [(A, B), (A, B, A), (A, B, A, B)])
 def test_a_list_that_begins_again_is_refused(again):
     """A model that writes its calls twice may mean them once; one call may be meant twice."""
@@ -67,12 +57,18 @@ def test_any_tag_stands_between_the_calls_of_a_list():
     assert parse_output(text, wants_list=True).value == [ONE, TWO]
 
 
-def test_several_calls_end_with_their_turn():
-    """What a base model adds in another turn is no part of a list that is whole."""
-    text = PROTOCOLS["turns"].replace("@", f"[{A}]").replace("#", f"[{B}]")
-    assert parse_output(text, wants_list=True).value == [ONE]
-    twice = f"<tool_call>{A}<tool_call>{B}<|im_end|><|im_start|>assistant\n<tool_call>{A}"
-    assert parse_output(twice, wants_list=True).value == [ONE, TWO]
+@pytest.mark.parametrize(
+    ("turn", "calls"),
+    [
+        (f"<|im_start|>assistant\n{A}<|im_end|>", [ONE]),
+        (f"<|im_start|>assistant\n[{A}]<|im_end|>", [ONE]),
+        (f"<tool_call>{A}<tool_call>{B}<|im_end|>", [ONE, TWO]),
+    ],
+)
+def test_calls_end_with_their_turn(turn, calls):
+    """A base model makes up another turn without the results of its first calls."""
+    text = f"{turn}<|im_start|>assistant\n<tool_call>{B}</tool_call>"
+    assert parse_output(text, wants_list=True).value == calls
 
 
 def test_an_answer_that_is_given_twice_is_one_where_one_is_wanted():

@@ -10,7 +10,6 @@ F = "```"
 
 REFUSED: dict[str, list[str]] = {
     "truncated": [
-        '{"note": fixes issue #42,\n "b": 1}',
         '{"a": "x\t}',
         '{\n  "a": "so,\n}',
         '{ "x": {"d": "note 3}"\n}',
@@ -58,6 +57,7 @@ REFUSED: dict[str, list[str]] = {
         '{"a": 1}\n...',
     ],
     "ambiguous": [
+        '{"note": fixes issue #42,\n "b": 1}',
         '[\n&quot;", 1]',
         "{'a': {1, 2}}",
         "{'a': datetime.date(2024, 1, 1)}",
