@@ -23,7 +23,7 @@ from collections.abc import (
     Iterator,
 )
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
@@ -165,15 +165,6 @@ async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-async def wait(future: Future[None]) -> None:
-    """Wait until a future is done, whatever its result."""
-    if is_sync():
-        future.result()
-    else:
-        # If one waiter is cancelled, the others still wait for the future.
-        await asyncio.shield(asyncio.wrap_future(future))
-
-
 def is_async(function: Callable[..., Any]) -> bool:
     """Return whether a function is declared `async`. Any other may still return a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
@@ -201,17 +192,18 @@ async def call(
     target, context = _target(function), _context_with(config)
 
     def work() -> Any:
-        with _StopIterationNamed(target):
+        try:
             result = context.run(target, *args)
+        except StopIteration as error:  # A future cannot hold it, and it would end our coroutine.
+            raise RuntimeError(f"`{_name(target)}` raised StopIteration") from error
         return context.run(_taken, receiver, result)
 
     if is_sync():
-        if timeout is not None and not is_async(target):
-            return _not_async(_in_thread(work).result(timeout), target, receiver)
-        # These lines repeat `work`. Calling it would add a frame to each traceback of the user.
-        with _StopIterationNamed(target):
-            result = context.run(target, *args)
-        return _not_async(context.run(_taken, receiver, result), target, receiver)
+        in_thread = timeout is not None and not is_async(target)
+        result = _in_thread(work).result(timeout) if in_thread else work()
+        if receiver is not None and isinstance(result, AsyncIterator):
+            raise _async_under_sync(target)
+        return _not_awaitable(result, target)
     async with asyncio.timeout(timeout):
         if is_async(target):
             result = work()
@@ -223,16 +215,14 @@ async def call(
         try:
             if inspect.isawaitable(result):
                 result = await result
-            if receiver is None:
-                return result
-            if isinstance(result, AsyncIterator):
+            if receiver is not None and isinstance(result, AsyncIterator):
                 return await adrain(cast("Any", result), receiver)
         finally:
             if token is not None:
                 var_child_runnable_config.reset(token)
         # An async function may return a sync stream, which must not block the event loop.
-        if isinstance(result, Iterator):
-            return await asyncio.to_thread(context.run, _taken, receiver, cast("Any", result))
+        if receiver is not None and isinstance(result, Iterator):
+            return await asyncio.to_thread(context.run, _taken, receiver, result)
         return result
 
 
@@ -259,24 +249,6 @@ def _taken(receiver: Receiver | None, result: Any) -> Any:
     return drain(result, receiver)  # pyright: ignore[reportUnknownArgumentType]
 
 
-class _StopIterationNamed:
-    """Converts a `StopIteration` of a user's function, which would silently end our coroutine.
-
-    It is a class, because `contextmanager` would undo the conversion.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        if kind is not None and issubclass(kind, StopIteration):
-            raise RuntimeError(f"`{_name(self._function)}` raised StopIteration") from error
-
-
 async def awaited(result: Any, function: Callable[..., Any]) -> Any:
     """Return the result of a user's function; await it if it is a coroutine.
 
@@ -286,13 +258,6 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
     if is_sync() or not inspect.isawaitable(result):
         return _not_awaitable(result, function)
     return await result
-
-
-def _not_async(result: Any, function: Callable[..., Any], receiver: Receiver | None) -> Any:
-    """Return a function's result, or raise if it is an awaitable or an async stream."""
-    if receiver is not None and isinstance(result, AsyncIterator):
-        raise _async_under_sync(function)
-    return _not_awaitable(result, function)
 
 
 def _not_awaitable(result: Any, function: Callable[..., Any]) -> Any:
@@ -317,9 +282,7 @@ def refuse_async(function: Callable[..., Any]) -> None:
     Raises:
         AsyncUnderSyncError: If the function is async and the run is sync.
     """
-    target = unwrapped(function)
-    methods = (target, getattr(target, "__call__", None))  # noqa: B004 - an object may be async, too
-    if is_sync() and any(map(inspect.iscoroutinefunction, methods)):
+    if is_sync() and is_async(unwrapped(function)):
         raise _async_under_sync(function)
 
 
@@ -339,24 +302,16 @@ def _in_thread(work: Callable[[], Any]) -> Future[Any]:
     """Run a function in a daemon thread, because a pool's thread would keep the process alive."""
     future: Future[Any] = Future()
 
+    def forward(_kind: object, error: BaseException | None, _trace: object) -> bool:
+        if error is not None:  # Even `SystemExit` and `KeyboardInterrupt` are for the caller.
+            future.set_exception(error)
+        return True
+
     def run() -> None:
         future.set_running_or_notify_cancel()
-        with _Forwarded(future):
+        with ExitStack() as forwarding:
+            forwarding.push(forward)
             future.set_result(work())
 
     threading.Thread(target=run, daemon=True).start()
     return future
-
-
-class _Forwarded:
-    """Passes any exception of a block to a future, even `SystemExit` and `KeyboardInterrupt`."""
-
-    def __init__(self, future: Future[Any]) -> None:
-        self._future = future
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if error is not None:
-            self._future.set_exception(error)
-        return True
