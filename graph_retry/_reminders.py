@@ -30,7 +30,7 @@ from graph_retry._langgraph.checkpoints import (
 )
 from graph_retry._lock import ThreadLock
 from graph_retry._review.deadline import after, is_expired
-from graph_retry._threads.reviews import Waiting
+from graph_retry._threads.reviews import PendingReview
 
 TOLD = "graph-retry:told"
 """The namespace of the sent stages, and the metadata key that lists them."""
@@ -64,7 +64,9 @@ def stages_of(
     return sorted(stages, key=lambda stage: stage.seconds)
 
 
-async def remind(saver: BaseCheckpointSaver[Any], review: Waiting, stages: Iterable[Stage]) -> None:
+async def remind(
+    saver: BaseCheckpointSaver[Any], review: PendingReview, stages: Iterable[Stage]
+) -> None:
     """Send a review's due stages that were not sent yet, unless another process does it now."""
     asked_at, thread_id = review.asked_at, review.thread_id
     if asked_at is None or thread_id is None or not is_expired(review.deferred_until or asked_at):

@@ -14,54 +14,18 @@ from langgraph.types import Durability
 from graph_retry._arguments import checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._review.answers import Answer
-from graph_retry._review.review import IN_JSON
 from graph_retry._threads.resuming import resuming
-from graph_retry._threads.reviews import Waiting, open_reviews, whole_reviews
+from graph_retry._threads.reviews import PendingReview, open_reviews, whole_reviews
 from graph_retry.errors import CallCancelled
 
-
-class PendingReview(Waiting):
-    """A review for which a thread waits. Its method `answer` decides it."""
-
-    @property
-    def allowed_decisions(self) -> list[str]:
-        """The decisions that this review allows, such as `approve`."""
-        return list(self.value["review_configs"][0]["allowed_decisions"])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the review as plain JSON, for an endpoint that lists open reviews.
-
-        To answer, a client must send back `thread_id` and `review_id`. The JSON does not include
-        the history. The attribute `value` has the whole question and the JSON Schema of an answer.
-
-        Example:
-            >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
-            >>> from langgraph.checkpoint.memory import InMemorySaver
-            >>> from langgraph.func import entrypoint
-            >>> @entrypoint(checkpointer=InMemorySaver())
-            ... def count(prompt):
-            ...     return retry_llm_call(lambda given: given, prompt, output=int)
-            >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
-            >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
-            >>> shown = review.to_json()
-            >>> shown["thread_id"], shown["params"], shown["allowed_decisions"][:2]
-            ('1', {'value': 'many'}, ['approve', 'edit'])
-            >>> config = {"configurable": {"thread_id": shown["thread_id"]}}
-            >>> resume(count, config, answers={shown["review_id"]: edit(value="3")})
-            3
-        """
-        shown = {name: getattr(self, name) for name in IN_JSON}
-        return {**shown, "allowed_decisions": self.allowed_decisions}
-
-    def answer(self, decision: Answer, *, context: Any = None) -> Any:
-        """Answer this review and continue the thread; see `resume`."""
-        answers = {self.review_id: decision}
-        return resume(self.graph, self.config, answers=answers, context=context)
-
-    async def aanswer(self, decision: Answer, *, context: Any = None) -> Any:
-        """Answer this review and continue the thread, from async code; see `aresume`."""
-        answers = {self.review_id: decision}
-        return await aresume(self.graph, self.config, answers=answers, context=context)
+__all__ = [
+    "PendingReview",
+    "apending_reviews",
+    "aresume",
+    "is_rejection",
+    "pending_reviews",
+    "resume",
+]
 
 
 @checked
@@ -108,7 +72,7 @@ async def apending_reviews(graph: Any, config: RunnableConfig) -> list[PendingRe
 
 
 async def _pending(graph: Any, config: RunnableConfig) -> list[PendingReview]:
-    return await whole_reviews(graph, await open_reviews(graph, config, PendingReview))
+    return await whole_reviews(graph, await open_reviews(graph, config))
 
 
 @checked

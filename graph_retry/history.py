@@ -18,8 +18,14 @@ from graph_retry._arguments import checked
 from graph_retry._attempts import check_version
 from graph_retry._awaiting import is_sync, run_async, run_sync, with_async_twin
 from graph_retry._json import is_array, is_object, json_lines
-from graph_retry._threads.config import check_thread, thread_of
-from graph_retry._threads.graphs import check_compiled, get_state, is_client, is_remote, saver_of
+from graph_retry._threads.graphs import (
+    check_compiled,
+    get_state,
+    is_client,
+    is_remote,
+    saver_of,
+    thread_of,
+)
 from graph_retry._threads.ledgers import read_ledgers, whole_ledgers
 from graph_retry._threads.server.listing import places_on
 from graph_retry.ledger import Ledger
@@ -84,7 +90,7 @@ async def aattempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
 
 async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
     """Read a thread's ledgers, and warn of those that a server does not show."""
-    check_thread(graph, config)
+    thread = thread_of(config)
     if saver_of(graph) is None:  # A checkpointer has the ledgers as well.
         check_compiled(graph)
     calls = await read_ledgers(graph, config)
@@ -101,10 +107,7 @@ async def thread_ledgers(graph: Any, config: RunnableConfig) -> list[Ledger]:
                 stacklevel=5 if is_sync() else 4,  # The sync function adds a frame.
             )
     shown = [ledger for ledger in calls if ledger.attempts]
-    thread = thread_of(config)
-    return [
-        replace(ledger, thread=thread or "") for ledger in await whole_ledgers(graph, thread, shown)
-    ]
+    return [replace(ledger, thread=thread) for ledger in await whole_ledgers(graph, thread, shown)]
 
 
 @checked

@@ -12,12 +12,10 @@ from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
-from graph_retry._threads.config import check_placeless
-from graph_retry._threads.graphs import is_client, is_local, saver_of
+from graph_retry._threads.graphs import check_placeless, is_client, is_local, saver_of
 from graph_retry._threads.listing import Finder, key_of, list_saved_reviews
-from graph_retry._threads.reviews import whole_reviews
+from graph_retry._threads.reviews import PendingReview, whole_reviews
 from graph_retry._threads.server.listing import list_remote_reviews
-from graph_retry.answering import PendingReview
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]
 
@@ -122,11 +120,9 @@ async def find_all(
     page: Any = {"limit": limit, "before": before and key_of(before)}
     if saver is not None:
         graph = source if is_local(source) else None
-        return await list_saved_reviews(
-            saver, graph, base, PendingReview, answered=answered, **page
-        )
+        return await list_saved_reviews(saver, graph, base, answered=answered, **page)
     if is_client(source):
-        return await list_remote_reviews(source, base, PendingReview, **page)
+        return await list_remote_reviews(source, base, **page)
     raise TypeError(
         f"`source` is {type(source).__name__}: pass a compiled graph with a checkpointer, a "
         "checkpointer, or a client that `langgraph_sdk.get_sync_client` (or `get_client`) makes."
@@ -150,7 +146,7 @@ async def noted_reviews(
     rows = await open_rows(saver, before, limit) or []
     last = rows[-1].place if len(rows) == limit else None
     graph = source if is_local(source) else None
-    finder = Finder(saver, graph, config or {}, PendingReview)
+    finder = Finder(saver, graph, config or {})
     return [row for row in rows if finder.is_ours(row.namespace)], last
 
 
@@ -161,4 +157,4 @@ async def read_noted(
     saver, graph = saver_of(source), source if is_local(source) else None
     if saver is None:
         return []
-    return await Finder(saver, graph, config or {}, PendingReview).read_noted(rows)
+    return await Finder(saver, graph, config or {}).read_noted(rows)

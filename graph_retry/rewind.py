@@ -32,13 +32,14 @@ from graph_retry._langgraph.fork import (
     put_fork,
 )
 from graph_retry._state import ANSWER, LOOP
-from graph_retry._threads.config import check_thread, thread_of
 from graph_retry._threads.graphs import (
+    at_newest,
     check_compiled,
     get_state,
     invoke,
     is_local,
     saver_of,
+    thread_of,
     update_state,
 )
 from graph_retry._threads.ledgers import read_ledgers
@@ -132,10 +133,9 @@ async def _rewind(
     graph: Any, config: RunnableConfig, ledger: Ledger | None, context: Any, change: Change
 ) -> Any:
     check_compiled(graph)
-    check_thread(graph, config)
     answer = _answer(change)
-    here = config.get("configurable", {})
-    config = {**config, "configurable": {key: here[key] for key in here if key != "checkpoint_id"}}
+    thread_of(config)
+    config = at_newest(config)
     if ledger is None and is_local(graph):
         ledger = _only(await read_ledgers(graph, config))
     if ledger is not None:

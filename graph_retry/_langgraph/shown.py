@@ -107,15 +107,14 @@ def namespace_in(question: Mapping[str, Any]) -> str:
     return str(question["checkpoint_ns"])
 
 
-async def drop_plain_answer(saver: BaseCheckpointSaver[Any] | None, thread_id: str) -> None:
+async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointTuple) -> None:
     """Remove a plain answer from a thread before a run with answers by id.
 
     The plain answer belongs to an earlier run. LangGraph keeps it until the outermost node ends,
     and would give it to the next `interrupt` in that node, whatever the question is.
     """
-    thread = None if saver is None else await newest_checkpoint(saver, thread_id, "")
-    for task, channel, value in (thread and thread.pending_writes) or ():
-        if saver and thread and channel == RESUME and task == NO_TASK and value is not None:
+    for task, channel, value in thread.pending_writes or ():
+        if channel == RESUME and task == NO_TASK and value is not None:
             await put_writes(saver, thread.config, [(RESUME, None)], task)
 
 

@@ -1,7 +1,11 @@
-"""Read and run a graph in the same way, whether it is in this process or on a server."""
+"""The graph and the config that a user passes.
+
+A graph is read and run in the same way, whether it is in this process or on a server.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -12,7 +16,66 @@ from langgraph.types import StateSnapshot
 from typing_extensions import TypeIs
 
 from graph_retry._awaiting import call, is_sync, sync_or_async
+from graph_retry._langgraph.checkpoints import PLACE
+from graph_retry._namespaces import outermost
+from graph_retry._state import LOOP
 from graph_retry._wording import quoted_with_article
+
+_HOW_CONFIG = 'pass {"configurable": {"thread_id": …}}'
+"""The advice in errors about a config that names no thread."""
+
+
+def besides_place(config: RunnableConfig | None) -> dict[str, Any]:
+    """Return the values of `configurable` without those that name a thread or a checkpoint."""
+    configurable = (config or {}).get("configurable", {})
+    return {key: value for key, value in configurable.items() if key not in PLACE}
+
+
+def check_placeless(config: RunnableConfig | None) -> RunnableConfig:
+    """Return a config for many threads, after checking that it names no thread.
+
+    Raises:
+        TypeError: If it is not a config.
+        ValueError: If it names a thread or a checkpoint.
+    """
+    how = 'pass what their runs need beside it, such as {"configurable": {"user_id": …}}'
+    if config is None:
+        return {}
+    if not isinstance(cast("object", config), Mapping):
+        raise TypeError(f"`config` is {config!r:.80}: {how}.")
+    named = ", ".join(f"`{key}`" for key in config.get("configurable", {}) if key in PLACE)
+    if named:
+        raise ValueError(f"`config` has {named}, and each review has its own thread: {how}.")
+    return config
+
+
+def on_thread(config: RunnableConfig, thread_id: str) -> RunnableConfig:
+    """Return a copy of a config, with a thread added."""
+    return {**config, "configurable": {**config.get("configurable", {}), "thread_id": thread_id}}
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """Return the id of the thread that a config names.
+
+    Raises:
+        TypeError: If it is not a config.
+        ValueError: If it names no thread.
+    """
+    if not isinstance(cast("object", config), Mapping):
+        raise TypeError(f"`config` is {config!r:.80}: {_HOW_CONFIG}.")
+    place = cast("object", config.get("configurable", {}))
+    if not isinstance(place, Mapping):
+        raise TypeError(f"`configurable` is {place!r:.80}: {_HOW_CONFIG}.")
+    thread_id: object = cast("Any", place).get("thread_id")
+    if thread_id is None:
+        raise ValueError(f"`config` names no thread: {_HOW_CONFIG}.")
+    return str(thread_id)
+
+
+def at_newest(config: RunnableConfig) -> RunnableConfig:
+    """Return a copy of a config that names the thread, and no older checkpoint of it."""
+    own = {key: each for key, each in config["configurable"].items() if key != "checkpoint_id"}
+    return {**config, "configurable": own}
 
 
 def is_local(graph: object) -> TypeIs[Pregel[Any, Any, Any, Any]]:
@@ -71,6 +134,13 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
     place = config.get("configurable", {})
     state = await call(client_of(graph).threads.get_state, place["thread_id"])
     return state["checkpoint"] is None
+
+
+def has_node_of(graph: Any, namespace: str) -> bool:
+    """Return whether a local graph has the node that a call is made in, or is the call itself."""
+    if not is_local(graph):
+        return True
+    return outermost(namespace).name in graph.nodes if namespace else LOOP in graph.channels
 
 
 async def node_names(graph: Any) -> list[str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -27,11 +27,10 @@ from graph_retry._langgraph.open_reviews import (
     open_rows,
     row_of,
 )
-from graph_retry._namespaces import outermost
-from graph_retry._state import LOOP, loop_of
-from graph_retry._threads.config import on_thread
+from graph_retry._state import loop_of
+from graph_retry._threads.graphs import has_node_of, on_thread
 from graph_retry._threads.reading import read_newest
-from graph_retry._threads.reviews import Waiting, WaitingT, review_of
+from graph_retry._threads.reviews import PendingReview, review_of
 from graph_retry._threads.view import ThreadView
 
 _PAGE = 100
@@ -45,24 +44,23 @@ async def list_saved_reviews(
     saver: BaseCheckpointSaver[Any],
     graph: Any,
     base: RunnableConfig,
-    kind: type[WaitingT],
     *,
     before: str | None,
     limit: int | None,
     answered: bool,
-) -> list[WaitingT]:
+) -> list[PendingReview]:
     """List the open reviews in a checkpointer (only those of `graph`, if given), newest first.
 
     If `before` is given, only reviews that were asked before the review with that key are listed.
     With `answered`, reviews are listed as well whose answers are saved and not applied yet.
     """
-    finder = Finder(saver, graph, base, kind, answered)
+    finder = Finder(saver, graph, base, answered)
     if not has_table(saver):
         return newest_first(await finder.read_all(), before, limit)
     if await open_rows(saver, None, 0) is None:
-        found = await Finder(saver, None, base, kind, answered=True).read_all()
+        found = await Finder(saver, None, base, answered=True).read_all()
         await insert_known(saver, list(map(_row, found)))
-    reviews: list[WaitingT] = []
+    reviews: list[PendingReview] = []
     while limit is None or len(reviews) < limit:
         rows = await open_rows(saver, before, _PAGE) or []
         reviews += await finder.read_noted(rows)
@@ -84,26 +82,26 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 
 
 def newest_first(
-    reviews: Sequence[WaitingT], before: str | None, limit: int | None
-) -> list[WaitingT]:
+    reviews: Sequence[PendingReview], before: str | None, limit: int | None
+) -> list[PendingReview]:
     """Return at most `limit` reviews, newest first; only those asked before the key `before`."""
     by_key = {key_of(review): review for review in reviews}
     older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
     return [by_key[key] for key in older[:limit]]
 
 
-def key_of(review: Waiting) -> str:
+def key_of(review: PendingReview) -> str:
     """Return the key that sorts open reviews by the time of their questions."""
     return _row(review).place
 
 
-def _row(review: Waiting) -> Row:
+def _row(review: PendingReview) -> Row:
     """Return the row of a review for the table of open reviews."""
     return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)
 
 
 @dataclass(frozen=True)
-class Finder(Generic[WaitingT]):
+class Finder:
     """Finds the open reviews in a checkpointer: of one graph, or of every graph if it is None.
 
     With `answered`, it also finds reviews whose answers are saved and not applied yet.
@@ -112,10 +110,9 @@ class Finder(Generic[WaitingT]):
     saver: BaseCheckpointSaver[Any]
     graph: Any
     base: RunnableConfig
-    kind: type[WaitingT]
     answered: bool = False
 
-    async def read_all(self) -> list[WaitingT]:
+    async def read_all(self) -> list[PendingReview]:
         """Scan all threads in pages of checkpoints, so that only one page is in memory."""
         ordered = has_table(self.saver)  # These savers sort all threads by id.
         threads: defaultdict[str, ThreadView] = defaultdict(ThreadView)
@@ -140,16 +137,18 @@ class Finder(Generic[WaitingT]):
             for review in self._wanted(self._shown(thread_id, thread))
         ]
 
-    async def read_noted(self, rows: Sequence[Row]) -> list[WaitingT]:
+    async def read_noted(self, rows: Sequence[Row]) -> list[PendingReview]:
         """Read the open reviews of some rows; delete the rows whose reviews are closed."""
         by_thread: defaultdict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if self.is_ours(row.namespace):
                 by_thread[row.thread_id].append(row)
-        reviews: list[WaitingT] = []
+        reviews: list[PendingReview] = []
         for thread_id, known in by_thread.items():
             try:
-                thread = await read_newest(self.saver, thread_id, {row.namespace for row in known})
+                thread = await read_newest(
+                    self.saver, thread_id, {"", *(row.namespace for row in known)}
+                )
                 shown = self._shown(thread_id, thread)
             except Exception as error:
                 error.add_note(f"This came of reading thread {thread_id!r}, to list its reviews.")
@@ -165,18 +164,16 @@ class Finder(Generic[WaitingT]):
 
     def is_ours(self, namespace: str) -> bool:
         """Return whether a call belongs to the graph; every call does if there is no graph."""
-        if self.graph is None or not namespace:
-            return self.graph is None or LOOP in self.graph.channels
-        return outermost(namespace).name in self.graph.nodes
+        return self.graph is None or has_node_of(self.graph, namespace)
 
-    def _shown(self, thread_id: str, thread: ThreadView) -> list[WaitingT]:
+    def _shown(self, thread_id: str, thread: ThreadView) -> list[PendingReview]:
         config = on_thread(self.base, thread_id)
         questions = chain(thread.open_questions(), thread.left_answered())
         return [
-            review_of(asked, self.graph, config, self.kind)
+            review_of(asked, self.graph, config)
             for asked in questions
             if self.is_ours(asked.namespace)
         ]
 
-    def _wanted(self, shown: list[WaitingT]) -> list[WaitingT]:
+    def _wanted(self, shown: list[PendingReview]) -> list[PendingReview]:
         return [review for review in shown if self.answered or review.unapplied is None]

@@ -20,8 +20,14 @@ from graph_retry._langgraph.checkpoints import (
 from graph_retry._langgraph.kept import Reader, record_place, saved_at
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._namespaces import parts_of
-from graph_retry._threads.config import thread_of
-from graph_retry._threads.graphs import get_state, is_local, is_remote, saver_of
+from graph_retry._threads.graphs import (
+    get_state,
+    has_node_of,
+    is_local,
+    is_remote,
+    saver_of,
+    thread_of,
+)
 from graph_retry._threads.server.history import read_history
 from graph_retry._threads.server.runs import RemoteRuns, http_status
 from graph_retry._threads.view import Asked, ThreadView
@@ -34,14 +40,44 @@ async def open_questions(graph: Any, config: RunnableConfig) -> list[Asked]:
     Raises:
         ValueError: If an answer could not reach its call.
     """
-    questions = list((await read_shown(graph, config)).open_questions())
-    for asked in questions:
-        _check_place(graph, asked.namespace)
-    return questions
+    return list((await read_shown(graph, config)).open_questions())
 
 
-def _check_place(graph: Any, namespace: str) -> None:
-    """Raise if an answer cannot reach a call, because an outer graph has `checkpointer=False`."""
+async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
+    """Read a thread's shown questions, and the newest checkpoint of each call that asks one.
+
+    Raises:
+        ValueError: If an answer could not reach its call.
+    """
+    saver, thread_id = saver_of(graph), thread_of(config)
+    if saver is not None:
+        view = await read_newest(saver, thread_id, [""])
+    else:
+        view = ThreadView(shown=(await get_state(graph, config)).interrupts)
+    answered: Collection[str] | None = None
+    for interrupt, value in view.questions:
+        namespace = namespace_in(value)
+        if not _is_reachable(graph, namespace):
+            continue
+        call = await newest_of_call(graph, config, namespace)
+        if call is None and is_remote(graph):
+            # An older server hides the state of function calls, but lists the answered questions.
+            if answered is None:
+                answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
+            if interrupt.id in answered:
+                continue
+        view.add(call or unread(place_of(thread_id, namespace)))
+    return view
+
+
+def _is_reachable(graph: Any, namespace: str) -> bool:
+    """Return whether a graph has the node of a call.
+
+    Raises:
+        ValueError: If an answer cannot reach the call: an outer graph has `checkpointer=False`.
+    """
+    if not has_node_of(graph, namespace):
+        return False
     for name, _ in parts_of(namespace)[:-1]:
         node = graph.nodes.get(name) if is_local(graph) else None
         graph = node and node.bound
@@ -50,24 +86,7 @@ def _check_place(graph: Any, namespace: str) -> None:
                 f"the graph in node `{name}` is compiled with `checkpointer=False`, so calls in it "
                 "start anew with each answer: compile it without that argument."
             )
-
-
-async def read_shown(graph: Any, config: RunnableConfig) -> ThreadView:
-    """Read a thread's shown questions, and the newest checkpoint of each call that asks one."""
-    snapshot = await get_state(graph, config)
-    view = ThreadView(shown=snapshot.interrupts)
-    answered: Collection[str] | None = None
-    for interrupt, value in view.questions:
-        namespace = namespace_in(value)
-        call = await newest_of_call(graph, config, namespace)
-        if call is None and is_remote(graph):
-            # An older server hides the state of function calls, but lists the answered questions.
-            if answered is None:
-                answered = [name for _, _, name in await RemoteRuns(graph, config).answers()]
-            if interrupt.id in answered:
-                continue
-        view.add(call or unread(place_of(thread_of(config), namespace)))
-    return view
+    return True
 
 
 async def newest_of_call(
@@ -95,9 +114,9 @@ async def _shown_at(server: Any, place: RunnableConfig) -> StateSnapshot | None:
 async def read_newest(
     saver: BaseCheckpointSaver[Any], thread_id: str, namespaces: Collection[str]
 ) -> ThreadView:
-    """Read the newest checkpoints of the outermost graph and of some calls."""
+    """Read the newest checkpoints of some namespaces."""
     view = ThreadView()
-    for namespace in {"", *namespaces}:
+    for namespace in namespaces:
         saved = await newest_checkpoint(saver, thread_id, namespace)
         if saved is not None:
             view.add(saved)

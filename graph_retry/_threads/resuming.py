@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.pregel.remote import RemoteException
 from langgraph.types import Command, Durability
 from pydantic_core import to_json
@@ -23,12 +23,19 @@ from graph_retry._langgraph.checkpoints import write_answer
 from graph_retry._langgraph.shown import asked_in, drop_plain_answer
 from graph_retry._lock import ThreadLock, pauses
 from graph_retry._review.deadline import EXPIRE, now
-from graph_retry._threads.config import HOW_CONFIG, thread_of
-from graph_retry._threads.graphs import check_compiled, get_state, invoke, is_local, saver_of
+from graph_retry._threads.graphs import (
+    at_newest,
+    check_compiled,
+    get_state,
+    invoke,
+    is_local,
+    saver_of,
+    thread_of,
+)
 from graph_retry._threads.outcome import check_applied
-from graph_retry._threads.reading import open_questions, read_shown
+from graph_retry._threads.reading import read_shown
 from graph_retry._threads.server.runs import RemoteRuns
-from graph_retry._threads.view import Asked
+from graph_retry._threads.view import Asked, ThreadView
 from graph_retry._threads.why_closed import has_expired, why_closed
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import CallCancelled, StaleDecision
@@ -166,7 +173,7 @@ async def take_thread(
     background: bool = False,
 ) -> HeldThread:
     """Lock a thread, and save the answers to its reviews; raise if a review is not open."""
-    thread_id = _checked(graph, config, decision, answers)
+    thread_id, config = _checked(graph, config, decision, answers), at_newest(config)
     lock = ThreadLock(getattr(graph, "checkpointer", None), thread_id)
     remote: RemoteRuns | None = None
     if not is_local(graph):
@@ -181,7 +188,8 @@ async def take_thread(
             # The questions are read even while another process holds the lock, so that an answer to
             # a closed review fails at once and does not wait.
             asks = decision is not None or answers is not None
-            questions = await open_questions(graph, config) if asks else []
+            view = await read_shown(graph, config) if asks else ThreadView()
+            questions = list(view.open_questions())
             closed = partial(why_closed, graph, config, None if is_held else lock)
             # The decision is for the review that is open now. Another one may open during the wait.
             if decision is not None:
@@ -199,7 +207,7 @@ async def take_thread(
             pause = next(lengths)
             await sleep(pause)
             waited += pause
-        by_id = await _write_down(saver_of(graph), thread_id, chosen)
+        by_id = await _write_down(saver_of(graph), view.root, chosen)
         on_failure.pop_all()  # The caller holds the lock from now on.
     open_before = frozenset(asked.review_id for asked in questions)
     return HeldThread(graph, config, lock, chosen, open_before, by_id, remote)
@@ -212,8 +220,6 @@ def _checked(
     thread_id = thread_of(config)
     if decision is not None and answers is not None:
         raise TypeError("give `decision` for one review or `answers` for several, not both.")
-    if thread_id is None:
-        raise ValueError(f"`config` names no thread: {HOW_CONFIG}.")
     if graph is None:
         raise ValueError(
             "`graph` is None, as in a review that was listed from a checkpointer alone: "
@@ -229,7 +235,9 @@ def _checked(
 
 
 async def _write_down(
-    saver: BaseCheckpointSaver[Any] | None, thread_id: str, chosen: Sequence[tuple[Asked, Any]]
+    saver: BaseCheckpointSaver[Any] | None,
+    root: CheckpointTuple | None,
+    chosen: Sequence[tuple[Asked, Any]],
 ) -> dict[str, Any]:
     """Save answers beside the checkpoints of their calls; return the others, by interrupt id.
 
@@ -238,8 +246,8 @@ async def _write_down(
     """
     by_id: dict[str, Any] = {}
     notes = [_noted(given, asked.review_id) for asked, given in chosen]
-    if chosen:
-        await drop_plain_answer(saver, thread_id)
+    if saver is not None and root is not None:
+        await drop_plain_answer(saver, root)
     for (asked, _), note in zip(chosen, notes, strict=True):
         if saver is None or not asked.is_saved:
             by_id[asked.interrupt_id] = note["value"]

@@ -1,28 +1,31 @@
-"""The records of open reviews, as lists of reviews hold them."""
+"""The open reviews of a thread, as lists of reviews hold them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from graph_retry._arguments import checked
 from graph_retry._attempts import records_in
+from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._langgraph.checkpoints import values_of
 from graph_retry._langgraph.kept import whole
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._redact import shown_record
-from graph_retry._review.review import Review, parts_of
-from graph_retry._threads.config import check_thread, thread_of
-from graph_retry._threads.graphs import check_compiled
+from graph_retry._review.answers import Answer
+from graph_retry._review.review import IN_JSON, Review, parts_of
+from graph_retry._threads.graphs import check_compiled, thread_of
 from graph_retry._threads.reading import open_questions, reader_of
+from graph_retry._threads.resuming import resuming
 from graph_retry._threads.view import Asked
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting(Review):
-    """An open review, with the place where it waits.
+class PendingReview(Review):
+    """A review for which a thread waits. Its method `answer` decides it.
 
     `graph` is None if the review was listed from a checkpointer without a graph. `unapplied`
     is an answer that is saved, but that no run has applied yet; an open review has none.
@@ -38,21 +41,62 @@ class Waiting(Review):
         """The namespace of the call's state."""
         return namespace_in(self.value)
 
+    @property
+    def allowed_decisions(self) -> list[str]:
+        """The decisions that this review allows, such as `approve`."""
+        return list(self.value["review_configs"][0]["allowed_decisions"])
 
-WaitingT = TypeVar("WaitingT", bound=Waiting)
+    def to_json(self) -> dict[str, Any]:
+        """Return the review as plain JSON, for an endpoint that lists open reviews.
+
+        To answer, a client must send back `thread_id` and `review_id`. The JSON does not include
+        the history. The attribute `value` has the whole question and the JSON Schema of an answer.
+
+        Example:
+            >>> from graph_retry import edit, pending_reviews, resume, retry_llm_call
+            >>> from langgraph.checkpoint.memory import InMemorySaver
+            >>> from langgraph.func import entrypoint
+            >>> @entrypoint(checkpointer=InMemorySaver())
+            ... def count(prompt):
+            ...     return retry_llm_call(lambda given: given, prompt, output=int)
+            >>> _ = count.invoke("many", {"configurable": {"thread_id": "1"}})
+            >>> (review,) = pending_reviews(count, {"configurable": {"thread_id": "1"}})
+            >>> shown = review.to_json()
+            >>> shown["thread_id"], shown["params"], shown["allowed_decisions"][:2]
+            ('1', {'value': 'many'}, ['approve', 'edit'])
+            >>> config = {"configurable": {"thread_id": shown["thread_id"]}}
+            >>> resume(count, config, answers={shown["review_id"]: edit(value="3")})
+            3
+        """
+        shown = {name: getattr(self, name) for name in IN_JSON}
+        return {**shown, "allowed_decisions": self.allowed_decisions}
+
+    @checked
+    @with_async_twin
+    def answer(self, decision: Answer, *, context: Any = None) -> Any:
+        """Answer this review and continue the thread; see `resume`."""
+        return run_sync(self._answered(decision, context))
+
+    @checked
+    async def aanswer(self, decision: Answer, *, context: Any = None) -> Any:
+        """Answer this review and continue the thread, from async code; see `aresume`."""
+        return await run_async(self._answered(decision, context))
+
+    async def _answered(self, decision: Answer, context: Any) -> Any:
+        answers = {self.review_id: decision}
+        return await resuming(self.graph, self.config, answers=answers, context=context)
 
 
-async def open_reviews(graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> list[WaitingT]:
+async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview]:
     """Return a thread's open reviews. Long records in their histories may still be shortened."""
     check_compiled(graph)
-    check_thread(graph, config)
     questions = await open_questions(graph, config)
-    return [review_of(asked, graph, config, kind) for asked in questions]
+    return [review_of(asked, graph, config) for asked in questions]
 
 
-async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[WaitingT]:
+async def whole_reviews(source: Any, reviews: Sequence[PendingReview]) -> list[PendingReview]:
     """Return reviews with whole records in their histories, where checkpoints can be read."""
-    made: list[WaitingT] = []
+    made: list[PendingReview] = []
     for review in reviews:
         where = source if review.graph is None else review.graph
         read = reader_of(where, review.thread_id, review.namespace)
@@ -61,9 +105,11 @@ async def whole_reviews(source: Any, reviews: Sequence[WaitingT]) -> list[Waitin
     return made
 
 
-def review_of(asked: Asked, graph: Any, config: RunnableConfig, kind: type[WaitingT]) -> WaitingT:
+def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview:
     """Return the record of a question that a thread shows."""
     history = records_in(values_of(asked.call))
     where: dict[str, Any] = {"graph": graph, "config": config}
     parts = parts_of(asked.value, history, thread_of(config))
-    return kind(interrupt_id=asked.interrupt_id, unapplied=asked.unapplied, **where, **parts)
+    return PendingReview(
+        interrupt_id=asked.interrupt_id, unapplied=asked.unapplied, **where, **parts
+    )

@@ -103,7 +103,7 @@ class ThreadView:
 
     @cached_property
     def questions(self) -> list[tuple[Interrupt, dict[str, Any]]]:
-        """The interrupts that graph-retry raised and the thread shows, with their values.
+        """The interrupts that graph-retry raised and the thread shows, in the order of asking.
 
         LangGraph may show a question in a `@task` twice, so each review is listed once.
         """
@@ -112,7 +112,7 @@ class ThreadView:
             value = intervention(interrupt.value)
             if value is not None:
                 by_review.setdefault(value["review_id"], (interrupt, value))
-        return list(by_review.values())
+        return sorted(by_review.values(), key=lambda question: question[1].get("asked_at") or "")
 
     def open_questions(self) -> Iterator[Asked]:
         """Yield the questions that can be answered.

@@ -16,8 +16,7 @@ from graph_retry._lock import ThreadLock, pauses
 from graph_retry._namespaces import outermost
 from graph_retry._review.deadline import EXPIRE
 from graph_retry._state import ANSWER, is_open, loop_of, review_id_of
-from graph_retry._threads.config import thread_of
-from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names
+from graph_retry._threads.graphs import get_state, is_local, is_remote, node_names, thread_of
 from graph_retry._threads.reading import read_whole, reader_of
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry._threads.view import ThreadView

@@ -17,8 +17,7 @@ from langchain_core.runnables import RunnableConfig
 
 from graph_retry._awaiting import run_async, run_sync
 from graph_retry._langgraph.open_reviews import Row as TableRow
-from graph_retry._threads.config import check_placeless
-from graph_retry._threads.graphs import is_remote, saver_of
+from graph_retry._threads.graphs import check_placeless, is_remote, saver_of
 from graph_retry._threads.resuming import resuming
 from graph_retry._threads.reviews import open_reviews, whole_reviews
 from graph_retry.answering import PendingReview
@@ -137,7 +136,7 @@ class Waiting:
         """Read a thread's open reviews; from a checkpointer alone, only the given review."""
         if review.graph is None:
             return await self._read_one(key_of(review))
-        shown = await self.drive(open_reviews, review.graph, review.config, PendingReview)
+        shown = await self.drive(open_reviews, review.graph, review.config)
         found = await self.drive(whole_reviews, review.graph, shown)
         self._take(found)
         return found

@@ -18,7 +18,7 @@ from graph_retry._langgraph.checkpoints import as_saved, place_of, unread
 from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._namespaces import moved, task_namespace
 from graph_retry._state import LOOP
-from graph_retry._threads.config import thread_of
+from graph_retry._threads.graphs import thread_of
 from graph_retry._threads.server.runs import http_status
 from graph_retry._threads.view import ThreadView
 

@@ -18,10 +18,9 @@ from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 from graph_retry._awaiting import call, is_async
 from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._review.review import parts_of
-from graph_retry._threads.config import on_thread
-from graph_retry._threads.graphs import get_state
+from graph_retry._threads.graphs import get_state, on_thread
 from graph_retry._threads.listing import newest_first
-from graph_retry._threads.reviews import WaitingT, open_reviews
+from graph_retry._threads.reviews import PendingReview, open_reviews
 from graph_retry._threads.server.runs import http_status, listed_questions
 
 _PAGE = 100
@@ -75,20 +74,19 @@ _known_idle: WeakKeyDictionary[Any, _IdleThreads] = WeakKeyDictionary()
 async def list_remote_reviews(
     client: Any,
     base: RunnableConfig,
-    kind: type[WaitingT],
     *,
     before: str | None,
     limit: int | None,
-) -> list[WaitingT]:
+) -> list[PendingReview]:
     """List the reviews of all threads that wait, whatever status the server gives them.
 
     A thread's questions are never newer than its last save. So if only the newest reviews are
     wanted, threads are read by their last save, newest first, until the rest can only be older.
     """
-    waiting: dict[tuple[str, str], WaitingT] = {}
+    waiting: dict[tuple[str, str], PendingReview] = {}
 
     async def add(thread: Any) -> None:
-        reviews = await _reviews_of(client, base, thread, kind)
+        reviews = await _reviews_of(client, base, thread)
         waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
 
     def wanted_since() -> str:
@@ -165,9 +163,7 @@ def _saved_at(thread: Any) -> str:
     return str(thread.get("state_updated_at") or thread["updated_at"])
 
 
-async def _reviews_of(
-    client: Any, base: RunnableConfig, thread: Any, kind: type[WaitingT]
-) -> list[WaitingT]:
+async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[PendingReview]:
     """List the reviews of a thread, by its state where its questions alone do not tell."""
     status: str = thread["status"]
     questions = listed_questions(thread)
@@ -178,7 +174,7 @@ async def _reviews_of(
         return []
     graph, config = _place(client, base, thread)
     if status != "interrupted" or not _is_fresh(thread, asked):
-        return await _if_served(open_reviews(graph, config, kind), [])
+        return await _if_served(open_reviews(graph, config), [])
     shown: list[tuple[str, Any]] = [(each["id"], each["value"]) for each in questions]
     if any("|" in namespace_in(value) for value in asked):
         # The server may list only the last of several questions in one task.
@@ -186,7 +182,9 @@ async def _reviews_of(
         shown = [(each.id, each.value) for each in state.interrupts] if state else shown
     where: dict[str, Any] = {"graph": graph, "config": config}
     return [
-        kind(interrupt_id=interrupt_id, **where, **parts_of(value, [], thread["thread_id"]))
+        PendingReview(
+            interrupt_id=interrupt_id, **where, **parts_of(value, [], thread["thread_id"])
+        )
         for interrupt_id, value in shown
         if intervention(value)
     ]

@@ -15,8 +15,7 @@ from pydantic_core import to_jsonable_python
 from graph_retry._awaiting import call
 from graph_retry._json import is_object
 from graph_retry._review.deadline import EXPIRE
-from graph_retry._threads.config import besides_place
-from graph_retry._threads.graphs import client_of, invoke
+from graph_retry._threads.graphs import besides_place, client_of, invoke
 from graph_retry._wording import quoted_with_article
 from graph_retry.errors import StaleDecision
 
