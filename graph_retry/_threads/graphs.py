@@ -74,7 +74,9 @@ def thread_of(config: RunnableConfig) -> str:
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
     """Return a copy of a config that names the thread, and no older checkpoint of it."""
-    own = {key: each for key, each in config["configurable"].items() if key != "checkpoint_id"}
+    own = {
+        key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
+    }
     return {**config, "configurable": own}
 
 
