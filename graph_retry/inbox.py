@@ -13,8 +13,8 @@ from graph_retry._langgraph.open_reviews import Row, has_table, open_rows
 from graph_retry._review.answers import assign, defer
 from graph_retry._review.deadline import is_expired
 from graph_retry._threads.graphs import check_placeless, is_client, is_local, saver_of
-from graph_retry._threads.listing import Finder, key_of, list_saved_reviews
-from graph_retry._threads.reviews import PendingReview, whole_reviews
+from graph_retry._threads.listing import Finder, list_saved_reviews
+from graph_retry._threads.reviews import PendingReview, key_of, whole_reviews
 from graph_retry._threads.server.listing import list_remote_reviews
 
 __all__ = ["alist_reviews", "assign", "defer", "list_reviews"]

@@ -73,7 +73,7 @@ def resumption(
         except CallCancelled as error:
             run_sync(thread.check_in_time(error))
             raise
-    run_sync(thread.check_shown())
+    run_sync(thread.check())
 
 
 @asynccontextmanager
@@ -111,7 +111,7 @@ async def aresumption(
         except CallCancelled as error:
             await run_async(thread.check_in_time(error))
             raise
-    await run_async(thread.check_shown())
+    await run_async(thread.check())
 
 
 def _local(graph: Any) -> Any:

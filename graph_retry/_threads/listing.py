@@ -25,12 +25,16 @@ from graph_retry._langgraph.open_reviews import (
     insert_known,
     is_over,
     open_rows,
-    row_of,
 )
 from graph_retry._state import loop_of
 from graph_retry._threads.graphs import has_node_of, on_thread
 from graph_retry._threads.reading import read_newest
-from graph_retry._threads.reviews import PendingReview, review_of
+from graph_retry._threads.reviews import (
+    PendingReview,
+    newest_first,
+    review_of,
+    row_of_review,
+)
 from graph_retry._threads.view import ThreadView
 
 _PAGE = 100
@@ -59,7 +63,7 @@ async def list_saved_reviews(
         return newest_first(await finder.read_all(), before, limit)
     if await open_rows(saver, None, 0) is None:
         found = await Finder(saver, None, base, answered=True).read_all()
-        await insert_known(saver, list(map(_row, found)))
+        await insert_known(saver, list(map(row_of_review, found)))
     reviews: list[PendingReview] = []
     while limit is None or len(reviews) < limit:
         rows = await open_rows(saver, before, _PAGE) or []
@@ -79,25 +83,6 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
     if namespace not in thread.newest:
         may_wait = not namespace or loop_of(values_of(saved))["review"] is not None
         thread.add(saved if may_wait else without_state(saved))
-
-
-def newest_first(
-    reviews: Sequence[PendingReview], before: str | None, limit: int | None
-) -> list[PendingReview]:
-    """Return at most `limit` reviews, newest first; only those asked before the key `before`."""
-    by_key = {key_of(review): review for review in reviews}
-    older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
-    return [by_key[key] for key in older[:limit]]
-
-
-def key_of(review: PendingReview) -> str:
-    """Return the key that sorts open reviews by the time of their questions."""
-    return _row(review).place
-
-
-def _row(review: PendingReview) -> Row:
-    """Return the row of a review for the table of open reviews."""
-    return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)
 
 
 @dataclass(frozen=True)

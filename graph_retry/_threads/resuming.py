@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,10 +20,24 @@ from pydantic_core import to_json
 from graph_retry._awaiting import AsyncUnderSyncError, is_async_only, sleep
 from graph_retry._issues import json_problem
 from graph_retry._json import is_object
-from graph_retry._langgraph.checkpoints import write_answer
-from graph_retry._langgraph.shown import asked_in, drop_plain_answer
+from graph_retry._langgraph.checkpoints import (
+    newest_checkpoint,
+    values_of,
+    waits_for,
+    write_answer,
+)
+from graph_retry._langgraph.shown import (
+    asked_in,
+    drop_plain_answer,
+    intervention,
+    namespace_in,
+    questions_of,
+)
 from graph_retry._lock import ThreadLock, pauses
-from graph_retry._review.deadline import EXPIRE, now
+from graph_retry._namespaces import are_namesakes
+from graph_retry._review.deadline import EXPIRE
+from graph_retry._review.deadline import now as present
+from graph_retry._state import ANSWER
 from graph_retry._threads.graphs import (
     at_newest,
     check_compiled,
@@ -32,18 +47,22 @@ from graph_retry._threads.graphs import (
     saver_of,
     thread_of,
 )
-from graph_retry._threads.outcome import check_applied
 from graph_retry._threads.reading import read_shown
 from graph_retry._threads.server.runs import RemoteRuns
 from graph_retry._threads.view import Asked, ThreadView
 from graph_retry._threads.why_closed import has_expired, why_closed
 from graph_retry._wording import quoted_with_article
-from graph_retry.errors import CallCancelled, StaleDecision
+from graph_retry.errors import AnswerRefused, CallCancelled, StaleDecision
 
 _ANSWER_IS_SAVED = (
     "`resume` is sync, but this graph or its checkpointer is async only. Your answer is saved: go "
     "on with `await aresume(graph, config)`, without a decision."
 )
+
+
+_LOG = logging.getLogger("graph_retry")
+_ANSWER_KEPT: dict[str, Any] = {}
+"""A marker instead of a question: the call was not made again, and its answer is still saved."""
 
 
 @dataclass(frozen=True)
@@ -90,21 +109,56 @@ class HeldThread:
             await self.check_in_time(error)
             raise
 
-    async def check_shown(self) -> None:
-        """Do the same as `check`, after reading the shown interrupts from the thread."""
-        shown = (await get_state(self.graph, self.config)).interrupts
-        await self.check([interrupt.value for interrupt in shown])
+    async def check(self, shown: Sequence[Any] | None = None) -> None:
+        """Check that all answers were applied.
 
-    async def check(self, shown: Sequence[Any]) -> None:
-        """Check that all answers were applied; `shown` holds the interrupt values after the run.
+        `shown` holds the interrupt values after the run; without it, they are read.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.
             StaleDecision: If an answer came too late.
         """
-        answered = [asked for asked, _ in self.chosen]
-        await check_applied(self.graph, self.config, answered, self.open_before, shown)
+        if shown is None:
+            state = await get_state(self.graph, self.config)
+            shown = [interrupt.value for interrupt in state.interrupts]
+        await self._check_applied(shown)
         await self.check_in_time()
+
+    async def _check_applied(self, shown: Sequence[Any]) -> None:
+        now = [value for value in map(intervention, shown) if value is not None]
+        new = {
+            namespace_in(each): each for each in now if each["review_id"] not in self.open_before
+        }
+        problems, told = list[str](), {"review_ids": list[Any](), "issues": list[Any]()}
+        applied: list[str] = []
+        for asked, _ in self.chosen:
+            # A server tells only the shown questions. A local call's checkpoints tell all of them.
+            again = new.get(asked.namespace) or await self._question_now(asked.namespace)
+            problem = _told_kept(asked, now, is_over=not shown) if again is _ANSWER_KEPT else None
+            if now and again and again["problem"]:
+                problem = again["problem"]
+                told["review_ids"].append(again["review_id"])
+                told["issues"] += again.get("answer_issues", [])  # An older server omits them.
+            whose = f"{asked.review_id!r} (`{asked.name}`)"
+            if problem:
+                told_whose = f"The answer to {whose}: " if len(self.chosen) > 1 else ""
+                problems.append(f"{told_whose}{problem}")
+            elif again is not _ANSWER_KEPT:
+                applied.append(whose)
+        if problems:
+            problems += [f"Applied: the answer to {', '.join(applied)}."] if applied else []
+            raise AnswerRefused("\n".join(dict.fromkeys(problems)), **told)
+
+    async def _question_now(self, namespace: str) -> dict[str, Any] | None:
+        """Return the question that a call asks now, read from its checkpoint (not on a server)."""
+        saver = saver_of(self.graph)
+        call = saver and await newest_checkpoint(saver, thread_of(self.config), namespace)
+        if not call:
+            return None
+        if values_of(call).get(ANSWER) is not None:
+            return _ANSWER_KEPT
+        questions = questions_of(call)
+        return next((each for each in questions if waits_for(call, each.get("review_id"))), None)
 
     async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
         """Raise `StaleDecision` if an answer came too late.
@@ -310,7 +364,7 @@ def _noted(answer: Any, review_id: str) -> dict[str, Any]:
     """
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}
-    note: dict[str, Any] = {"value": cast("Any", answer), "at": now()}
+    note: dict[str, Any] = {"value": cast("Any", answer), "at": present()}
     try:
         text = to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
         if json_problem(json.loads(text)):
@@ -336,3 +390,16 @@ def _unsaveable(answer: Any) -> str:
     name = getattr(answer, "__name__", type(answer).__name__)
     how = "give what `approve()`, `edit(…)`, `reject(…)` or `respond(…)` returns, or JSON"
     return f"the decision is {quoted_with_article(name)}: {how}"
+
+
+def _told_kept(answered: Asked, now: Sequence[dict[str, Any]], *, is_over: bool) -> str | None:
+    """Return why an answer is still unused; None (and a log line) if a later run may use it."""
+    told = [(each["note"], namespace_in(each)) for each in now]
+    notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
+    what = f"The call of `{answered.name}` that asked was not made again in this run"
+    if notes:
+        return f"{what}; your answer is kept for it. Now {notes[0]}."
+    if is_over:
+        return f"{what}; and the run ended, so your answer decided nothing."
+    _LOG.warning("%s; your answer is kept for it.", what)
+    return None

@@ -13,6 +13,7 @@ from graph_retry._attempts import records_in
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._langgraph.checkpoints import values_of
 from graph_retry._langgraph.kept import whole
+from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.shown import namespace_in
 from graph_retry._redact import shown_record
 from graph_retry._review.answers import Answer
@@ -113,3 +114,22 @@ def review_of(asked: Asked, graph: Any, config: RunnableConfig) -> PendingReview
     return PendingReview(
         interrupt_id=asked.interrupt_id, unapplied=asked.unapplied, **where, **parts
     )
+
+
+def newest_first(
+    reviews: Sequence[PendingReview], before: str | None, limit: int | None
+) -> list[PendingReview]:
+    """Return at most `limit` reviews, newest first; only those asked before the key `before`."""
+    by_key = {key_of(review): review for review in reviews}
+    older = [key for key in sorted(by_key, reverse=True) if before is None or key < before]
+    return [by_key[key] for key in older[:limit]]
+
+
+def key_of(review: PendingReview) -> str:
+    """Return the key that sorts open reviews by the time of their questions."""
+    return row_of_review(review).place
+
+
+def row_of_review(review: PendingReview) -> Row:
+    """Return the row of a review for the table of open reviews."""
+    return row_of(review.thread_id, review.namespace, review.review_id, review.asked_at)

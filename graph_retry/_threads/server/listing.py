@@ -19,8 +19,7 @@ from graph_retry._awaiting import call, is_async
 from graph_retry._langgraph.shown import intervention, namespace_in
 from graph_retry._review.review import parts_of
 from graph_retry._threads.graphs import get_state, on_thread
-from graph_retry._threads.listing import newest_first
-from graph_retry._threads.reviews import PendingReview, open_reviews
+from graph_retry._threads.reviews import PendingReview, newest_first, open_reviews
 from graph_retry._threads.server.runs import http_status, listed_questions
 
 _PAGE = 100
