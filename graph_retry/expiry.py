@@ -13,11 +13,12 @@ from langchain_core.runnables import RunnableConfig
 from graph_retry._arguments import Seconds, checked
 from graph_retry._awaiting import run_async, run_sync, with_async_twin
 from graph_retry._json import is_object
+from graph_retry._lock import ThreadLock
 from graph_retry._reminders import Stage, remind, stages_of
 from graph_retry._review.deadline import EXPIRE, is_expired
-from graph_retry._threads.graphs import saver_of
-from graph_retry._threads.reading import open_questions
-from graph_retry._threads.resuming import resuming, run_answered
+from graph_retry._threads.graphs import invoke, saver_of, thread_of
+from graph_retry._threads.reading import open_questions, read_shown
+from graph_retry._threads.resuming import resuming
 from graph_retry._wording import counted
 from graph_retry.answering import PendingReview
 from graph_retry.errors import CallCancelled, StaleDecision
@@ -162,8 +163,22 @@ async def _end(reviews: list[PendingReview], context: Any) -> Any:
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]
     if not ids:
-        return await run_answered(first.graph, first.config, context)
+        return await _run_answered(first.graph, first.config, context)
     answers = {review_id: {"type": EXPIRE, "review_id": review_id} for review_id in ids}
     return await resuming(
         first.graph, first.config, answers=answers, wait=0.0, context=context, background=True
     )
+
+
+async def _run_answered(graph: Any, config: RunnableConfig, context: Any) -> None:
+    """Run a thread whose answers are saved, but were not applied, because a process died.
+
+    Raises:
+        StaleDecision: If somebody else runs the thread now, or has applied the answers meanwhile.
+    """
+    thread_id = thread_of(config)
+    with ThreadLock(saver_of(graph), thread_id) as lock:
+        is_held = await lock.try_acquire()
+        if not is_held or not any((await read_shown(graph, config)).left_answered()):
+            raise StaleDecision(f"somebody else has continued thread {thread_id!r}.")
+        await invoke(graph, None, config, durability="sync", context=context)

@@ -59,7 +59,6 @@ _ANSWER_IS_SAVED = (
     "on with `await aresume(graph, config)`, without a decision."
 )
 
-
 _LOG = logging.getLogger("graph_retry")
 _ANSWER_KEPT: dict[str, Any] = {}
 """A marker instead of a question: the call was not made again, and its answer is still saved."""
@@ -202,20 +201,6 @@ async def resuming(
     return state
 
 
-async def run_answered(graph: Any, config: RunnableConfig, context: Any) -> None:
-    """Run a thread whose answers are saved, but were not applied, because a process died.
-
-    Raises:
-        StaleDecision: If somebody else runs the thread now, or has applied the answers meanwhile.
-    """
-    thread_id = _checked(graph, config, None, None)
-    with ThreadLock(saver_of(graph), thread_id) as lock:
-        is_held = await lock.try_acquire()
-        if not is_held or not any((await read_shown(graph, config)).left_answered()):
-            raise StaleDecision(f"somebody else has continued thread {thread_id!r}.")
-        await invoke(graph, None, config, durability="sync", context=context)
-
-
 async def take_thread(
     graph: Any,
     config: RunnableConfig,
@@ -247,7 +232,7 @@ async def take_thread(
             closed = partial(why_closed, graph, config, None if is_held else lock)
             # The decision is for the review that is open now. Another one may open during the wait.
             if decision is not None:
-                name = _named_in(decision) or await _only(thread_id, questions, closed)
+                name = await _meant_by(decision, thread_id, questions, closed)
                 answers, decision = {name: decision}, None
             # This raises if the review is no longer open.
             chosen = await _match(thread_id, questions, answers or {}, closed)
@@ -310,16 +295,15 @@ async def _write_down(
     return by_id
 
 
-def _named_in(decision: Any) -> str | None:
-    """Return the review id in a decision; None if it has none."""
-    named = cast("Any", decision).get("review_id") if isinstance(decision, Mapping) else None
-    return None if named is None else str(named)
-
-
-async def _only(
-    thread_id: str, questions: Sequence[Asked], closed: Callable[[str | None], Awaitable[str]]
+async def _meant_by(
+    decision: Any,
+    thread_id: str,
+    questions: Sequence[Asked],
+    closed: Callable[[str | None], Awaitable[str]],
 ) -> str:
-    """Return the id of the only open review; raise if there are several or none."""
+    """Return the review id in a decision, or else that of the only open review."""
+    if isinstance(decision, Mapping) and "review_id" in decision:
+        return str(cast("Any", decision)["review_id"])
     if len(questions) > 1:
         ids = ", ".join(f"{asked.review_id} ({asked.name})" for asked in questions)
         raise ValueError(
