@@ -139,7 +139,10 @@ class Made:
             return None
 
     def _as_given(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
-        """Return the params in the input, and their types if the input also holds an attempt."""
+        """Return the params in the input, and the types of their parts.
+
+        The types are known only if the input also holds an attempt that is not finished.
+        """
         keys = self.settings.keys
         attempts: Sequence[Mapping[str, Any]] = values.get(keys["attempts"]) or []
         types: dict[str, str] = attempts[-1]["params_types"] if _asks_for_more(attempts) else {}

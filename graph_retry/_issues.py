@@ -260,7 +260,7 @@ def child_of(node: Any, part: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as JSON, as its type writes it; one without JSON is returned unchanged."""
+    """Return the JSON form that a value's type defines, or the value itself if it has none."""
     if json_problem(value) is None:
         return value
     written, failed = attempt(lambda: to_jsonable_python(value, by_alias=True, round_trip=True))

@@ -102,7 +102,10 @@ class InterventionRequired(GraphRetryError):
 
 
 class PauseSwallowed(GraphRetryError):
-    """A node made another call after the interrupt of a waiting call, caught or in a `finally:`."""
+    """A node caught the interrupt of a waiting call, or delayed it, and then made another call.
+
+    A `finally:` block delays an interrupt.
+    """
 
 
 class AnswerRefused(GraphRetryError):

@@ -56,7 +56,7 @@ class EvaluateOptions(RetryOptions, total=False):
     threads: Ids of the threads to read (default: all).
     where: A function that returns whether a ledger's call is wanted.
     concurrency: The number of calls that run at the same time (default 4).
-    limit: A `Budget`. Once it is spent, no further call starts. Its `price` gives the cost.
+    limit: A `Budget`. Once it is spent, no further call starts. Its `price` computes a call's cost.
     path: A file that keeps each result. With the same file, a second run repeats none of them.
     progress: Called with the `Evaluation` after each result.
     """

@@ -269,7 +269,11 @@ class Call:
 
     @contextmanager
     def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
-        """Watch the run of the graph: let its pause pass, and name the async twin in errors."""
+        """Watch the run of the graph.
+
+        The interrupt of a call that waits passes through. If an async-only graph or saver runs in
+        sync code, the error names `aretry_llm_call`.
+        """
         named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
         with watched_pause(self.plan.settings.name), named:
             yield

@@ -135,7 +135,10 @@ def precedents(rows: Iterable[Correction], at_least: int = 20) -> list[Precedent
 
 
 def _precedent(like: _Like, decided: list[tuple[str, bool]]) -> Precedent:
-    """Count the decisions about similar failures; `decided` is in the order of time."""
+    """Count the decisions about similar failures.
+
+    `decided` has the time of each decision and whether it was an approval, in the order of time.
+    """
     row = list(takewhile(lambda one: one[1], reversed(decided)))
     approved = sum(is_approved for _, is_approved in decided)
     since = row[-1][0] if row else None

@@ -119,7 +119,7 @@ async def find_slot(made: Made, configurable: Mapping[str, Any]) -> Slot | None:
     saver, scratchpad = saver_in(configurable), scratchpad_in(configurable)
     if saver is None or scratchpad is None:
         return None
-    # Sync calls of one node may begin in several threads at once, and their order decides.
+    # Sync calls of one node may begin in several threads at once, but they are counted in order.
     with _lock:
         # The scratchpad alone is not enough: a retry policy runs a node again with the same one.
         known = _executions.setdefault(scratchpad.get_null_resume, defaultdict(_Execution))

@@ -55,8 +55,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
     A failure is data and not an exception, because LangGraph runs a step that raised again.
     """
     run, keys = given.run, given.plan.settings.keys
-    # After a fork, the first step continues from the past state. Later steps must not, and state
-    # shows the difference: each first step writes the key `ANSWER`.
+    # After a fork, only the first step continues from the past state. A later step is recognized by
+    # the key `ANSWER` in state, because each first step writes it.
     past = run.past if ANSWER not in given.state else None
     if past is not None:
         # The past call was beyond this step. Its restored state leads the router to its next step.

@@ -167,8 +167,8 @@ class ListPieces:
         """Add the next list, and rule out a way of reading that it contradicts."""
         if self._last and self._may_join:
             self._may_grow = self._may_grow and continues(self._last, piece)
-            # Two lists of one element are ambiguous even if the second continues the first: they
-            # may be one growing element, or two elements.
+            # Two lists of one element each are ambiguous. Even if the second element begins with
+            # the first, the lists may hold one growing element or two separate elements.
             grows = self._may_grow and (len(piece) > 1 or self._last[0] in ("", {}, []))
             self._may_join = not grows
         self._first = piece if self._first is None else self._first

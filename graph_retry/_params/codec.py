@@ -280,7 +280,7 @@ class ParamsCodec(Generic[ParamsT]):
             raise ParamsInvalid([*error.issues, *self._unknown_fields(view, known)]) from error
         again = Writer("params", typed=typed).write(self._laid_out(params))[0]
         if not (types or tags or any(changes(view, again))):
-            # The params were written as the same JSON again, so nothing is lost or unknown.
+            # Decoding and encoding gave the same JSON. So no field was lost, and none is unknown.
             return Verified(Encoded(again, {}), params)
         complete = Writer("params", typed=True, complete=True).write(self._laid_out(params))[0]
         if unknown := list(self._unknown_fields(view, complete)):

@@ -105,7 +105,8 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     if reading.reasoning is not None:
         record["raw"]["reasoning"] = reading.reasoning
     failure = record.get("failure")
-    # These failures mean that the value cannot be saved: tell the developer where to mend this.
+    # A `TypeError` here means that the value cannot be saved. Only a change of the code helps, so
+    # tell the developer the place of the function.
     if failure is not None and failure["type"] == "TypeError":
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome

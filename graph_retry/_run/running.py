@@ -185,7 +185,8 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         caller: RunnableConfig = {**ensure_config(config), "configurable": dict(configurable)}
         given_plan = configurable.pop(CALL, None)
         plan = cast("Plan[Any]", given_plan)
-        # A retry node's graph is shared by its runs. A function's plan belongs to one run already.
+        # All runs of a retry node share `self.plan`, so each run needs its own codec. The function
+        # forms make a plan for each run.
         if self.plan is not None:
             plan = replace(self.plan, codec=self.plan.codec.for_one_run())
         saver = saver_in(configurable) or self._own_saver

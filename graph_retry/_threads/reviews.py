@@ -96,7 +96,10 @@ async def open_reviews(graph: Any, config: RunnableConfig) -> list[PendingReview
 
 
 async def whole_reviews(source: Any, reviews: Sequence[PendingReview]) -> list[PendingReview]:
-    """Return reviews with whole records in their histories, where checkpoints can be read."""
+    """Return the reviews with whole records in their histories.
+
+    A record stays a stub if its checkpoint cannot be read.
+    """
     made: list[PendingReview] = []
     for review in reviews:
         where = source if review.graph is None else review.graph

@@ -133,7 +133,7 @@ class ThreadView:
                 yield asked
 
     def _asked(self) -> Iterator[Asked]:
-        """Yield the questions that the newest checkpoints of their calls asked."""
+        """Yield each question that was asked in the newest checkpoint of its call."""
         for interrupt, value in self.questions:
             call = self.newest.get(namespace_in(value))
             if call is not None:

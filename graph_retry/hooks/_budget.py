@@ -123,7 +123,7 @@ class Budget:
         return self.rounds is not None and spent["rounds"] >= self.rounds
 
     def _counted(self, attempts: Sequence[Attempt], before: Spent | None) -> Spent:
-        """Return the cost to compare with the limits; `SharedBudget` counts other calls as well."""
+        """Return the cost that is compared with the limits. A `SharedBudget` adds other calls."""
         return self.spent_on(attempts, before)
 
     def count(self, *attempts: Attempt) -> None:

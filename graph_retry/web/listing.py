@@ -58,9 +58,10 @@ def view_of(cookie: str) -> View:
 class Listing:
     """The reviews that fit a view, in its order.
 
-    `found` counts the reviews that fit the filters, and `total` all that are not deferred. `alike`
-    counts the similar reviews, by the key `Row.alike`. `choices` has the values of each filter.
-    The listing is outdated at `until`, when a deferred review comes back.
+    `found` is the number of reviews that fit the filters. `total` is the number of all reviews that
+    are not deferred. `alike` maps each `Row.alike` to the number of reviews that share it.
+    `choices` has the values of each filter. `until` is the time at which the next deferred review
+    comes back; then the listing is outdated.
     """
 
     rows: list[Row]

@@ -1,6 +1,6 @@
-"""The open reviews of a source as short rows in memory, so that a page need not read all threads.
+"""Keep the open reviews of a source as short rows in memory, because reading all threads is slow.
 
-A look is one reading of the source, which brings the rows up to date. It runs in a task of its own.
+A look reads the source once and brings the rows up to date. Each look runs in its own asyncio task.
 """
 
 from __future__ import annotations

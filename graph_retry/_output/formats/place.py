@@ -24,7 +24,7 @@ class Place:
 
     @classmethod
     def of(cls, schema: dict[str, Any] | None) -> Place:
-        """Return the place of the whole value."""
+        """Return the place that the whole value takes, with the schema's root as its schema."""
         return cls([schema], schema)
 
     @property

@@ -40,7 +40,8 @@ _WORDS = {
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
 }
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-# YAML 1.1 reads an exponent only in these numbers, with a point and a sign. Others are text to it.
+# YAML 1.1 reads an exponent only in a number with a point and a signed exponent. It reads any other
+# number with an exponent as text.
 _AGREED = re.compile(r"[^eE]*|[^eE]*\.[^eE]*[eE][+-].*")
 _OCTAL = re.compile(r"[-+]?0[0-7_]+", re.ASCII)
 """An octal number in YAML 1.1, and a decimal number in YAML 1.2."""

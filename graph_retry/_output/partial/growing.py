@@ -57,7 +57,7 @@ class GrowingText:
         return self._pieces[0]
 
     def add(self, piece: str) -> bool:
-        """Add a piece; return whether the text was read again, so that `value` may have grown."""
+        """Add a piece. Return whether the text was read again; only then may `value` have grown."""
         self._pieces.append(piece)
         self._length += len(piece)
         if self._length < self._next:

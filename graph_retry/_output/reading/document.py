@@ -73,7 +73,7 @@ class Reading:
         return next((node.pos for node in reversed(self.nodes) if node.mode == "z"), size)
 
     def told(self) -> str:
-        """Name the departures for a person."""
+        """List for a person how the text departs from strict JSON."""
         return ", ".join(dict.fromkeys(COSTS[row].told for row, _ in self.rows)) or "as it stands"
 
     def value(self) -> Any:

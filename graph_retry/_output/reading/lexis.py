@@ -239,7 +239,7 @@ SPELLINGS = (
 
 @lru_cache(1000)
 def spellings(mode: str, char: str) -> tuple[Spelling, ...]:
-    """Return the spellings that are allowed in a mode, and may begin with this character."""
+    """Return the rows of `SPELLINGS` that a mode allows and that may begin with this character."""
     return tuple(
         each for each in SPELLINGS if mode in each.where and (not each.first or char in each.first)
     )

@@ -120,7 +120,7 @@ class Moves(Search):
         self.go(self.end, "$", None, "", "truncated", at_bracket)
 
     def outside(self) -> None:
-        """Add a reader for each possible next step outside of strings."""
+        """Add a reader for each way to continue from a position outside of strings."""
         _, pos, mode, stack, *_ = self.node
         space = lexis.STRICT_SPACE.match(self.text, pos)
         self.at = space.end() if space else pos
@@ -339,7 +339,7 @@ class Moves(Search):
                 # The indentation tells nothing about a bracket that is not there.
                 self.extra, to = 0, (to[0], self.frame(stack, to[1].kind, -1), to[2])
             if mark in _INSERTED and not in_comment and (to[0] != "z" or is_last):
-                self.go(at, *to, _INSERTED[mark])  # never an end in front of data
+                self.go(at, *to, _INSERTED[mark])  # No mark may end the document before data.
             if is_lone and (to[0] != "z" or is_last_but_one):
                 row = "mismatched" if mark in "]}" and char in "]}" else "replaced"
                 self.go(at + 1, *to, row)

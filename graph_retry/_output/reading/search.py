@@ -76,7 +76,7 @@ class Search:
         return self._frames[key]
 
     def go(self, pos: int, mode: str, stack: Frame | None, written: str = "", *rows: str) -> None:
-        """Add the present reader's next step, at the cost of `rows`; the first is the repair."""
+        """Add a next step of the present reader. All `rows` add to its cost; `rows[0]` names it."""
         node, total = self.node, self.node.cost + self.extra
         for row in rows:
             total += self.price[row]

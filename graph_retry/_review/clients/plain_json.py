@@ -1,4 +1,7 @@
-"""Studio, terminals and programs: they send a decision as JSON or text, or only revised params."""
+"""The client of Studio, terminals and programs.
+
+They send a decision as JSON or as text. They may also send only the revised params.
+"""
 
 from __future__ import annotations
 
