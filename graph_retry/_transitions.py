@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+from langgraph.graph import END
+
+from graph_retry._attempts import params_at
 from graph_retry._review.decisions import ROWS
+from graph_retry._state import ANSWER, loop_of
+from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
 Automatic = Literal["retry", "ask", "give_up"]
@@ -130,3 +135,30 @@ FOLLOWERS: dict[str, tuple[str, ...]] = {
     "review": ("call", "review", "end", "give_up"),
 }
 """The steps that may follow each step. The edges of the LangGraph subgraph are made from it."""
+
+WITH_OUTPUT = ("succeeded", "overruled")
+"""The statuses of calls that ended with an output."""
+
+
+def next_step(settings: Settings, state: Mapping[str, Any]) -> str:
+    """Return the node of the step that follows in a state.
+
+    If a call that must raise ended without an output, `give_up` follows, which raises its error.
+    """
+    following, status = loop_of(state)["next"], state.get(settings.keys["status"])
+    if following != "end":
+        return following
+    return "give_up" if settings.on_cancel == "raise" and status not in WITH_OUTPUT else END
+
+
+def next_after_edit(settings: Settings, state: Mapping[str, Any]) -> str:
+    """Return the step that follows a state that somebody has edited, for example in Studio.
+
+    If the params of an open question were edited, the edit requests the next attempt.
+    """
+    following, keys = next_step(settings, state), settings.keys
+    if following == "review" and state.get(ANSWER) is None:
+        asked = params_at(state[keys["attempts"]])
+        if asked is not None and state[keys["params"]] != asked.view:
+            return "call"
+    return following

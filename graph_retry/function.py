@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from graph_retry._arguments import checked
 from graph_retry._awaiting import naming_twin
 from graph_retry._identity import identity_of
-from graph_retry._loop.after_attempt import WITH_OUTPUT, ended_error
+from graph_retry._loop.after_attempt import ended_error
 from graph_retry._loop.graph import function_graph, steps_allowed
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._plan.plan import Plan, make_plan
@@ -25,6 +25,7 @@ from graph_retry._run.running import CALL
 from graph_retry._run.step import check_identity
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._state import LOOP, fresh_loop, loop_of
+from graph_retry._transitions import WITH_OUTPUT
 from graph_retry.options import OptionsWithoutAccept, RetryOptions, settle
 from graph_retry.records import Attempt
 

@@ -131,10 +131,6 @@ async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
     return {settings.keys["lessons"]: lessons_of(name, [record])}
 
 
-WITH_OUTPUT = ("succeeded", "overruled")
-"""The statuses of calls that ended with an output."""
-
-
 def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
     """Return the update of a call that ends without an output.
 

@@ -1,23 +1,26 @@
-"""The retry loop as a LangGraph subgraph: its nodes are the steps, its edges are `FOLLOWERS`."""
+"""The retry loop as a LangGraph subgraph: its nodes are the steps, its edges are `FOLLOWERS`.
+
+Each step returns a `Command` that names its successor. LangGraph's conditional edges would copy all
+channels of state for each step, to read from them the next step that the update itself contains.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy
 
-from graph_retry._attempts import params_at
-from graph_retry._loop.after_attempt import WITH_OUTPUT, give_up_step
+from graph_retry._loop.after_attempt import give_up_step
 from graph_retry._loop.call import call_step, transport_policy
 from graph_retry._loop.check import repair_step, validate_step
 from graph_retry._loop.revise import recall_step, revise_step
 from graph_retry._plan.plan import Plan
 from graph_retry._run.running import RetryGraph
 from graph_retry._run.step import Step, StepFunction, StepInput
-from graph_retry._state import ANSWER, loop_of, schemas
+from graph_retry._state import schemas
 from graph_retry._transitions import FOLLOWERS
 from graph_retry.options import DEFAULT_KEYS, Settings
 
@@ -92,39 +95,16 @@ def _builder(
     )
     ends = {"end": END}
     if raises:
-        builder.add_node("give_up", Step(give_up_step))
+        builder.add_node("give_up", Step(give_up_step, chooses_next=False))
         ends["give_up"] = "give_up"
     for name, followers in FOLLOWERS.items():
         # Only the request itself is tried again. No other step may repeat user code.
         policy = transport if name == "call" else None
-        builder.add_node(name, Step(_STEPS[name]), retry_policy=policy)
-        targets: dict[Hashable, str] = {
-            follower: follower for follower in followers if follower not in ("end", "give_up")
-        }
-        targets |= {end: target for end, target in ends.items() if end in followers}
-        builder.add_conditional_edges(name, _router(name, keys, raises=raises), targets)
+        targets = tuple(ends.get(each, each) for each in followers if raises or each != "give_up")
+        builder.add_node(name, Step(_STEPS[name]), retry_policy=policy, destinations=targets)
     first = "call"
     if learns is not None:
-        builder.add_node("recall", Step(recall_step))
+        builder.add_node("recall", Step(recall_step, chooses_next=False))
         builder.add_edge(first := "recall", "call")
     builder.add_edge(START, first)
     return builder, shown
-
-
-def _router(
-    name: str, keys: Mapping[str, str], *, raises: bool
-) -> Callable[[Mapping[str, Any]], str]:
-    """Return the function of a conditional edge, which reads the next step from state."""
-
-    def route(state: Mapping[str, Any]) -> str:
-        following = loop_of(state)["next"]
-        if name == "review" and following == "review" and state.get(ANSWER) is None:
-            asked = params_at(state[keys["attempts"]])
-            # Studio lets people edit state at a pause. Edited params request the next attempt.
-            if asked is not None and state[keys["params"]] != asked.view:
-                return "call"
-        if following == "end" and raises and state.get(keys["status"]) not in WITH_OUTPUT:
-            return "give_up"
-        return following
-
-    return route

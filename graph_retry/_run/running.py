@@ -5,7 +5,7 @@ Each call runs the loop in its own checkpoint namespace, and LangGraph saves eve
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -18,9 +18,11 @@ from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
+from langgraph.types import Command, StateUpdate
 
-from graph_retry._awaiting import run_async, run_sync
+from graph_retry._awaiting import run_async, run_sync, sync_or_async
 from graph_retry._identity import Made
+from graph_retry._json import is_object
 from graph_retry._langgraph.calls import Slot, find_slot
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
@@ -29,7 +31,8 @@ from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
 from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
 from graph_retry._plan.plan import Plan
 from graph_retry._run.tracing import CallTrace
-from graph_retry._state import LOOP, Loop, loop_of
+from graph_retry._state import ANSWER, LOOP, Loop, loop_of
+from graph_retry._transitions import FOLLOWERS, next_after_edit
 
 CALL = "__graph_retry_call"
 """The key of `configurable` in which `retry_llm_call` passes its plan to the shared loop."""
@@ -173,6 +176,38 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         schema = super().get_input_jsonschema(config)
         properties = {key: item for key, item in schema["properties"].items() if key != LOOP}
         return {**schema, "properties": properties}
+
+    def bulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Update state like `CompiledStateGraph`, and continue where the edited state says."""
+        return super().bulk_update_state(config, run_sync(self._continued(config, supersteps)))
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Do what `bulk_update_state` does, from async code."""
+        continued = await run_async(self._continued(config, supersteps))
+        return await super().abulk_update_state(config, continued)
+
+    async def _continued(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> list[list[StateUpdate]]:
+        """Add the next step to each update that is made in the name of a step."""
+        saved = await sync_or_async(self.get_state, self.aget_state, config)
+        state = dict(saved.values)
+
+        def with_next(update: StateUpdate) -> StateUpdate:
+            values = {} if update.values is None else update.values
+            by_step = update.as_node in FOLLOWERS or (update.as_node is None and ANSWER in state)
+            if self.plan is None or not by_step or not is_object(values):
+                return update
+            state.update(values)
+            following = next_after_edit(self.plan.settings, state)
+            command: Any = Command(update=values, goto=following)
+            return update._replace(values=command)
+
+        return [[with_next(update) for update in updates] for updates in supersteps]
 
     async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]

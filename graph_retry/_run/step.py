@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 
 from graph_retry._attempts import readable
 from graph_retry._awaiting import SyncRun, run_async, run_sync
@@ -19,6 +19,7 @@ from graph_retry._plan.plan import Plan
 from graph_retry._run.keeping import with_whole_ledger
 from graph_retry._run.running import LoopRun, current_run
 from graph_retry._state import LOOP, Loop, loop_of
+from graph_retry._transitions import next_step
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt
 
@@ -44,35 +45,40 @@ StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class Step(Runnable[Any, Any]):
-    """A graph node that runs one step, both under `invoke` and under `ainvoke`."""
+    """A graph node that runs one step, both under `invoke` and under `ainvoke`.
 
-    def __init__(self, step: StepFunction) -> None:
-        self._step = step
+    The step returns the next step with its update, unless an edge of the graph names it.
+    """
+
+    def __init__(self, step: StepFunction, *, chooses_next: bool = True) -> None:
+        self._step, self._chooses_next = step, chooses_next
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state."""
         given = _begun(input)
         with SyncRun(steps := self._step(given)) as run:
             steps.send(None)
-        return run_sync(_ended(given, run.result))
+        return run_sync(self._ended(given, run.result))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
         given = _begun(input)
-        return await run_async(_ended(given, await run_async(self._step(given))))
+        return await run_async(self._ended(given, await run_async(self._step(given))))
+
+    async def _ended(self, given: StepInput, update: dict[str, Any]) -> Any:
+        trace_update(given, update)
+        note_answered(given, update)
+        settings = given.plan.settings
+        update = await with_whole_ledger(settings.keys["attempts"], given.attempts, update)
+        if not self._chooses_next:
+            return update
+        return Command(update=update, goto=next_step(settings, {**given.state, **update}))
 
 
 def _begun(state: Mapping[str, Any]) -> StepInput:
     given = read_input(current_run(), state)
     begin_trace(given)
     return given
-
-
-async def _ended(given: StepInput, update: dict[str, Any]) -> dict[str, Any]:
-    trace_update(given, update)
-    note_answered(given, update)
-    key = given.plan.settings.keys["attempts"]
-    return await with_whole_ledger(key, given.attempts, update)
 
 
 def note_answered(given: StepInput, update: dict[str, Any]) -> None:

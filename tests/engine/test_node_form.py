@@ -151,19 +151,36 @@ def test_given_failed_attempts_it_goes_on_after_them(mode):
     assert len(model.calls) == 2
 
 
-def test_params_edited_in_state_at_a_review_go_on_with_them(mode, checkpointer):
+@pytest.mark.parametrize("as_node", ["review", "revise", None])
+def test_params_edited_in_state_at_a_review_go_on_with_them(mode, checkpointer, as_node):
     """What Studio does when a person edits state instead of answering: one call, nothing lost."""
     model = Model(goal=1)
     graph = one_call("node", mode, model, checkpointer)
     mode.invoke(graph, {"params": {"n": 0}}, thread())
     update = {"params": {"n": 1}}
     (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
-    mode.call(graph, "update_state", task.state.config, update, as_node="review")
+    mode.call(graph, "update_state", task.state.config, update, as_node=as_node)
     state = mode.invoke(graph, None, thread())
 
     assert state["output"] == {"n": 1}
     assert len(model.calls) == 2
     assert state["attempts"][1]["author"] == "state edit"
+
+
+def test_an_edit_that_leaves_the_params_asks_the_same_question_again(mode, checkpointer):
+    """An edit of the state at a pause that changes no params loses no review."""
+    model = Model(goal=1)
+    graph = one_call("node", mode, model, checkpointer)
+    mode.invoke(graph, {"params": {"n": 0}}, thread())
+    (before,) = reviews(mode, graph, thread())
+    (task,) = mode.call(graph, "get_state", thread(), subgraphs=True).tasks
+    mode.call(graph, "update_state", task.state.config, {"output": "noted"})
+    mode.invoke(graph, None, thread())
+
+    (review,) = reviews(mode, graph, thread())
+    assert (review.attempt, review.review_id) == (1, before.review_id)
+    assert answer(mode, graph, thread(), edit(n=1))["output"] == {"n": 1}
+    assert len(model.calls) == 2
 
 
 def test_raw_text_edited_in_state_is_read_again_without_a_call(mode, checkpointer):

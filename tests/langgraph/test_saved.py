@@ -11,6 +11,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_config
 from langgraph.func import entrypoint, task
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
@@ -236,3 +237,33 @@ def test_a_database_in_memory_has_no_name():
     with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
         rows = run_sync(query(SqliteSaver(connection), "PRAGMA database_list"))
     assert [tuple(row)[1:] for row in rows] == [("main", "")]
+
+
+@pytest.mark.parametrize("as_node", ["ask", None])
+def test_an_update_of_a_subgraph_is_made_by_its_own_method_and_may_be_a_command(as_node):
+    """A graph that overrides `bulk_update_state` says where its edited state continues."""
+    calls = []
+
+    class Routed(CompiledStateGraph):
+        def bulk_update_state(self, config, supersteps):
+            ((update,),) = supersteps
+            calls.append((update.as_node, update.values))
+            command = Command(update=update.values, goto="after")
+            return super().bulk_update_state(config, [[update._replace(values=command)]])
+
+    inner = (
+        StateGraph(Told)
+        .add_node("ask", lambda _: {"seen": ["asked"]}, destinations=("wait", "after"))
+        .add_node("wait", lambda _: {"told": interrupt("?")})
+        .add_node("after", lambda state: {"told": f"after {state['seen']}"})
+        .set_entry_point("ask")
+        .add_edge("ask", "wait")
+    )
+    routed = Routed(**vars(inner.compile()))
+    outer = StateGraph(Told).add_node("outer", routed).set_entry_point("outer")
+    graph = outer.compile(checkpointer=InMemorySaver())
+    graph.invoke({}, thread())
+    (shown,) = graph.get_state(thread(), subgraphs=True).tasks
+    graph.update_state(shown.state.config, {"seen": ["edited"]}, as_node=as_node)
+    assert calls == [(as_node, {"seen": ["edited"]})]
+    assert "after" in graph.get_state(thread(), subgraphs=True).tasks[0].state.next
