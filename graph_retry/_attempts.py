@@ -215,7 +215,6 @@ def open_attempt(
     name: str,
     author: str,
     reason: str | None,
-    started_at: str,
     idempotency_key: str,
     labels: dict[str, str],
 ) -> Attempt:
@@ -231,7 +230,6 @@ def open_attempt(
         "params_types": params.types,
         "author": author,
         "reason": reason,
-        "started_at": started_at,
         "idempotency_key": idempotency_key,
         **({"labels": labels} if labels else {}),
     }

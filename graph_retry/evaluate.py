@@ -29,8 +29,8 @@ from graph_retry._corrections.record import counted_value
 from graph_retry._json import digest
 from graph_retry._output.validator import Validator
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._plan.plan import make_plan
 from graph_retry._redact import redacted
+from graph_retry._run.plan import make_plan
 from graph_retry._signatures import LLMCall, OnRetry, name_of
 from graph_retry.errors import AttemptsExhausted, InterventionRequired
 from graph_retry.function import Call

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Annotated, Any, TypeVar, Unpack, overload
 
 from langchain_core.runnables import RunnableConfig
@@ -15,21 +17,30 @@ from pydantic import JsonValue
 from graph_retry._arguments import checked
 from graph_retry._awaiting import naming_twin
 from graph_retry._identity import identity_of
+from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import ended_error
 from graph_retry._loop.graph import function_graph, steps_allowed
+from graph_retry._loop.outcome import restore_value
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._plan.plan import Plan, make_plan
-from graph_retry._request.stored import restore_value
-from graph_retry._run.pausing import watched_pause
+from graph_retry._run.plan import Plan, make_plan
 from graph_retry._run.running import CALL
 from graph_retry._run.step import check_identity
 from graph_retry._signatures import LLMCall, OnRetry, ParamsT, name_of
 from graph_retry._state import LOOP, fresh_loop, loop_of
 from graph_retry._transitions import WITH_OUTPUT
+from graph_retry.errors import PauseSwallowed
 from graph_retry.options import OptionsWithoutAccept, RetryOptions, settle
 from graph_retry.records import Attempt
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("graph_retry")
+_paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
+"""The name of the call that has paused in this node.
+
+A context variable holds exactly one node's call, because LangGraph runs each node in its own
+context.
+"""
 
 _Awaited = Annotated[Awaitable[T], "what `aretry_llm_call(…)` returns, of a list of them `*calls`"]
 
@@ -228,6 +239,37 @@ async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list
         if questions:
             raise GraphInterrupt(tuple(questions[:1] if one_at_a_time else questions))
     return finished
+
+
+@contextmanager
+def watched_pause(name: str) -> Generator[None, None, None]:
+    """Let the pause of a call pass; if user code runs on after it, refuse the node's next call.
+
+    The refusal is an `Exception`. The same user code may catch it, so it is also logged. A
+    `BaseException` would not be caught, but LangGraph's server never ends a run that raises one.
+
+    Raises:
+        PauseSwallowed: If an earlier call of this run of the node has paused already.
+    """
+    earlier = _paused.get()
+    if earlier is not None:
+        refused = PauseSwallowed(
+            f"`{name}` was reached although the pause of `{earlier}`, which waits for a person, "
+            "was caught by code around it, such as `except Exception` or a retry decorator, or is "
+            "passing a `finally:` that makes this call. Put `except GraphBubbleUp: raise` (from "
+            "langgraph.errors) before the code that catches it, make no call in a `finally:`, and "
+            "continue the thread."
+        )
+        _LOG.error("%s: %s", thread_in_logs(), refused.message)
+        raise refused
+    try:
+        yield
+    except GraphInterrupt as pause:
+        _paused.set(name)
+        # If `llm_call` itself calls `interrupt`, LangGraph reports its question in the pauses of
+        # two steps. Without this, clients would show it twice.
+        asked = {question.id: question for question in pause.args[0]}
+        raise GraphInterrupt(tuple(asked.values())) from None
 
 
 class Call:

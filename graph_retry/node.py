@@ -11,7 +11,7 @@ from graph_retry._arguments import checked
 from graph_retry._attempts import params_at, readable
 from graph_retry._loop.graph import node_graph
 from graph_retry._params.codec import ParamsCodec
-from graph_retry._plan.plan import make_plan
+from graph_retry._run.plan import make_plan
 from graph_retry._signatures import LLMCall, OnRetry, name_of
 from graph_retry.errors import AttemptsExhausted
 from graph_retry.options import RetryOptions, settle

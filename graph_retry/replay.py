@@ -16,9 +16,9 @@ from graph_retry._loop.revise import hooks_may_help
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._params.codec import ParamsCodec
 from graph_retry._params.patch import Encoded
-from graph_retry._plan.plan import Plan, make_plan
-from graph_retry._request.receiving import stopped_again
-from graph_retry._run.task import in_place
+from graph_retry._run.plan import Plan, make_plan
+from graph_retry._run.receiving import stopped_again
+from graph_retry._run.step import in_place
 from graph_retry._signatures import OnRetry
 from graph_retry.errors import ReplayMismatch
 from graph_retry.options import RetryOptions, settle

@@ -11,8 +11,8 @@ from typing import Any
 
 from graph_retry._awaiting import call
 from graph_retry._params.patch import Encoded
-from graph_retry._plan.plan import Plan
-from graph_retry._run.task import Once, as_task
+from graph_retry._run.plan import Plan
+from graph_retry._run.step import Once, as_task
 from graph_retry._signatures import Alternatives, name_of
 from graph_retry.errors import AttemptFailed
 from graph_retry.records import Attempt, Failure

@@ -17,9 +17,9 @@ from graph_retry._output.build import SchemaOfParams
 from graph_retry._output.failures import finish_kind
 from graph_retry._output.validator import Validator
 from graph_retry._params.patch import Encoded, readable_diff
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.review import Question, accept_output
+from graph_retry._run.plan import Plan
 from graph_retry._state import Loop, OpenReview
 from graph_retry._wording import quoted_with_article
 from graph_retry.hooks._feedback import comment_field, with_comment

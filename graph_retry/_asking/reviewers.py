@@ -20,14 +20,14 @@ from graph_retry._issues import text_of
 from graph_retry._json import is_object
 from graph_retry._langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._params.patch import Encoded
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer
 from graph_retry._review.decisions import Accepted
 from graph_retry._review.payload import build_payload
 from graph_retry._review.review import Question, Review, parts_of
 from graph_retry._run.keeping import whole_here
-from graph_retry._run.task import as_task
+from graph_retry._run.plan import Plan
+from graph_retry._run.step import as_task
 from graph_retry._signatures import name_of
 from graph_retry._transitions import why_no_call
 from graph_retry.records import Attempt

@@ -30,13 +30,22 @@ from graph_retry._namespaces import around
 
 def call_namespace() -> str:
     """Return the checkpoint namespace of the call whose step is running."""
-    here = get_config().get("configurable", {}).get("checkpoint_ns", "")
-    return around(str(here))
+    return namespace_in(get_config())
+
+
+def namespace_in(config: RunnableConfig) -> str:
+    """Return the checkpoint namespace of a call, from the config of one of its steps."""
+    return around(str(config.get("configurable", {}).get("checkpoint_ns", "")))
 
 
 def current_thread() -> str | None:
     """Return the id of the thread whose step is running, or None."""
-    thread_id = get_config().get("configurable", {}).get("thread_id")
+    return thread_in(get_config())
+
+
+def thread_in(config: RunnableConfig) -> str | None:
+    """Return the id of the thread that a config names, or None."""
+    thread_id = config.get("configurable", {}).get("thread_id")
     return None if thread_id is None else str(thread_id)
 
 

@@ -9,12 +9,10 @@ from langgraph.types import Overwrite
 from graph_retry._asking.hooks import Proposal
 from graph_retry._asking.questions import read_value
 from graph_retry._awaiting import call
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import shown_record
 from graph_retry._review.deadline import after, now
-from graph_retry._run.events import emit, log_review
-from graph_retry._run.step import StepInput
-from graph_retry._run.task import as_task
+from graph_retry._run.plan import Plan
+from graph_retry._run.step import StepInput, as_task
 from graph_retry._signatures import name_of
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, fresh_review, review_id_of
 from graph_retry._transitions import Reviewed, after_success
@@ -27,15 +25,15 @@ from graph_retry.records import Attempt, GateVerdict
 
 
 def open_review(
-    settings: Settings, record: Attempt, proposal: Proposal | None = None, note: str | None = None
+    given: StepInput, proposal: Proposal | None = None, note: str | None = None
 ) -> OpenReview:
-    """Create the review of an attempt, and stream and log that it is asked."""
+    """Create the review of the last attempt, and stream and log that it is asked."""
     asked_at = now()
     review: OpenReview = {
-        **fresh_review(review_id_of(record["idempotency_key"], 1)),
+        **fresh_review(review_id_of(given.attempts[-1]["idempotency_key"], 1)),
         "note": note,
         "asked_at": asked_at,
-        "expires_at": after(asked_at, settings.expires_after),
+        "expires_at": after(asked_at, given.plan.settings.expires_after),
     }
     if proposal is not None:
         review["suggested"], review["suggested_by"] = proposal.params.view, proposal.author
@@ -44,20 +42,18 @@ def open_review(
             "alternatives": [each.view for each in proposal.alternatives],
             "types_of_alternatives": [each.types for each in proposal.alternatives],
         }
-    emit("review_asked", settings.name, record["number"], review_id=review["review_id"])
-    log_review("asked", settings.name, record["number"], review["review_id"])
+    given.asked(review["review_id"])
     return review
 
 
-async def succeeded(plan: Plan[Any], loop: Loop, record: Attempt, output: Any) -> dict[str, Any]:
+async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str, Any]:
     """Return the update after a valid output: the call ends, or a reviewer must approve it."""
-    settings, keys = plan.settings, plan.settings.keys
-    learned = await finished(plan, record)
+    settings, keys = given.plan.settings, given.plan.settings.keys
+    learned = await finished(given, record)
     if after_success(review=await _wanted(settings, record)) == "ask":
-        review = open_review(settings, record)
-        asked: Loop = {**loop, "next": "review", "review": review}
+        asked: Loop = {**given.loop, "next": "review", "review": open_review(given)}
         return learned | {LOOP: asked, REVIEWED: {"value": output}}
-    ended: Loop = {**loop, "next": "end"}
+    ended: Loop = {**given.loop, "next": "end"}
     return learned | {LOOP: ended, keys["output"]: output, keys["status"]: "succeeded"}
 
 
@@ -76,7 +72,7 @@ def reviewed_later(given: StepInput) -> dict[str, Any]:
         "reason": last["reason"],
         "identity": given.loop["identity"] or given.run.identity,
         "task_path": given.loop["task_path"] or given.run.task_path,
-        "review": open_review(settings, record),
+        "review": open_review(given),
     }
     may_be_taken = "accept" in settings.allowed_decisions and last["issues"]
     return {
@@ -109,13 +105,13 @@ async def _wanted(settings: Settings, record: Attempt) -> Reviewed:
     return "always" if said else True
 
 
-async def finished(plan: Plan[Any], record: Attempt) -> dict[str, Any]:
+async def finished(given: StepInput, record: Attempt) -> dict[str, Any]:
     """Report the attempt to `on_attempt` and the budget; return its lessons as a state update.
 
     `on_attempt` is called in a task, so a step that runs again does not repeat the report.
     """
-    settings, name = plan.settings, plan.settings.name
-    emit("attempt_finished", name, record["number"], status=record["status"])
+    settings, name = given.plan.settings, given.plan.settings.name
+    given.run.emit("attempt_finished", record["number"], status=record["status"])
     on_attempt = settings.on_attempt
     if settings.budget is not None:
         settings.budget.count(record)

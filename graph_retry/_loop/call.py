@@ -14,33 +14,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
-from langgraph.runtime import get_runtime
+from langgraph.runtime import ExecutionInfo, get_runtime
 from langgraph.types import Overwrite, RetryPolicy
 
 from graph_retry._attempts import open_attempt
 from graph_retry._awaiting import AsyncUnderSyncError, call, sleep
 from graph_retry._json import digest
 from graph_retry._langgraph.fork import continued
-from graph_retry._langgraph.run_config import (
-    call_namespace,
-    current_thread,
-    node_attempt,
-    seen_from,
-)
+from graph_retry._langgraph.run_config import seen_from
 from graph_retry._loop.after_attempt import reviewed_later
-from graph_retry._loop.check import needs_repair
+from graph_retry._loop.outcome import Outcome, needs_repair, outcome_of_error, outcome_of_result
 from graph_retry._output.providers.errors import retry_after
 from graph_retry._output.providers.objects import raise_error_in
 from graph_retry._params.patch import Encoded
-from graph_retry._plan.first_checks import check_first
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
-from graph_retry._request.outcome import Outcome, outcome_of_error, outcome_of_result
-from graph_retry._request.receiving import Reception
-from graph_retry._run.events import emit
+from graph_retry._run.first_checks import check_first
 from graph_retry._run.keeping import noted, slimmed_here, stubs_again
+from graph_retry._run.receiving import Reception
 from graph_retry._run.step import StepInput, read_input
 from graph_retry._signatures import AttemptContext, name_of
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, fresh_loop, loop_of
@@ -62,17 +53,17 @@ async def call_step(given: StepInput) -> dict[str, Any]:
         # The past call was beyond this step. Its restored state leads the router to its next step.
         if loop_of(past)["next"] != "call":
             return continued(past, keys["attempts"])
-        given = read_input(run, {**given.state, **past})
+        given = read_input(run, {**given.state, **past}, given.config)
     # `review_later` made this input: it wants a review of its last attempt, and no call.
     if given.attempts and given.attempts[-1].get("to_review"):
         return reviewed_later(given)
     plan, settings = given.plan, given.plan.settings
-    config = get_config()
-    this_try = node_attempt(config.get("configurable", {}))
-    opened = await _open(given, this_try, copied=past is not None)
+    execution = get_runtime().execution_info
+    this_try = execution.node_attempt if execution else 1
+    opened = await _open(given, execution, this_try, copied=past is not None)
     params, record = opened.params, opened.record
     # The user's function gets a copy, so that a change in place cannot reach state or the ledger.
-    copy, reception = plan.codec.decode(*params), Reception(plan, record["number"])
+    copy, reception = plan.codec.decode(*params), Reception(given, record["number"])
     started, error, result = time.perf_counter(), None, None
     with run.trace.model_call(settings, record, params.view, this_try) as ended:
         try:
@@ -83,7 +74,7 @@ async def call_step(given: StepInput) -> dict[str, Any]:
                 plan.llm_call,
                 *plan.arguments(copy, _context(settings, record)),
                 timeout=settings.timeout,
-                config=seen_from(run.caller, config),
+                config=seen_from(run.caller, given.config),
                 receiver=reception,
             )
             if plan.validator is not None:
@@ -133,11 +124,14 @@ class _Opened:
     replaced: list[Attempt] | None
 
 
-async def _open(given: StepInput, this_try: int, *, copied: bool) -> _Opened:
+async def _open(
+    given: StepInput, execution: ExecutionInfo | None, this_try: int, *, copied: bool
+) -> _Opened:
     """Open an attempt, and do all its work that may fail or take time before the model is called.
 
     Args:
         given: The input of the step.
+        execution: LangGraph's facts about the run of the step.
         this_try: The number of the request within the attempt.
         copied: Whether the state was copied from the call before a fork.
     """
@@ -146,9 +140,16 @@ async def _open(given: StepInput, this_try: int, *, copied: bool) -> _Opened:
     params = plan.codec.load(given.state.get(settings.keys["params"]), loop["types"])
     loop["identity"] = loop["identity"] or run.identity
     loop["task_path"] = loop["task_path"] or run.task_path
-    loop["note"] = loop["note"] or (run.slot.note if run.slot else None)
-    loop["origin"] = loop["origin"] or _origin()
-    record = _opened(plan, loop, attempts, params)
+    loop["note"] = loop["note"] or run.note
+    # All calls of the outermost graph have the empty namespace. The checkpoint from which the call
+    # began distinguishes their idempotency keys. It stays the same if a crash repeats the call.
+    if execution is not None and not given.namespace:
+        loop["origin"] = loop["origin"] or execution.checkpoint_id
+    record = _opened(given, loop, attempts, params)
+    # The attempt began before its first try, if `transient` tries again.
+    began = execution.node_first_attempt_time if execution else None
+    moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
+    record["started_at"] = moment.isoformat(timespec="microseconds")
     record.update(cast("Attempt", run.trace.kept))
     # A stub names the checkpoint that holds the whole record. Records that this step has just
     # copied are in no checkpoint of this call yet.
@@ -158,8 +159,8 @@ async def _open(given: StepInput, this_try: int, *, copied: bool) -> _Opened:
     # With `transient`, LangGraph runs this step for each try. Only the first begins the attempt.
     if this_try == 1:
         if record["number"] == 1:
-            check_first(plan, params, run.caller, is_task=run.is_task)
-        emit("attempt_started", settings.name, record["number"])
+            check_first(given, params)
+        run.emit("attempt_started", record["number"])
     replaced = stubs_again(attempts) if copied or ledger_is_old else None
     return _Opened(loop, record, params, stubs, replaced)
 
@@ -228,31 +229,23 @@ def _context(settings: Settings, record: Attempt) -> AttemptContext:
     return AttemptContext(record["number"], record["idempotency_key"], deadline)
 
 
-def _opened(plan: Plan[Any], loop: Loop, attempts: list[Attempt], params: Encoded) -> Attempt:
+def _opened(given: StepInput, loop: Loop, attempts: list[Attempt], params: Encoded) -> Attempt:
     """Create the record of the next attempt; with `redact`, it also gets the params to show."""
-    settings = plan.settings
+    plan, settings = given.plan, given.plan.settings
+    begun = [given.thread, given.namespace, len(attempts) + 1, params.view, params.types]
     record = open_attempt(
         attempts,
         params,
         name=settings.name,
         author=loop["author"],
         reason=loop["reason"],
-        started_at=_started_at(),
-        idempotency_key=_idempotency_key(len(attempts) + 1, params, loop),
+        idempotency_key=digest(*begun, *filter(None, (loop["fork"], loop["origin"]))),
         labels=settings.labels,
     )
     if settings.redact is not None:
         shown = redacted(params.view, settings.redact, plan.codec.names)
         record.update({"redacted": True, "params_shown": shown})
     return record
-
-
-def _started_at() -> str:
-    """Return when the attempt began: before its first try, if `transient` tries again."""
-    info = get_runtime().execution_info
-    began = None if info is None else info.node_first_attempt_time
-    moment = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
-    return moment.isoformat(timespec="microseconds")
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
@@ -281,18 +274,3 @@ def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
         edited: Any = {**fresh_loop(), **kept, "author": "state edit"}
         return edited, attempts, False
     return loop, attempts, False
-
-
-def _origin() -> str | None:
-    """Return the part of idempotency keys that distinguishes calls with the same namespace.
-
-    All calls of the outermost graph have the empty namespace. For them, the part is the id of the
-    checkpoint from which the call began. It stays the same if a crash repeats the call.
-    """
-    info = get_runtime().execution_info
-    return None if call_namespace() or info is None else info.checkpoint_id
-
-
-def _idempotency_key(number: int, params: Encoded, loop: Loop) -> str:
-    parts = [current_thread(), call_namespace(), number, params.view, params.types]
-    return digest(*parts, *filter(None, (loop["fork"], loop["origin"])))

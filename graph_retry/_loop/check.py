@@ -45,18 +45,6 @@ _ROUNDED = "rounded"
 _REFUSAL_KINDS: dict[str, FailureKind] = {"truncated": "truncated", "refusal": "refusal"}
 
 
-def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
-    """Return whether a text needs the `repair` step; strict JSON skips it, saving a checkpoint."""
-    text, function = (record["raw"] or {}).get("text"), settings.repair[1]
-    if text is None or validator is None or validator.wants_text:
-        return False
-    try:
-        is_read = function is None and settings.format is None
-        return not is_read or not isinstance(json.loads(text), dict | list)
-    except (ValueError, RecursionError):
-        return True
-
-
 async def repair_step(given: StepInput) -> dict[str, Any]:
     """Read the raw text as JSON. This step repairs only syntax; `validate` checks the value."""
     settings = given.plan.settings
@@ -146,7 +134,7 @@ async def validate_step(given: StepInput) -> dict[str, Any]:
     update["status"] = whole["status"] = "succeeded"
     # Without `output=`, the result of the call is the output. It waits in state under `REVIEWED`.
     output = given.state[REVIEWED]["value"] if checked is None else checked.jsonable
-    followed = await succeeded(plan, loop, whole, output)
+    followed = await succeeded(given, whole, output)
     noted = {"gate": whole["gate"]} if "gate" in whole else {}
     cleared = {REVIEWED: None} if checked is None else {}
     return {**cleared, key: [{**update, **noted}], **followed}

@@ -17,7 +17,7 @@ from graph_retry._loop.after_attempt import give_up_step
 from graph_retry._loop.call import call_step, transport_policy
 from graph_retry._loop.check import repair_step, validate_step
 from graph_retry._loop.revise import recall_step, revise_step
-from graph_retry._plan.plan import Plan
+from graph_retry._run.plan import Plan
 from graph_retry._run.running import RetryGraph
 from graph_retry._run.step import Step, StepFunction, StepInput
 from graph_retry._state import schemas

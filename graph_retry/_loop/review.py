@@ -20,15 +20,14 @@ from graph_retry._asking.reviewers import not_again
 from graph_retry._going_back import REFUSED, is_reopened
 from graph_retry._langgraph.run_config import thread_in_logs
 from graph_retry._loop.after_attempt import without_output
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Decision, Refused, reject
 from graph_retry._review.deadline import is_expired, now
 from graph_retry._review.decisions import ROWS, Accepted, CallAgain, Effect, End, Wait
 from graph_retry._review.judge import judge
 from graph_retry._review.review import Question
-from graph_retry._run.events import emit, log_review
 from graph_retry._run.keeping import stubs_again
+from graph_retry._run.plan import Plan
 from graph_retry._run.step import StepInput
 from graph_retry._state import ANSWER, LOOP, REVIEWED, Loop, OpenReview, review_id_of
 from graph_retry.records import Attempt, Issue
@@ -73,10 +72,8 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
     note = _note(_redacted(plan, decision), taken.author, taken.channel, taken.question.review_id)
     again["noted"] = {**again["noted"], **effect.fields}
     again["before"] = [*again["before"], note]
-    name, number = plan.settings.name, record["number"]
-    log_review(f"left open by {decision['type']}", name, number, note["review_id"], taken.author)
-    emit("review_asked", name, number, review_id=again["review_id"])
-    log_review("asked", name, number, again["review_id"])
+    given.log_review(f"left open by {decision['type']}", note["review_id"], taken.author)
+    given.asked(again["review_id"])
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
 
@@ -99,17 +96,15 @@ def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]
         typed = plan.codec.load(shown, taken.question.shown_types)
         again["suggested"], again["suggested_types"] = typed.view, typed.types
         again["suggested_by"] = TYPED
-    name, number, review_id = plan.settings.name, record["number"], again["review_id"]
-    emit("review_asked", name, number, review_id=review_id)
-    log_review("refused an answer", name, number, taken.question.review_id, taken.author)
-    log_review("asked", name, number, review_id)
+    given.log_review("refused an answer", taken.question.review_id, taken.author)
+    given.asked(again["review_id"])
     return {LOOP: {**loop, "review": again}, ANSWER: None}
 
 
 def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, Any]:
     """Write an accepted decision into the ledger, and return the update that applies it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
-    name, number, review_id = settings.name, record["number"], taken.question.review_id
+    review_id = taken.question.review_id
     verdict = replace(verdict, decision=_redacted(plan, verdict.decision))
     output, decided = given.state.get(REVIEWED), verdict.decision["type"]
     note = {
@@ -118,14 +113,14 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
         **_suggested(given.loop["review"]),
         **_earlier(given.loop["review"]),
     }
-    emit("review_answered", name, number, decision=decided, author=note["author"])
+    given.run.emit("review_answered", record["number"], decision=decided, author=note["author"])
     ended = "expired" if taken.author == "system" else f"answered with {decided}"
-    log_review(ended, name, number, review_id, taken.author)
+    given.log_review(ended, review_id, taken.author)
     # The attempt was counted without its decision. `Budget.rounds` counts the decisions.
     if settings.budget is not None:
         settings.budget.count(cast("Attempt", {**record, "decision": note}))
     fork, keys = taken.fork, settings.keys
-    ledger: Any = {keys["attempts"]: [{"number": number, "decision": note}]}
+    ledger: Any = {keys["attempts"]: [{"number": record["number"], "decision": note}]}
     if fork is not None:
         # The params of the attempts that leave the ledger leave the state as well.
         kept = Overwrite(stubs_again(fork.kept(note)))

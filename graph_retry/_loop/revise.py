@@ -56,7 +56,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
     # again. It counts each attempt once.
     if settings.budget is not None:
         settings.budget.count(*attempts)
-    ended |= await finished(plan, record)
+    ended |= await finished(given, record)
     proposal: Proposal | None = None
     if hooks_may_help(record, settings):
         proposal = await propose(plan, given.params, attempts)
@@ -83,7 +83,7 @@ async def revise_step(given: StepInput) -> dict[str, Any]:
         }
         return ended | {LOOP: revised, settings.keys["params"]: proposal.params.view}
     if verdict == "ask":
-        review = open_review(settings, record, proposal, stop and stop.why)
+        review = open_review(given, proposal, stop and stop.why)
         return ended | {LOOP: {**loop, "next": "review", "review": review}}
     given_up: Loop = {**loop, "next": "end", "stopped": stop and ": ".join(stop)}
     return ended | {LOOP: given_up} | without_output(plan, "exhausted")

@@ -1,4 +1,4 @@
-"""The compiled loop (a LangGraph subgraph), and one run of it.
+"""The compiled loop, a LangGraph subgraph that finds its saved state by the call's identity.
 
 Each call runs the loop in its own checkpoint namespace, and LangGraph saves every step there.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import EphemeralValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph, StateGraph
@@ -26,84 +25,16 @@ from graph_retry._json import is_object
 from graph_retry._langgraph.calls import Slot, find_slot
 from graph_retry._langgraph.checkpoints import PLACE, newest_checkpoint, values_of
 from graph_retry._langgraph.fork import task_path
-from graph_retry._langgraph.open_reviews import Row, delete_answered, make_table
+from graph_retry._langgraph.open_reviews import delete_answered, make_table
 from graph_retry._langgraph.run_config import inside, saver_in, scratchpad_in
 from graph_retry._langgraph.shown import tell_ended, tell_ended_by_input
-from graph_retry._plan.plan import Plan
-from graph_retry._run.tracing import CallTrace
+from graph_retry._run.plan import Plan
+from graph_retry._run.step import RUN, LoopRun
 from graph_retry._state import ANSWER, LOOP, Loop, loop_of
 from graph_retry._transitions import FOLLOWERS, next_after_edit
 
 CALL = "__graph_retry_call"
 """The key of `configurable` in which `retry_llm_call` passes its plan to the shared loop."""
-
-_RUN = "__graph_retry_run"
-"""The key of `configurable` in which the steps find their `LoopRun`.
-
-It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
-"""
-
-
-@dataclass(frozen=True)
-class LoopRun:
-    """One run of the loop, from its start or a resume until it ends or pauses.
-
-    caller: The config of the node that made the call; None outside any graph.
-    identity: The identity of the call in its task; None if it is the task's only call.
-    task_path: The path of nodes that leads to the task, without the task's id.
-    slot: The namespace of the call's state. None without a checkpointer, or if LangGraph itself
-        chooses the namespace.
-    is_task: Whether LangGraph itself runs the loop, as a node of a graph.
-    saver: The checkpointer of the run.
-    answered: The reviews that were answered in this run, as rows of the open-reviews table.
-    """
-
-    plan: Plan[Any]
-    caller: RunnableConfig | None = None
-    identity: str | None = None
-    task_path: str | None = None
-    slot: Slot | None = None
-    is_task: bool = False
-    trace: CallTrace = field(default_factory=CallTrace)
-    saver: BaseCheckpointSaver[Any] | None = None
-    answered: list[Row] = field(default_factory=list[Row])
-
-    @property
-    def past(self) -> dict[str, Any] | None:
-        """The state that the call had before a fork, if this run continues from it."""
-        return None if self.slot is None else self.slot.past
-
-    def end(self) -> None:
-        """End the span, and tell the other calls of the task that this run has ended."""
-        self.trace.close()
-        if self.slot is not None:
-            self.slot.end()
-
-    async def close(self) -> None:
-        """End the run, and remove its answered reviews from the inbox.
-
-        The first run of a call also warns of open reviews that the thread's new input ended. This
-        happens at the end of the run, because LangGraph may save that input while the call runs.
-        """
-        self.end()
-        if self.saver is not None:
-            if self.slot is not None and not self.slot.is_saved:
-                thread = (self.caller or {}).get("configurable", {}).get("thread_id")
-                await tell_ended_by_input(self.saver, str(thread))
-            for row in self.answered:
-                await delete_answered(self.saver, row)
-
-    async def pause(self) -> None:
-        """End the run, and wait until the other calls of the task have paused or ended."""
-        self.end()
-        if self.slot is not None:
-            await self.slot.pause()
-
-
-def current_run() -> LoopRun:
-    """Return the run whose step is running."""
-    run: LoopRun = get_config().get("configurable", {})[_RUN]
-    return run
 
 
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -149,27 +80,29 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Iterator[Any]:
         """Stream like `CompiledStateGraph.stream`, with the call's saved state."""
-        run, given, config = run_sync(self._opened(input, config, options))
+        run, slot, given, config = run_sync(self._opened(input, config, options))
         try:
             yield from super().stream(given, config, **options)
         finally:
-            run_sync(run.close())
+            run_sync(_closed(run, slot))
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
         """Stream like `CompiledStateGraph.astream`, with the call's saved state."""
-        run, given, config = await run_async(self._opened(input, config, options))
+        run, slot, given, config = await run_async(self._opened(input, config, options))
         try:
             async with aclosing(cast("Any", super().astream(given, config, **options))) as parts:
                 async for part in parts:
                     yield part
         except GraphInterrupt:
             # Under `asyncio.gather`, the first pause ends the node and its calls in flight.
-            await run.pause()
+            run.trace.close()
+            if slot is not None:
+                await slot.pause()
             raise
         finally:
-            await run_async(run.close())
+            await run_async(_closed(run, slot))
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         """Return the JSON Schema of the input, without the loop's own key."""
@@ -211,7 +144,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     async def _opened(
         self, input: Any, config: RunnableConfig | None, options: dict[str, Any]
-    ) -> tuple[LoopRun, Any, RunnableConfig]:
+    ) -> tuple[LoopRun, Slot | None, Any, RunnableConfig]:
         """Prepare a run: find the call's saved state, encode its input, and build its config."""
         given: Mapping[str, Any] = (config or {}).get("configurable", {})
         around = ensure_config().get("configurable", {})
@@ -230,7 +163,6 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             options["durability"] = options.get("durability") or "sync"
         is_nested = bool(configurable.get("checkpoint_ns"))
         is_task = self.plan is not None and scratchpad_in(given) is not None
-        run = LoopRun(plan, caller if is_nested else None, is_task=is_task, saver=saver)
         made = Made(
             settings=plan.settings,
             codec=plan.codec,
@@ -239,7 +171,9 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
             task_path=task_path(caller),
             is_task=is_task or not is_nested,
         )
+        run = LoopRun(plan, caller if is_nested else None, is_task=is_task, saver=saver)
         waits: Loop | None = None
+        slot: Slot | None = None
         if not is_nested:
             waits = await self._waiting(configurable)
             # A new input of the thread ends its open review, which nobody can answer any more.
@@ -256,15 +190,17 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 run,
                 identity=None if made.is_task else made.identity,
                 task_path=made.task_path,
-                slot=slot,
+                past=slot.past if slot else None,
+                note=slot.note if slot else None,
                 is_task=made.is_task,
             )
         # If the namespace has a checkpoint, LangGraph continues from it and needs no first state.
-        if not (run.slot and run.slot.is_saved):
+        if not (slot and slot.is_saved):
             input = made.first_state(waits)
-        configurable = inside(configurable, None if run.slot is None else run.slot.namespace)
-        configurable[_RUN] = run
-        return run, input, cast("RunnableConfig", {**(config or {}), "configurable": configurable})
+        configurable = inside(configurable, slot.namespace if slot else None)
+        configurable[RUN] = run
+        config = cast("RunnableConfig", {**(config or {}), "configurable": configurable})
+        return run, slot, input, config
 
     @property
     def _own_saver(self) -> BaseCheckpointSaver[Any] | None:
@@ -279,3 +215,20 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
         saved = await newest_checkpoint(saver, str(configurable["thread_id"]), "")
         loop = loop_of(values_of(saved) if saved else {})
         return loop if loop["review"] is not None else None
+
+
+async def _closed(run: LoopRun, slot: Slot | None) -> None:
+    """End a run, and remove its answered reviews from the inbox.
+
+    The first run of a call also warns of open reviews that the thread's new input ended. This
+    happens at the end of the run, because LangGraph may save that input while the call runs.
+    """
+    run.trace.close()
+    if slot is not None:
+        slot.end()
+    if run.saver is not None:
+        if slot is not None and not slot.is_saved:
+            thread = (run.caller or {}).get("configurable", {}).get("thread_id")
+            await tell_ended_by_input(run.saver, str(thread))
+        for row in run.answered:
+            await delete_answered(run.saver, row)

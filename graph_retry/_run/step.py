@@ -1,43 +1,121 @@
-"""The base of all steps of the loop: a step's input, and the LangGraph node that runs it."""
+"""One run of the loop, and the steps of it: a step's input, and the LangGraph node that runs it."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, Overwrite
 
 from graph_retry._attempts import readable
-from graph_retry._awaiting import SyncRun, run_async, run_sync
-from graph_retry._langgraph.open_reviews import row_of
-from graph_retry._langgraph.run_config import call_namespace, current_thread
+from graph_retry._awaiting import SyncRun, is_sync, run_async, run_sync
+from graph_retry._langgraph.open_reviews import Row, row_of
+from graph_retry._langgraph.run_config import (
+    current_saver,
+    namespace_in,
+    thread_in,
+    thread_in_logs,
+    writer_of,
+)
 from graph_retry._output.build import SchemaOfParams
 from graph_retry._params.patch import Encoded
-from graph_retry._plan.plan import Plan
 from graph_retry._run.keeping import with_whole_ledger
-from graph_retry._run.running import LoopRun, current_run
+from graph_retry._run.plan import Plan
+from graph_retry._run.tracing import CallTrace
 from graph_retry._state import LOOP, Loop, loop_of
 from graph_retry._transitions import next_step
 from graph_retry.errors import ReplayMismatch
 from graph_retry.records import Attempt
 
+T = TypeVar("T")
+
+_LOG = logging.getLogger("graph_retry.reviews")
+
+RUN = "__graph_retry_run"
+"""The key of `configurable` in which the steps find their `LoopRun`.
+
+It begins with two underscores because LangGraph copies other keys into checkpoint metadata.
+"""
+
+
+@dataclass(frozen=True)
+class LoopRun:
+    """One run of the loop, from its start or a resume until it ends or pauses.
+
+    caller: The config of the node that made the call; None outside any graph.
+    identity: The identity of the call in its task; None if it is the task's only call.
+    task_path: The path of nodes that leads to the task, without the task's id.
+    past: The state that the call had before a fork, if this run continues from it.
+    note: A sentence for reviewers: this new call may be meant to continue a waiting one.
+    is_task: Whether LangGraph itself runs the loop, as a node of a graph.
+    saver: The checkpointer of the run.
+    answered: The reviews that were answered in this run, as rows of the open-reviews table.
+    """
+
+    plan: Plan[Any]
+    caller: RunnableConfig | None = None
+    identity: str | None = None
+    task_path: str | None = None
+    past: dict[str, Any] | None = None
+    note: str | None = None
+    is_task: bool = False
+    saver: BaseCheckpointSaver[Any] | None = None
+    trace: CallTrace = field(default_factory=CallTrace)
+    answered: list[Row] = field(default_factory=list[Row])
+
+    def emit(self, event: str, attempt: int, **details: Any) -> None:
+        """Stream one custom event, such as `{"type": "graph_retry", "event": "attempt_started"}`.
+
+        The event belongs to the node that made the call, so a stream shows it without
+        `subgraphs=True`.
+        """
+        about = {"event": event, "name": self.plan.settings.name, "attempt": attempt}
+        writer_of(self.caller)({"type": "graph_retry", **about, **details})
+
 
 @dataclass(frozen=True)
 class StepInput:
-    """The input of a step: its run, the graph state, and the position and ledger in that state."""
+    """The input of a step: its run, the graph state, and the position and ledger in that state.
+
+    config: The config with which LangGraph runs the step.
+    """
 
     run: LoopRun
     plan: Plan[Any]
     state: Mapping[str, Any]
     loop: Loop
     attempts: list[Attempt]
+    config: RunnableConfig
 
     @property
     def params(self) -> Encoded:
         """The params in state, with the types that their JSON does not show."""
         return Encoded(self.state[self.plan.settings.keys["params"]], self.loop["types"])
+
+    @property
+    def thread(self) -> str | None:
+        """The id of the thread, or None."""
+        return thread_in(self.config)
+
+    @property
+    def namespace(self) -> str:
+        """The checkpoint namespace of the call."""
+        return namespace_in(self.config)
+
+    def asked(self, review_id: str) -> None:
+        """Stream and log that a review of the last attempt is asked."""
+        self.run.emit("review_asked", self.attempts[-1]["number"], review_id=review_id)
+        self.log_review("asked", review_id)
+
+    def log_review(self, event: str, review_id: str, author: str = "") -> None:
+        """Log an event of a review, with names only: no text of a model or a person."""
+        by = f" by {author.partition(':')[0]}" if author else ""
+        about = review_id, self.plan.settings.name, self.attempts[-1]["number"], thread_in_logs()
+        _LOG.info("review %s of `%s` (attempt %s, %s) was %s%s", *about, event, by)
 
 
 StepFunction = Callable[[StepInput], Coroutine[Any, Any, dict[str, Any]]]
@@ -55,19 +133,19 @@ class Step(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state."""
-        given = _begun(input)
+        given = _begun(input, config)
         with SyncRun(steps := self._step(given)) as run:
             steps.send(None)
         return run_sync(self._ended(given, run.result))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
         """Run the step on a state, on the event loop."""
-        given = _begun(input)
+        given = _begun(input, config)
         return await run_async(self._ended(given, await run_async(self._step(given))))
 
     async def _ended(self, given: StepInput, update: dict[str, Any]) -> Any:
-        trace_update(given, update)
-        note_answered(given, update)
+        if LOOP in update:
+            _note_review(given, update)
         settings = given.plan.settings
         update = await with_whole_ledger(settings.keys["attempts"], given.attempts, update)
         if not self._chooses_next:
@@ -75,27 +153,45 @@ class Step(Runnable[Any, Any]):
         return Command(update=update, goto=next_step(settings, {**given.state, **update}))
 
 
-def _begun(state: Mapping[str, Any]) -> StepInput:
-    given = read_input(current_run(), state)
-    begin_trace(given)
+def _begun(state: Mapping[str, Any], config: RunnableConfig | None) -> StepInput:
+    config = config or {}
+    given = read_input(config.get("configurable", {})[RUN], state, config)
+    validator = given.plan.validator
+    kind = None if validator is None else "text" if validator.wants_text else "json"
+    # Before the first step, this opens the span of the run.
+    given.run.trace.begin(
+        given.plan.settings, given.attempts, thread=given.thread, output_type=kind
+    )
     return given
 
 
-def note_answered(given: StepInput, update: dict[str, Any]) -> None:
-    """If an update closes the call's open review, add the review to the run's answered ones."""
-    before, after = given.loop["review"], cast("Loop | None", update.get(LOOP))
-    if before is not None and after is not None and after["review"] is None:
-        here = (current_thread(), call_namespace(), before["review_id"], before["asked_at"])
+def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
+    """Note in the run and its trace that a step asked, took a decision, or ended the call."""
+    trace, settings = given.run.trace, given.plan.settings
+    before, after = given.loop["review"], update[LOOP]["review"]
+    written: Any = update.get(settings.keys["attempts"])
+    records: list[Any] = (written.value if isinstance(written, Overwrite) else written) or []
+    last: Any = records[-1] if records else {}
+    number = last.get("number", len(given.attempts))
+    if before is not None and after is None:
+        here = (given.thread, given.namespace, before["review_id"], before["asked_at"])
         given.run.answered.append(row_of(*here))
+        if (decision := last.get("decision")) is not None:
+            reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
+            trace.decided(decision, reviewed, before["asked_at"], settings.name)
+    if after is not None and (before is None or before["review_id"] != after["review_id"]):
+        trace.asked(after["review_id"], number, is_new=before is None)
+    if update[LOOP]["next"] == "end":
+        trace.ended(str(update.get(settings.keys["status"], "")), number, settings.name)
 
 
-def read_input(run: LoopRun, state: Mapping[str, Any]) -> StepInput:
+def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
     """Read a step's input from state; a ledger of an older version gets today's keys."""
     loop = loop_of(state)
     check_identity(run.plan.settings.name, loop["identity"], run.identity)
     attempts = readable(state.get(run.plan.settings.keys["attempts"]) or [])
     _check_keys(run.plan, state, has_failed=loop["review"] is not None)
-    return StepInput(run, _fitted(run.plan, state, loop), state, loop, attempts)
+    return StepInput(run, _fitted(run.plan, state, loop), state, loop, attempts, config)
 
 
 def _check_keys(plan: Plan[Any], state: Mapping[str, Any], *, has_failed: bool) -> None:
@@ -131,32 +227,29 @@ def check_identity(name: str, saved: str | None, identity: str | None) -> None:
         )
 
 
-def begin_trace(given: StepInput) -> None:
-    """Open the span of a run before its first step."""
-    validator = given.plan.validator
-    kind = None if validator is None else "text" if validator.wants_text else "json"
-    given.run.trace.begin(
-        given.plan.settings, given.attempts, thread=current_thread(), output_type=kind
-    )
+async def as_task(name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a part of a step as a LangGraph task, so that a resume never repeats a finished part.
+
+    Without a checkpointer, nothing can be resumed, so the part runs directly.
+    """
+    if current_saver() is None:
+        return await part()
+    from langgraph.func import task  # noqa: PLC0415 - a noticeable part of the import time
+
+    make_task: Any = task(name=name)
+    if is_sync():
+        result: T = make_task(lambda: run_sync(part()))().result()
+    else:
+        result = await make_task(part)()
+    return result
 
 
-def trace_update(given: StepInput, update: Mapping[str, Any]) -> None:
-    """Record in the run's trace that a step asked, took a decision, or ended the call."""
-    trace, keys = given.run.trace, given.plan.settings.keys
-    loop: Loop | None = update.get(LOOP)
-    if loop is None:
-        return
-    before, after = given.loop["review"], loop["review"]
-    written: Any = update.get(keys["attempts"])
-    records: list[Any] = (written.value if isinstance(written, Overwrite) else written) or []
-    last: Any = records[-1] if records else {}
-    number = last.get("number", len(given.attempts))
-    decision = last.get("decision")
-    if before is not None and after is None and decision is not None:
-        reviewed: Any = {**(given.attempts[-1] if given.attempts else {}), **last}
-        trace.decided(decision, reviewed, before["asked_at"], given.plan.settings.name)
-    if after is not None and (before is None or before["review_id"] != after["review_id"]):
-        trace.asked(after["review_id"], number, is_new=before is None)
-    if loop["next"] == "end":
-        status = str(update.get(keys["status"], ""))
-        trace.ended(status, number, given.plan.settings.name)
+async def in_place(_name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a part of a step directly, for code outside a graph; `_name` is not used."""
+    return await part()
+
+
+class Once(Protocol):
+    """Runs a part of a step under a name: `as_task` or `in_place`."""
+
+    async def __call__(self, name: str, part: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...

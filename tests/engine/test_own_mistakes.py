@@ -28,7 +28,7 @@ from graph_retry import (
     retry_llm_call,
     rewind,
 )
-from graph_retry._plan import first_checks
+from graph_retry._run import first_checks
 from tests.loops import Model, one_call, reviews, thread
 
 

@@ -16,11 +16,12 @@ from graph_retry._awaiting import refuse_async
 from graph_retry._credentials import looks_random, says_secret, without_named_keys
 from graph_retry._issues import pointer
 from graph_retry._json import is_array, is_object
-from graph_retry._langgraph.run_config import current_saver, state_keys_around
+from graph_retry._langgraph.run_config import state_keys_around
 from graph_retry._params.patch import Encoded
 from graph_retry._patterns import lazy
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted_path
+from graph_retry._run.plan import Plan
+from graph_retry._run.step import StepInput
 from graph_retry._wording import near_miss
 from graph_retry.errors import InterventionRequired
 from graph_retry.hooks._feedback import comment_field
@@ -48,28 +49,21 @@ _told: set[tuple[str, ...]] = set()
 """The warnings given in this process, as (kind of warning, call name, perhaps a field)."""
 
 
-def check_first(
-    plan: Plan[Any], params: Encoded, caller: RunnableConfig | None, *, is_task: bool
-) -> None:
+def check_first(given: StepInput, params: Encoded) -> None:
     """Check everything that a call needs, before its first model call.
-
-    Args:
-        plan: The call's functions and options.
-        params: The call's first params.
-        caller: The config of the node that makes the call; None outside any graph.
-        is_task: Whether LangGraph itself runs the call, as a node of a graph.
 
     Raises:
         AsyncUnderSyncError: If a function that may be called is async in a sync run.
         InterventionRequired: If the call cannot end without a person, and nobody can be asked.
         ValueError: If a hook needs a field that the params lack, or `locked` names one.
     """
-    settings = plan.settings
+    plan, run = given.plan, given.run
     _warn_of_credentials(plan, params.view)
     _check_functions(plan, params)
-    _check_checkpointer(settings, in_a_graph=caller is not None)
-    if is_task and caller is not None:
-        _warn_of_lost_output(settings, caller)
+    if plan.settings.review and run.saver is None:
+        _check_checkpointer(plan.settings, in_a_graph=run.caller is not None)
+    if run.is_task and run.caller is not None:
+        _warn_of_lost_output(plan.settings, run.caller)
 
 
 def _warn(log: logging.Logger, told: tuple[str, ...], message: str, *names: Any) -> None:
@@ -125,12 +119,10 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn if the checkpointer is missing; raise if the call always asks a person.
+    """Warn that the checkpointer is missing; raise if the call always asks a person.
 
     Outside any graph there is no warning, because nobody expects to be asked there.
     """
-    if not settings.review or current_saver() is not None:
-        return
     if settings.review == "always" and not settings.reviewer:
         why = "is reviewed whatever comes back (`review='always'`)"
         raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])

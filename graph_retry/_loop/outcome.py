@@ -1,28 +1,37 @@
-"""Turn the result or the error of one request to the model into fields of the attempt's record."""
+"""The outcome of one request to the model: the record's fields, and the result as plain JSON."""
 
 from __future__ import annotations
 
+import json
 import logging
+import sys
 import traceback
-from typing import Any
+from dataclasses import is_dataclass
+from enum import Enum
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from graph_retry._credentials import without_keys
+from graph_retry._issues import attempt, format_issues, json_problem
 from graph_retry._langgraph.run_config import current_saver
 from graph_retry._output.build import wrap_error
 from graph_retry._output.completion import read_result, said_in
 from graph_retry._output.failures import announced, failure_of
 from graph_retry._output.mistakes import place_of, place_of_bug, tell, tell_bug
 from graph_retry._output.providers.langchain import mean_logprob
-from graph_retry._plan.plan import Plan
+from graph_retry._output.validator import Validator
+from graph_retry._params.patch import Encoded
+from graph_retry._params.tagged_json import TYPES, Writer, differences, restore
 from graph_retry._redact import redacted
-from graph_retry._request.stored import store, unsavable
+from graph_retry._run.plan import Plan
 from graph_retry._signatures import name_of
 from graph_retry._wording import quoted_with_article
 from graph_retry.options import Settings
-from graph_retry.records import Attempt, Failure, FailureKind
+from graph_retry.records import Attempt, Failure, FailureKind, Issue
 
 _LOG = logging.getLogger("graph_retry")
 
@@ -112,6 +121,18 @@ def outcome_of_result(plan: Plan[Any], result: Any) -> Outcome:
     return outcome
 
 
+def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
+    """Return whether a text needs the `repair` step; strict JSON skips it, saving a checkpoint."""
+    text, function = (record["raw"] or {}).get("text"), settings.repair[1]
+    if text is None or validator is None or validator.wants_text:
+        return False
+    try:
+        is_read = function is None and settings.format is None
+        return not is_read or not isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return True
+
+
 def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
     """Use the result as the call's output, or record a failure if it cannot be saved."""
     stored = store(result)
@@ -134,3 +155,62 @@ def _keep(result: Any, outcome: Outcome, made_by: str) -> None:
 
 def _failure(kind: FailureKind, type_: str, message: str) -> Failure:
     return {"kind": kind, "type": type_, "message": message}
+
+
+def store(value: Any) -> Encoded | None:
+    """Return `{"value": JSON}` with the value's Python types; None if it has no JSON form.
+
+    A LangChain message is not converted, because LangGraph's serializer can store it.
+    """
+    if isinstance(value, BaseMessage):
+        return Encoded({"value": value}, {})
+    box = {"value": value}
+    try:
+        view, types = Writer("output", typed=True).write(box)
+        # Without a declared type for the output, the tags must name its classes.
+        types = {**Writer("output", typed=True, complete=True).write(box)[1], **types}
+        again = restore_value(view["value"], types)
+        return None if differences(value, again) else Encoded(view, types)
+    except (TypeError, ValueError):
+        return None
+
+
+def unsavable(value: Any) -> str | None:
+    """Return why a checkpointer cannot save a value unchanged; None if it can."""
+    problem = json_problem(value)
+    # LangGraph's serializer would save `?` in place of such a character, and raise nothing.
+    if problem and problem["code"] == "string_unicode":
+        return problem["message"]
+    _, problems = attempt(JsonPlusSerializer().dumps_typed, value)
+    return problems[0]["message"].removeprefix("TypeError: ") if problems else None
+
+
+def restore_value(value: Any, types: dict[str, str]) -> Any:
+    """Rebuild a value that `store` wrote.
+
+    Raises:
+        ValueError: The value was edited in state, or the module of its class is not imported.
+    """
+    if not types:
+        return value
+    problems: list[Issue] = []
+    again = restore({"value": value}, types, problems, _type_named)["value"]
+    if problems:
+        raise ValueError(
+            "`output` in graph state is no longer what the call returned; put back what was there, "
+            f"or import the class in this process:\n{format_issues(problems)}"
+        )
+    return again
+
+
+def _type_named(tag: str) -> type[Any] | None:
+    """Return the type that a tag names: one of `TYPES`, or a class as `module:Class`."""
+    module, _, path = tag.partition(":")
+    # `getattr` would call a module's `__getattr__`, and that may import code that state names.
+    cls: Any = sys.modules.get(module)
+    for name in path.split("."):
+        cls = getattr(cls, "__dict__", {}).get(name)
+    if isinstance(cls, type):
+        known = cast("type[Any]", cls)
+        return known if issubclass(known, BaseModel | Enum) or is_dataclass(known) else None
+    return TYPES.get(tag)

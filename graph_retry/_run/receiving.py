@@ -10,9 +10,8 @@ from graph_retry._output.partial.growing import GrowingArguments
 from graph_retry._output.partial.watch import Watch
 from graph_retry._output.pieces import Pieces
 from graph_retry._output.validator import Validator
-from graph_retry._plan.plan import Plan
 from graph_retry._redact import redacted
-from graph_retry._run.events import emit
+from graph_retry._run.step import StepInput
 from graph_retry.options import Settings
 from graph_retry.records import Attempt
 
@@ -20,11 +19,15 @@ from graph_retry.records import Attempt
 class Reception:
     """Receives the stream of one request. If the call does not stream, `take` is never called."""
 
-    def __init__(self, plan: Plan[Any], attempt: int) -> None:
-        self._validator, self._settings, self._attempt = plan.validator, plan.settings, attempt
+    def __init__(self, given: StepInput, attempt: int) -> None:
+        self._run, self._attempt = given.run, attempt
+        self._validator, self._settings = given.plan.validator, given.plan.settings
         self._pieces, self._ended = Pieces(), False
-        self._arguments = None if plan.validator is None else GrowingArguments(plan.validator)
         self._lost: Watch | None = None
+
+    @cached_property
+    def _arguments(self) -> GrowingArguments | None:
+        return None if self._validator is None else GrowingArguments(self._validator)
 
     @cached_property
     def _text(self) -> Watch | None:
@@ -58,7 +61,7 @@ class Reception:
             # are left out.
             value = redacted(watch.closed_value, redact) if redact else watch.value
             if value is not ABSENT:
-                emit("partial_output", self._settings.name, self._attempt, value=value)
+                self._run.emit("partial_output", self._attempt, value=value)
 
     def end(self) -> None:
         """Close the stream at its next piece, because the request is over (perhaps timed out)."""
