@@ -40,12 +40,7 @@ def namespace_in(config: RunnableConfig) -> str:
 
 def current_thread() -> str | None:
     """Return the id of the thread whose step is running, or None."""
-    return thread_in(get_config())
-
-
-def thread_in(config: RunnableConfig) -> str | None:
-    """Return the id of the thread that a config names, or None."""
-    thread_id = config.get("configurable", {}).get("thread_id")
+    thread_id = get_config().get("configurable", {}).get("thread_id")
     return None if thread_id is None else str(thread_id)
 
 

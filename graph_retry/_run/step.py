@@ -17,7 +17,6 @@ from graph_retry._langgraph.open_reviews import Row, row_of
 from graph_retry._langgraph.run_config import (
     current_saver,
     namespace_in,
-    thread_in,
     thread_in_logs,
     writer_of,
 )
@@ -99,7 +98,8 @@ class StepInput:
     @property
     def thread(self) -> str | None:
         """The id of the thread, or None."""
-        return thread_in(self.config)
+        thread_id = self.config.get("configurable", {}).get("thread_id")
+        return None if thread_id is None else str(thread_id)
 
     @property
     def namespace(self) -> str:
