@@ -117,6 +117,7 @@ class Site:
         text = self._templates.get_template(template).render(
             **shown,
             root=root_of(request),
+            here=request.url.path,
             title=self._title,
             access=access,
             version=self.waiting.version,

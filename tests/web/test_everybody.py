@@ -1,5 +1,6 @@
 """Each page in Chromium: axe finds nothing, it fits a narrow screen, keys reach all of it."""
 
+import threading
 from importlib.resources import files
 
 import pytest
@@ -96,6 +97,47 @@ def test_everybody_can_use_the_other_pages(seen, desk, page):
     browser.get(one(browser, ".ids a").get_attribute("href"))
     wait_for(browser, "waits for an answer")
     checked(browser)
+
+
+@pytest.fixture
+def slow(desk):
+    """Let three calls wait for a person; what the model then answers takes until this is set."""
+    answers = threading.Event()
+    for number in range(3):
+        desk.wait(f"t{number}", {"prompt": "y" * 300})
+    desk.says = lambda _: answers.wait(60) and '{"name": "Ada", "count": 3}'
+    yield answers
+    answers.set()
+
+
+def test_everybody_can_use_the_page_while_the_model_is_called(seen, slow, page):
+    """It finds out by itself when the result is there, and then leads to the next review."""
+    browser = seen
+    browser.get(f"{page}/")
+    one(browser, ".row").click()
+    way(browser, "a")
+    one(browser, ".way > input:checked ~ .panel .send").click()
+    wait_for(browser, "Your answer is being applied")
+    checked(browser)
+    slow.set()
+    wait_for(browser, "its answer is valid")
+    assert browser.switch_to.active_element.get_attribute("id") == "next"
+
+
+def test_everybody_can_use_the_page_while_several_answers_are_applied(seen, slow, page):
+    """It counts them by itself, and the link that has the focus keeps it."""
+    browser = seen
+    browser.get(f"{page}/")
+    one(browser, ".row").click()
+    way(browser, "a")
+    one(browser, ".way > input:checked ~ .panel [name=alike]").click()
+    wait_for(browser, "answer 3 reviews at once")
+    one(browser, ".send").click()
+    wait_for(browser, "0 of 3 answers are applied")
+    checked(browser)
+    slow.set()
+    wait_for(browser, "3 answers are applied.")
+    assert browser.switch_to.active_element.get_attribute("id") == "next"
 
 
 def test_many_are_answered_by_keys_alone(browser, desk, page):

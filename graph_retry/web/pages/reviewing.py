@@ -101,6 +101,8 @@ async def outcome(site: Site, request: Request, access: Access) -> Response:
     await sent.wait(SOON_S)
     if (told := run.told) is None:
         return site.page(request, access, "running.html", review=run.reviews[0])
+    if "hx-request" in request.headers:  # The waiting page asked, and must be loaded anew.
+        return Response(headers={"HX-Refresh": "true"})
     if told.problem:
         cards = _again(run, told.following, told.problem)
         page = review_page(site, request, access, cards, told.following)
