@@ -1,6 +1,8 @@
 """A FastAPI service that reads invoices, with the review page mounted behind its own login.
 
-It needs the extra `web` and `pip install fastapi httpx`. To see it: `fastapi run` and this file.
+It needs the extra `web` and `pip install fastapi httpx`. To see it:
+`uvicorn examples.service_with_page:app`, then `curl -H 'x-user: ada' 127.0.0.1:8000/reviews/`. For
+a browser, let a proxy set this header, or replace `who`.
 """
 
 from typing import Any

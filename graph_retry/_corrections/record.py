@@ -24,20 +24,15 @@ called again with the shown params. `rejected`: the person ended the call. `own`
 user's own, and comes from no review.
 """
 
-_HOW: dict[tuple[str, bool], How] = {
-    ("respond", True): "supplied",
-    ("respond", False): "supplied",
-    ("accept", True): "overruled",
-    ("approve", False): "confirmed",
-    ("edit", True): "edited",
-    ("edit", False): "edited",
-    ("comment", True): "commented",
-    ("comment", False): "commented",
-    ("approve", True): "approved",
-    ("reject", True): "rejected",
-    ("reject", False): "rejected",
+_HOW: dict[str, How] = {
+    "respond": "supplied",
+    "accept": "overruled",
+    "approve": "approved",
+    "edit": "edited",
+    "comment": "commented",
+    "reject": "rejected",
 }
-"""The `how` of a decision, by its type and by whether the attempt had failed."""
+"""The `how` of a decision about a failed attempt. An approval of a valid output is `confirmed`."""
 
 
 class Correction(TypedDict):
@@ -129,23 +124,15 @@ class Correction(TypedDict):
 
 def corrections_in(ledger: Ledger) -> Iterator[Correction]:
     """Yield a correction for each decision in a call's ledger, in the order of the attempts."""
-    for place, attempt in enumerate(ledger.attempts):
+    for attempt in ledger.attempts:
         decision = attempt["decision"]
-        if decision is None or attempt["kept_in"] is not None:
-            continue
-        how = _HOW.get((decision["type"], attempt["failure"] is not None))
-        if how is not None:
-            following = ledger.attempts[place + 1 : place + 2]
-            yield _correction(ledger, attempt, decision, how, following)
+        if decision is not None and attempt["kept_in"] is None and decision["type"] in _HOW:
+            yield _correction(ledger, attempt, decision)
 
 
-def _correction(
-    ledger: Ledger,
-    attempt: Attempt,
-    decision: Mapping[str, Any],
-    how: How,
-    following: list[Attempt],
-) -> Correction:
+def _correction(ledger: Ledger, attempt: Attempt, decision: Mapping[str, Any]) -> Correction:
+    confirmed = decision["type"] == "approve" and attempt["failure"] is None
+    how: How = "confirmed" if confirmed else _HOW[decision["type"]]
     role, _, name = str(decision.get("author", "")).partition(":")
     output = read_output(attempt)
     value, value_from, vouched = counted_value(ledger)
@@ -168,7 +155,7 @@ def _correction(
         "message": decision.get("message"),
         "suggested_by": decision.get("suggested_by"),
         "params": _params(ledger, attempt["number"]),
-        "revised": _params(ledger, following[0]["number"]) if following else None,
+        "revised": _params(ledger, attempt["number"] + 1),
         "raw": attempt["raw"],
         "output": output,
         "issues": attempt["issues"],
@@ -192,7 +179,7 @@ def _correction(
 def _params(ledger: Ledger, number: int) -> dict[str, Any] | None:
     try:
         return ledger.params_at(number)
-    except ValueError:  # The checkpoint that holds these params was deleted.
+    except ValueError:  # There is no such attempt, or the checkpoint with its params was deleted.
         return None
 
 

@@ -17,7 +17,7 @@ from graph_retry.web.pages.history import find_thread, history, thread
 from graph_retry.web.pages.inbox import change_view, inbox, live
 from graph_retry.web.pages.reviewing import outcome, review
 from graph_retry.web.runs import Runs
-from graph_retry.web.safety import Authorize, Guard, Headers
+from graph_retry.web.safety import Authorize, Guard, Headers, NotAllowedError
 from graph_retry.web.waiting import Waiting
 
 
@@ -81,7 +81,7 @@ def create_app(
             Route("/history", site.answers(history), methods=["GET", "POST"]),
             Route("/t", site.answers(find_thread), methods=["POST"]),
             Route("/t/{key}", site.answers(thread)),
-            Route("/l/{token}", site.by_link),
+            Route("/l/{token}", site.guard.by_link),
             Route("/r/{key}", site.answers(review), methods=["GET", "POST"]),
             Route("/r/{key}/a/{name}", site.answers(outcome)),
             Route("/r/{key}/alike", site.answers(answer_alike), methods=["POST"]),
@@ -89,5 +89,10 @@ def create_app(
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[Middleware(Headers)],
-        exception_handlers={404: site.not_found, 405: site.not_found, 500: site.failed},
+        exception_handlers={
+            NotAllowedError: site.refused,
+            404: site.not_found,
+            405: site.not_found,
+            500: site.failed,
+        },
     )

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from graph_retry._wording import counted
+from graph_retry._wording import counted, in_words
 from graph_retry.notifications import key_of, kind_of
 from graph_retry.web.forms.fields import quoted, visible
 from graph_retry.web.listing import Listings
@@ -30,7 +30,7 @@ from graph_retry.web.safety import (
     text_of,
 )
 from graph_retry.web.waiting import Waiting
-from graph_retry.web.words import ago, percent, plain, said, span, spoken, without_type
+from graph_retry.web.words import ago, said, spoken, without_type
 
 HERE = Path(__file__).parent
 
@@ -51,25 +51,15 @@ class Site:
         self._templates = environment()
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Make an endpoint from a handler. It checks access, and shows refusals as pages."""
+        """Make an endpoint from a handler, which checks access first."""
 
         @wraps(handler)
         async def endpoint(request: Request) -> Response:
-            try:
-                if (home := self.guard.logged_in(request)) is not None:
-                    return home
-                return await handler(self, request, await self.guard.access(request))
-            except NotAllowedError as error:
-                return self.message(request, error.status, "That is not possible.", str(error))
+            if (home := self.guard.logged_in(request)) is not None:
+                return home
+            return await handler(self, request, await self.guard.access(request))
 
         return endpoint
-
-    async def by_link(self, request: Request) -> Response:
-        """Answer a request with a signed link to one review."""
-        try:
-            return self.guard.by_link(request)
-        except NotAllowedError as error:
-            return self.message(request, error.status, "That is not possible.", str(error))
 
     async def form(self, request: Request, most: int | None = None) -> Posted:
         """Read a posted form, and check that one of our pages sent it."""
@@ -80,6 +70,11 @@ class Site:
     def can_answer(self, access: Access) -> bool:
         """Return whether this user may answer reviews in this app."""
         return access.may_decide and not self.is_read_only
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """Return the page for a request that is not allowed."""
+        status = error.status if isinstance(error, NotAllowedError) else 403
+        return self.message(request, status, "That is not possible.", str(error))
 
     async def not_found(self, request: Request, error: Exception) -> Response:
         """Return the page for an unknown address."""
@@ -147,7 +142,7 @@ def environment() -> Environment:
         "counted": counted,
         "said": said,
     }
-    known |= {"thread_key": thread_key, "span": span, "percent": percent, "plain": plain}
+    known |= {"thread_key": thread_key, "in_words": in_words}
     made.globals.update(known)
     made.filters.update(quoted=quoted, spoken=spoken, without_type=without_type)
     return made

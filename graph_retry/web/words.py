@@ -49,18 +49,3 @@ def without_type(received: str) -> str:
         '"EUR 12"'
     """
     return re.sub(r" \(\w+\)$", "", received)
-
-
-def span(seconds: float | None) -> str:
-    """Write a figure that is a time; an unknown one is a dash, as in the other figures."""
-    return "-" if seconds is None else in_words(seconds)
-
-
-def percent(share: float | None) -> str:
-    """Write a figure that is a share."""
-    return "-" if share is None else f"{share:.0f} %"
-
-
-def plain(number: float | None) -> str:
-    """Write a figure that is a number."""
-    return "-" if number is None else f"{number:,.0f}"
