@@ -41,7 +41,7 @@ def test_importing_the_package_loads_only_what_every_call_uses():
     modules, _ = loaded("import graph_retry")
     on_demand = ("answering", "hooks._escalation", "hooks._history", "hooks._past_corrections")
     on_demand += ("hooks._model_reviewer", "ledger", "_threads", "_output.reading.parse", "web")
-    on_demand += ("_review.clients.client", "_review.payload", "_review.judge")
+    on_demand += ("_review.clients.table", "_review.clients.payload", "_review.judge")
     assert not set(modules) & {f"graph_retry.{name}" for name in on_demand}
 
 

@@ -23,8 +23,8 @@ from graph_retry._langgraph.run_config import (
     plain_answer_hidden,
 )
 from graph_retry._langgraph.shown import look_at_shown, sent_at, was_sent_before
-from graph_retry._review.clients.dialects import channel_of
-from graph_retry._review.payload import build_payload
+from graph_retry._review.clients.payload import build_payload
+from graph_retry._review.clients.table import channel_of
 from graph_retry._review.review import Question
 from graph_retry._run.first_checks import NO_CHECKPOINTER
 from graph_retry._run.keeping import whole_here

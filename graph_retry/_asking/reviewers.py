@@ -22,8 +22,8 @@ from graph_retry._langgraph.run_config import current_thread, thread_in_logs
 from graph_retry._params.patch import Encoded
 from graph_retry._redact import redacted
 from graph_retry._review.answers import Reviewer
+from graph_retry._review.clients.payload import build_payload
 from graph_retry._review.decisions import Accepted
-from graph_retry._review.payload import build_payload
 from graph_retry._review.review import Question, Review, parts_of
 from graph_retry._run.keeping import whole_here
 from graph_retry._run.plan import Plan

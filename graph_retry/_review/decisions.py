@@ -341,6 +341,16 @@ WORDS: dict[str, str] = {word: kind for kind, row in ROWS.items() for word in (k
 """The decision that each word means, in every client."""
 
 
+def spelled(word: Any) -> str:
+    """Return a word as the table of decisions spells it, without a typed full stop or colon.
+
+    Example:
+        >>> spelled(" Reject. ")
+        'reject'
+    """
+    return str(word).strip().rstrip(".!:").rstrip().casefold()
+
+
 def form_of(kind: str, params: str = "{…}", output: str = "…") -> str:
     """Write the JSON of a decision, following the example in its row.
 

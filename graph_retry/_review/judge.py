@@ -1,18 +1,48 @@
-"""Judge an answer to the open question: return its decision and effect, or the reason to refuse."""
+"""Read an answer, from whichever client it comes, and judge it for the open question."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
+from pydantic_core import to_json
 
 from graph_retry._awaiting import AsyncUnderSyncError
 from graph_retry._issues import cut, literal, wrap_error
+from graph_retry._json import NotJsonError, is_array, is_object, read_json
 from graph_retry._review.answers import Decision, Reading, Refused
-from graph_retry._review.clients.dialects import BINDING, interpret
-from graph_retry._review.decisions import ROWS, Accepted, offered, why_not_offered
+from graph_retry._review.clients.table import (
+    NO_FIELDS,
+    Entry,
+    said_in_words,
+    translated,
+    without,
+    word_of,
+)
+from graph_retry._review.decisions import (
+    DECISION_TYPES,
+    ROWS,
+    WORDS,
+    Accepted,
+    form_of,
+    offered,
+    spelled,
+    why_not_offered,
+)
 from graph_retry._review.review import Question
+from graph_retry._wording import did_you_mean
+
+_OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
+BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
+"""The keys with which an answer names its question and its author."""
+
+_COMMON = ("type", "action", *BINDING, "message", "reason")
+# Clients add these keys for their own use. They are ignored, because they decide nothing.
+_EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
+_MAX_WRAPPERS = 8
+_MAX_MESSAGE = 10_000
 
 
 async def judge(answer: Any, question: Question) -> Accepted | Refused:
@@ -84,3 +114,150 @@ def _check_binding(reading: Reading, question: Question) -> None:
             "Look at it and answer again."
         )
     reading.decision = cast("Decision", decision)
+
+
+def interpret(
+    answer: Any, *, of_valid: bool = False, offered: Sequence[str] = DECISION_TYPES
+) -> Reading:
+    """Read the decision about a failed attempt, or about a valid output (`of_valid`).
+
+    Raises:
+        Refused: If the answer contains no decision, or a key is unknown or missing for its
+            decision.
+
+    Example:
+        >>> interpret('{"resume": {"action": "retry", "revisedParams": {"n": 0}}}').decision
+        {'type': 'edit', 'params': {'n': 0}}
+    """
+    reading = Reading(offered)
+    entry = _unwrapped(answer, reading)
+    given = {key: value for key, value in entry.items() if value is not None}
+    word = word_of(given)
+    if word is None:
+        raise _no_decision("The answer does not say what to do: no `type`.", offered)
+    if word not in WORDS:
+        raise _no_decision(f"The answer's type {literal(word, 80)} is no decision.", offered)
+    kind = (_OF_VALID_OUTPUT.get(word) if of_valid else None) or WORDS[word]
+    _check_keys(given, kind)
+    _note_title(given, kind, reading)
+    message = _message(given.get("message", given.get("reason")))
+    if word == "retry":
+        kind = "edit" if given.get("params") or of_valid else "approve"
+    else:
+        _check_complete(entry, kind, message)
+    said = {key: given[key] for key in (*ROWS[kind].parts, *BINDING) if key in given}
+    if (data := _data_key(kind)) in entry and (entry[data] is not None or kind == "respond"):
+        said[data] = entry[data]
+    said |= {} if message is None else {"message": message}
+    reading.decision = cast("Decision", {"type": kind, **said})
+    return reading
+
+
+def _no_decision(why: str, offered: Sequence[str]) -> Refused:
+    """Refuse an answer that is no decision, and list the possible answers."""
+    forms = ", ".join(map(form_of, offered))
+    words = " or ".join([kind for kind in offered if not ROWS[kind].data][:2])
+    return Refused(f"{why} Answer {forms}{words and f', or one word such as {words}'}.")
+
+
+def _data_key(kind: str) -> str:
+    """Return the key of a decision's data. An approval may have `params` that repeat the shown."""
+    return "params" if kind == "approve" else ROWS[kind].data or ""
+
+
+def _check_keys(given: Entry, kind: str) -> None:
+    """Refuse an answer with a key that its decision does not have."""
+    row = ROWS[kind]
+    for key in sorted(given.keys() - {_data_key(kind), *row.parts, *_COMMON, *_EXTRA}):
+        what = f"A decision to {kind} has no key {literal(key, 80)}."
+        owners = (other for other in ROWS if key in (ROWS[other].data, *ROWS[other].parts))
+        if meant := next(owners, None):
+            raise Refused(f"{what} To {meant}, send {form_of(meant)}.")
+        known = (*row.keys, *BINDING)
+        names = ", ".join(f"`{name}`" for name in known)
+        raise Refused(f"{what}{did_you_mean(key, known)} Known are {names}.")
+
+
+def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
+    """Refuse an answer that lacks a key of its decision, or gives both the data and a part."""
+    row = ROWS[kind]
+    parts = any(entry.get(key) is not None for key in row.parts)
+    if kind == "edit" and entry.get("params") is None:
+        raise Refused(NO_FIELDS)
+    if row.data in entry and parts:
+        raise Refused(f"Give the whole `{row.data}`, or changes of it, and not both.")
+    if row.data and row.data not in entry and not parts:
+        raise Refused(f"To {kind} takes `{row.data}`: {form_of(kind)}.")
+    if row.message == "needed" and message is None:
+        raise Refused(f"To {kind} takes words: {form_of(kind)}.")
+
+
+def _note_title(given: Entry, kind: str, reading: Reading) -> None:
+    """Note `action` as the title of a question, unless it is a second word for the decision."""
+    action = given.get("action") if "type" in given else None
+    word = None if action is None else spelled(action)
+    if word not in (None, "retry") and WORDS.get(word) != kind:
+        reading.titles.append(action)
+
+
+def _message(text: Any) -> str | None:
+    if isinstance(text, str) and len(text) > _MAX_MESSAGE:
+        what = f"`message` is {len(text):,} characters long"
+        raise Refused(f"{what}: say it in {_MAX_MESSAGE:,}.")
+    if text is None or isinstance(text, str):
+        return text if text and text.strip() else None
+    raise Refused(f"`message` must be text, not {literal(text, 80)}.")
+
+
+def _unwrapped(answer: Any, reading: Reading) -> Entry:
+    """Unwrap the entry with the decision, with the keys of its wrappers, and translate it."""
+    outer: Entry = {}
+    try:
+        value = read_json(_json_text(answer, reading))
+    except NotJsonError as error:
+        why = f"The answer holds a value that JSON does not have: {error}."
+        raise _no_decision(why, reading.offered) from None
+    for _ in range(_MAX_WRAPPERS):
+        if not is_object(value):
+            value = _entry_in(value, reading)
+            continue
+        entry = {**outer, **value}
+        wrapper = next((key for key in ("resume", "decisions") if key in value), None)
+        if wrapper and word_of(value) is None:
+            outer, value = without(entry, wrapper), value[wrapper]
+            continue
+        outer, value = {}, translated(entry, reading)
+        if value == entry:
+            return entry
+    raise _no_decision(f"The answer is wrapped more than {_MAX_WRAPPERS} times.", reading.offered)
+
+
+def _json_text(answer: Any, reading: Reading) -> str:
+    try:
+        return to_json(answer, by_alias=False, inf_nan_mode="constants").decode()
+    except ValueError as error:
+        why = cut(str(error).removeprefix("Error serializing to JSON: "), 200)
+        what = f"The answer cannot be written as JSON ({why})"
+        raise _no_decision(f"{what}.", reading.offered) from None
+
+
+def _entry_in(value: Any, reading: Reading) -> Any:
+    """Return the entry in a text, a list of one item, or a bool (True approves, False rejects)."""
+    if isinstance(value, str):
+        return said_in_words(value) or _parsed(value, reading)
+    if isinstance(value, bool):
+        return {"type": "approve" if value else "reject"}
+    if not is_array(value):
+        raise _no_decision(f"The answer {literal(value, 80)} decides nothing.", reading.offered)
+    if len(value) == 1:
+        return value[0]
+    count = f"{len(value)} decisions" if value else "no decision"
+    raise Refused(f"The answer holds {count}, but this is one question.")
+
+
+def _parsed(text: str, reading: Reading) -> Any:
+    try:
+        return read_json(text)
+    except NotJsonError as error:
+        what = f"The answer {literal(text, 80)} is neither a known word nor JSON ({error})"
+        raise _no_decision(f"{what}.", reading.offered) from None

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from graph_retry._params.patch import Encoded
-from graph_retry._review.payload import response_schema
+from graph_retry._review.clients.payload import response_schema
 from graph_retry._review.review import Question
 from tests.review.questions import Params, question
 

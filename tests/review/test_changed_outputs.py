@@ -7,8 +7,8 @@ from pydantic import BaseModel
 
 from graph_retry import respond
 from graph_retry._review.answers import Refused
+from graph_retry._review.clients.payload import build_payload, response_schema
 from graph_retry._review.decisions import End
-from graph_retry._review.payload import build_payload, response_schema
 from tests.review.questions import judge, question
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from graph_retry._issues import format_issues
 from graph_retry._params.patch import readable_diff
-from graph_retry._review.payload import build_payload
+from graph_retry._review.clients.payload import build_payload
 from tests.review.questions import question
 from tests.review.test_payload import HOT, ISSUE, failed
 

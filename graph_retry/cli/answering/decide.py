@@ -22,8 +22,7 @@ from graph_retry._issues import pointer
 from graph_retry._json import NotJsonError, is_object, read_json
 from graph_retry._params.patch import apply_patch
 from graph_retry._review.answers import Decision
-from graph_retry._review.clients.client import spelled
-from graph_retry._review.decisions import ROWS, WORDS
+from graph_retry._review.decisions import ROWS, WORDS, spelled
 from graph_retry._review.review import Review
 from graph_retry._wording import did_you_mean
 from graph_retry.cli.exits import ExitCode, Stop
