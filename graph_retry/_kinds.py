@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import (
     Annotated,
     Any,
     Literal,
+    NamedTuple,
     Protocol,
     TypeVar,
     Union,
@@ -31,8 +31,7 @@ from graph_retry._json import is_number, is_whole
 from graph_retry._wording import counted, did_you_mean, quoted_with_article
 
 
-@dataclass(frozen=True)
-class Within:
+class Within(NamedTuple):
     """The bounds of a number, or of the size of a text or a list: metadata for `Annotated`."""
 
     least: float = float("-inf")
@@ -51,8 +50,7 @@ class Within:
         return f" from {self.least:g}" + (f" to {self.most:g}" if self.most < float("inf") else "")
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(NamedTuple):
     """A value that does not fit its type: its place, that type, a reason, a suggestion."""
 
     place: str
@@ -101,7 +99,7 @@ def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
         return None
     if found is not None and found.place != place:
         return found
-    return replace(found or Misfit(place, value, kind), kind=kind)
+    return (found or Misfit(place, value, kind))._replace(kind=kind)
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
@@ -114,7 +112,7 @@ def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
         wrong.append(found)
     inside = next((each for each in wrong if each.place != place), None)
     told = next((each for each in wrong if each.why or each.hint), wrong[0])
-    return inside or replace(told, kind=kind)
+    return inside or told._replace(kind=kind)
 
 
 def _misfit_items(

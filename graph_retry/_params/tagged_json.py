@@ -18,7 +18,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -49,8 +49,7 @@ _MAX_DEPTH = 100
 _exact_type: Callable[[object], type[Any]] = type
 
 
-@dataclasses.dataclass(frozen=True)
-class Writer:
+class Writer(NamedTuple):
     """Writes values as JSON and tags, without changing the values.
 
     owner: The phrase by which errors name the value.
