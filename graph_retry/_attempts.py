@@ -237,7 +237,7 @@ def open_attempt(
 
 
 def tokens_of(attempt: Attempt) -> dict[str, int | None]:
-    """Return an attempt's tokens by kind. If no total was reported, it is the sum of the parts.
+    """Return an attempt's tokens by kind. The total is at least the sum of the parts.
 
     Example:
         >>> tokens_of({"usage": {"input_tokens": 6, "output_tokens": 4}})["total_tokens"]
@@ -247,7 +247,9 @@ def tokens_of(attempt: Attempt) -> dict[str, int | None]:
     parts = {name: _count(usage.get(name)) for name in ("input_tokens", "output_tokens")}
     known = [count for count in parts.values() if count is not None]
     total = _count(usage.get("total_tokens"))
-    return {**parts, "total_tokens": sum(known) if total is None and known else total}
+    if known:  # Some servers report a total of 0 beside the parts.
+        total = max(total or 0, sum(known))
+    return {**parts, "total_tokens": total}
 
 
 def _count(given: Any) -> int | None:

@@ -60,7 +60,9 @@ class Alternatives(Generic[ParamsT]):
     """
 
     @checked
-    def __init__(self, params: Annotated[Sequence[ParamsT], Within(1)]) -> None:
+    def __init__(
+        self, params: Annotated[Sequence[ParamsT], Within(1), "a list of params for the next call"]
+    ) -> None:
         """Take the params in the order in which they are shown.
 
         Raises:
@@ -149,47 +151,40 @@ def bind_call(
     Raises:
         TypeError: If `llm_call` is not callable, takes no params, or requires further arguments.
     """
+    alone = lambda params, _context: (params,)  # noqa: E731
     if isinstance(llm_call, Runnable):
-        return lambda params, _context: (params,)
+        return alone
     if not callable(cast("object", llm_call)):
-        msg = f"`llm_call` must be a function of the params, not `{type(llm_call).__name__}`."
-        raise TypeError(msg)
+        kind = type(llm_call).__name__
+        raise TypeError(f"`llm_call` must be a function of the params, not `{kind}`.")
     try:
-        signature = inspect.signature(llm_call)
+        taken = [*inspect.signature(llm_call).parameters.values()]
     except (TypeError, ValueError):
-        return lambda params, _context: (params,)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [p for p in signature.parameters.values() if p.kind in kinds]
-    takes_any = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
-    required_keywords = [
-        p.name
-        for p in signature.parameters.values()
-        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
-    ]
-    second = positional[1] if len(positional) > 1 else None
-    with_context = second is not None and (
-        second.name == "context" or second.annotation in (AttemptContext, "AttemptContext")
-    )
-    missing = [
-        p.name for p in positional[2 if with_context else 1 :] if p.default is p.empty
-    ] + required_keywords
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        msg = (
-            f"`{name_of(llm_call, 'llm_call')}` needs {names}, but it is called as "
-            "`llm_call(params)` or `llm_call(params, context)`: move what a person might change "
-            "into params and capture the rest, e.g. with a lambda."
+        return alone
+    name = name_of(llm_call, "llm_call")
+    first, *others = [p for p in taken if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)] or [None]
+    if first is None:
+        raise TypeError(
+            f"`{name}` takes no params, so nobody could change anything about its call: give it "
+            "one parameter, and pass as `params` what may be changed."
         )
-        raise TypeError(msg)
-    if not (positional or takes_any):
-        msg = (
-            f"`{name_of(llm_call, 'llm_call')}` takes no params, so nobody could change anything "
-            "about its call: give it one parameter, and pass as `params` what may be changed."
+    context = next((p for p in others[:1] if _is_context(p)), None)
+    open_ended = (first.VAR_POSITIONAL, first.VAR_KEYWORD)
+    needed = [p for p in taken if p.default is p.empty and p.kind not in open_ended]
+    if missing := [f"`{p.name}`" for p in needed if p not in (first, context)]:
+        raise TypeError(
+            f"`{name}` needs {', '.join(missing)}, but it is called as `llm_call(params)` or "
+            "`llm_call(params, context)`: move what a person might change into params and "
+            "capture the rest, e.g. with a lambda."
         )
-        raise TypeError(msg)
-    if with_context:
-        return lambda params, context: (params, context)
-    return lambda params, _context: (params,)
+    return alone if context is None else lambda params, context: (params, context)
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return False
+    is_annotated = parameter.annotation in (AttemptContext, "AttemptContext")
+    return parameter.name == "context" or is_annotated
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from langgraph.errors import GraphBubbleUp
@@ -15,6 +16,9 @@ from graph_retry._output.reading import ParsedOutput, Unreadable
 from graph_retry.records import Repair, RepairLevel
 
 FormatName = Literal["json", "yaml", "jsonl", "xml"]
+
+_FILES = {"yaml": "yaml_format:Yaml", "jsonl": "json_lines:JsonLines", "xml": "tagged:Tagged"}
+"""The module and the class of each format, which are loaded at first use."""
 
 
 @runtime_checkable
@@ -56,21 +60,10 @@ def format_named(given: FormatName | Format | None) -> Format | None:
 
     JSON is not a `Format`, because it has its own reader.
     """
-    if given is None or given == "json":
-        return None
-    if given == "yaml":
-        from graph_retry._output.formats.yaml_format import Yaml  # noqa: PLC0415 - loads PyYAML
-
-        return Yaml()
-    if given == "jsonl":
-        from graph_retry._output.formats.json_lines import JsonLines  # noqa: PLC0415
-
-        return JsonLines()
-    if given == "xml":
-        from graph_retry._output.formats.tagged import Tagged  # noqa: PLC0415
-
-        return Tagged()
-    return given
+    if not isinstance(given, str):
+        return given
+    module, _, name = _FILES.get(given, "").partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), name)() if module else None
 
 
 @checked

@@ -126,67 +126,61 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[Repair
 
 
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
-    """Describe each key of the given objects that validation left out, with its path."""
-    if is_object(given):
-        known = _known_keys(given, accepted)
-        for name in given.keys() - known if known is not None else ():
-            value = f"{path}{pointer([name])}: {describe(given[name])}"
-            yield f"{value} was left out: `{type(accepted).__name__}` has no such field"
-        for name, read in _second_spellings(given, accepted):
-            value = f"{path}{pointer([name])}: {describe(given[name])}"
-            yield f"{value} was left out: the same field was read from `{cut(read, 80)}`"
-    for name, child, after in children_of(given, accepted):
-        yield from _ignored(child, after, path + pointer([name]))
-
-
-def _second_spellings(given: dict[str, Any], accepted: Any) -> Iterator[tuple[str, str]]:
-    """Yield the keys that lost to another spelling of the same field, each with that spelling.
+    """Describe each key of the given objects that validation left out, with its path.
 
     A field with several aliases may be given twice. Pydantic reads the first alias only. A second
     spelling with an equal value lost nothing, and is not listed.
     """
-    if not isinstance(accepted, BaseModel):
-        return
-    model = type(accepted)
-    for name, field in model.model_fields.items():
-        spellings = [key for key in _spellings(model, name, field, paths=False) if key in given]
-        for spelling in spellings[1:]:
-            if given[spelling] != given[spellings[0]]:
-                yield spelling, spellings[0]
+    known = _known_keys(given, accepted) if is_object(given) else None
+    for name in given if known is not None else ():
+        read = known.get(name)
+        if read is None or given[read] != given[name]:
+            why = f"`{type(accepted).__name__}` has no such field"
+            why = why if read is None else f"the same field was read from `{cut(read, 80)}`"
+            yield f"{path}{pointer([name])}: {describe(given[name])} was left out: {why}"
+    for name, child, after in children_of(given, accepted):
+        yield from _ignored(child, after, path + pointer([name]))
 
 
-def _known_keys(given: dict[str, Any], accepted: Any) -> set[str] | None:
-    """Return the keys that an object's type reads; None if the type keeps every key."""
+def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
+    """Map the keys that an object's type reads to the key that was read for the same field.
+
+    The result is None if the type keeps every key.
+    """
     if isinstance(accepted, BaseModel):
-        config = type(accepted).model_config
-        if config.get("extra", "ignore") != "ignore" or isinstance(accepted, RootModel):
+        model = type(accepted)
+        if model.model_config.get("extra", "ignore") != "ignore" or isinstance(accepted, RootModel):
             return None
-        fields = type(accepted).model_fields.items()
-        return {key for name, field in fields for key in _spellings(type(accepted), name, field)}
+        known: dict[str, str] = {}
+        for name, field in model.model_fields.items():
+            spellings = [
+                (key, part) for key, part in _spellings(model, name, field) if key in given
+            ]
+            for key, is_path in spellings:
+                known[key] = key if is_path else next(k for k, part in spellings if not part)
+        return known
     if dataclasses.is_dataclass(accepted):
-        return {field.name for field in dataclasses.fields(accepted)}
+        return {field.name: field.name for field in dataclasses.fields(accepted)}
     if is_object(accepted) and len(accepted) < len(given):  # A `TypedDict` drops unknown keys.
-        keys: set[Any] = {*accepted}
-        return keys if all(isinstance(key, str) for key in keys) else None
+        return {key: key for key in accepted} if all(isinstance(k, str) for k in accepted) else None
     return None
 
 
-def _spellings(
-    model: type[BaseModel], name: str, field: FieldInfo, *, paths: bool = True
-) -> Iterator[str]:
+def _spellings(model: type[BaseModel], name: str, field: FieldInfo) -> Iterator[tuple[str, bool]]:
     """Yield the keys that a field is read from, in pydantic's order.
 
-    With `paths`, the first key of each `AliasPath` is yielded as well.
+    The flag is true for the first key of an `AliasPath`, which may hold other fields as well.
     """
     alias = field.validation_alias
     config = model.model_config
     choices: Iterable[Any] = alias.choices if isinstance(alias, AliasChoices) else [alias]
     for choice in choices:
-        first = choice.path[0] if isinstance(choice, AliasPath) and paths else choice
+        is_path = isinstance(choice, AliasPath)
+        first = choice.path[0] if is_path else choice
         if isinstance(first, str):
-            yield first
+            yield first, is_path
     if alias is None or config.get("populate_by_name") or config.get("validate_by_name"):
-        yield name
+        yield name, False
 
 
 def children_of(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -196,7 +190,7 @@ def children_of(given: Any, accepted: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield from children_of(given, model.root)
     elif is_object(given) and model is not None:
         for name, field in accepted.__class__.model_fields.items():
-            for key in _spellings(accepted.__class__, name, field):
+            for key, _ in _spellings(accepted.__class__, name, field):
                 if key in given:
                     yield key, given[key], getattr(model, name)
     elif is_object(given):
