@@ -151,40 +151,42 @@ def bind_call(
     Raises:
         TypeError: If `llm_call` is not callable, takes no params, or requires further arguments.
     """
-    alone = lambda params, _context: (params,)  # noqa: E731
+    if _takes_context(llm_call):
+        return lambda params, context: (params, context)
+    return lambda params, _context: (params,)
+
+
+def _takes_context(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> bool:
     if isinstance(llm_call, Runnable):
-        return alone
+        return False
     if not callable(cast("object", llm_call)):
         kind = type(llm_call).__name__
         raise TypeError(f"`llm_call` must be a function of the params, not `{kind}`.")
     try:
         taken = [*inspect.signature(llm_call).parameters.values()]
     except (TypeError, ValueError):
-        return alone
+        return False
     name = name_of(llm_call, "llm_call")
-    first, *others = [p for p in taken if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)] or [None]
-    if first is None:
+    in_turn = [p for p in taken if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    if not in_turn:
         raise TypeError(
             f"`{name}` takes no params, so nobody could change anything about its call: give it "
             "one parameter, and pass as `params` what may be changed."
         )
-    context = next((p for p in others[:1] if _is_context(p)), None)
-    open_ended = (first.VAR_POSITIONAL, first.VAR_KEYWORD)
-    needed = [p for p in taken if p.default is p.empty and p.kind not in open_ended]
-    if missing := [f"`{p.name}`" for p in needed if p not in (first, context)]:
+    has_context = any(
+        p.kind is not p.VAR_POSITIONAL
+        and (p.name == "context" or p.annotation in (AttemptContext, "AttemptContext"))
+        for p in in_turn[1:2]
+    )
+    named = [p for p in taken if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = [p for p in named if p.default is p.empty and p not in in_turn[: 1 + has_context]]
+    if missing := [f"`{p.name}`" for p in needed]:
         raise TypeError(
             f"`{name}` needs {', '.join(missing)}, but it is called as `llm_call(params)` or "
             "`llm_call(params, context)`: move what a person might change into params and "
             "capture the rest, e.g. with a lambda."
         )
-    return alone if context is None else lambda params, context: (params, context)
-
-
-def _is_context(parameter: inspect.Parameter) -> bool:
-    if parameter.kind is parameter.VAR_POSITIONAL:
-        return False
-    is_annotated = parameter.annotation in (AttemptContext, "AttemptContext")
-    return parameter.name == "context" or is_annotated
+    return has_context
 
 
 def declared_params(llm_call: Callable[..., Any] | Runnable[Any, Any]) -> type[Any] | None:

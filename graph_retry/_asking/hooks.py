@@ -6,8 +6,7 @@ A hook is called once per attempt and gets a copy of the params. Errors name the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from graph_retry._awaiting import call
 from graph_retry._params.patch import Encoded
@@ -18,8 +17,7 @@ from graph_retry.errors import AttemptFailed
 from graph_retry.records import Attempt, Failure
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """The params that a hook proposes.
 
     author: The hook's name as the ledger writes it, such as `hook:shorten`.
@@ -53,8 +51,8 @@ async def propose(
     if added is None or proposal is None:
         return added or proposal
     alternatives = (added.params, *proposal.alternatives[1:]) if proposal.alternatives else ()
-    proposal = replace(proposal, alternatives=alternatives)
-    return replace(proposal, params=added.params, author=f"{proposal.author} and {added.author}")
+    author = f"{proposal.author} and {added.author}"
+    return proposal._replace(params=added.params, author=author, alternatives=alternatives)
 
 
 def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:

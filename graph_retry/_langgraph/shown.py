@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -48,8 +47,7 @@ _GIVEN = "graph_retry_given"
 """The key of the mark that replaces a plain answer in the thread after a question received it."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """The facts about a question before it is asked.
 
     `is_ours` means that the thread already shows this question. `is_for_another` means that a

@@ -105,7 +105,7 @@ def _accepted(given: StepInput, taken: Taken, verdict: Accepted) -> dict[str, An
     """Write an accepted decision into the ledger, and return the update that applies it."""
     plan, settings, record = given.plan, given.plan.settings, given.attempts[-1]
     review_id = taken.question.review_id
-    verdict = replace(verdict, decision=_redacted(plan, verdict.decision))
+    verdict = verdict._replace(decision=_redacted(plan, verdict.decision))
     output, decided = given.state.get(REVIEWED), verdict.decision["type"]
     note = {
         **_note(verdict.decision, taken.author, taken.channel, review_id),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from graph_retry._issues import literal
 from graph_retry._json import is_object, is_whole
@@ -34,8 +34,7 @@ from graph_retry._review.review import Question, Review
 _MAX_NAME = 200
 
 
-@dataclass(frozen=True)
-class CallAgain:
+class CallAgain(NamedTuple):
     """A decision's effect: another call, with these params.
 
     `unchanged_edit` marks an edit that changed nothing, which counts as an approval.
@@ -46,8 +45,7 @@ class CallAgain:
     unchanged_edit: bool = False
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     """A decision's effect: the call ends, with the shown output if `output` holds no other."""
 
     status: Literal["succeeded", "overruled", "cancelled"]
@@ -55,8 +53,7 @@ class End:
     without_output: bool = False
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """A decision's effect: the review stays open, with these fields of its record changed."""
 
     fields: dict[str, Any]
@@ -66,8 +63,7 @@ Effect = CallAgain | End | Wait
 """The effect of a decision. Every accepted decision has one."""
 
 
-@dataclass(frozen=True)
-class Accepted:
+class Accepted(NamedTuple):
     """A decision that passed all checks, and its effect."""
 
     decision: Decision
@@ -84,8 +80,7 @@ class Accepted:
         return self.effect.types if isinstance(self.effect, CallAgain) else {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """An optional key of a decision, such as `choice` of an approval.
 
     `schema` returns the JSON Schema of the value, or None if the question does not offer this key.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from langgraph.errors import GraphBubbleUp
@@ -81,7 +80,7 @@ async def judge(answer: Any, question: Question) -> Accepted | Refused:
         problem = f"The answer could not be checked: {wrap_error(error)[0]['message']}"
         return Refused(cut(problem, 500))
     said = {key: part for key, part in reading.decision.items() if key in ("message", *BINDING)}
-    return replace(verdict, decision=cast("Decision", {**verdict.decision, **said}))
+    return verdict._replace(decision=cast("Decision", {**verdict.decision, **said}))
 
 
 def _check_binding(reading: Reading, question: Question) -> None:

@@ -133,7 +133,7 @@ def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """
     known = _known_keys(given, accepted) if is_object(given) else None
     for name in given if known is not None else ():
-        read = known.get(name)
+        read = (known or {}).get(name)
         if read is None or given[read] != given[name]:
             why = f"`{type(accepted).__name__}` has no such field"
             why = why if read is None else f"the same field was read from `{cut(read, 80)}`"
@@ -162,7 +162,8 @@ def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
     if dataclasses.is_dataclass(accepted):
         return {field.name: field.name for field in dataclasses.fields(accepted)}
     if is_object(accepted) and len(accepted) < len(given):  # A `TypedDict` drops unknown keys.
-        return {key: key for key in accepted} if all(isinstance(k, str) for k in accepted) else None
+        keys: list[Any] = [*accepted]
+        return {key: key for key in keys} if all(isinstance(key, str) for key in keys) else None
     return None
 
 
